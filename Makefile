@@ -1,0 +1,42 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One numba thread pool is never used: kernels are single-threaded and release the GIL.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
+
+.PHONY: help setup reproduce test lint bench docs-check format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit('elsv needs Python 3.11 or newer, got ' + sys.version.split()[0]) if sys.version_info < (3, 11) else None"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	touch $(READY)
+
+setup: $(READY) ## Create .venv with the locked dependencies
+
+test: $(READY) ## Run all tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(READY) ## Check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Rewrite the sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## Choose the newest versions anew and write requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
+	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+clean: ## Remove .venv, caches and out/
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

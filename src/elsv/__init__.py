@@ -1,0 +1,3 @@
+"""Bayesian bandits with structured priors."""
+
+__version__ = "0.1.0"

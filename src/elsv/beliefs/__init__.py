@@ -1,0 +1,1 @@
+"""What a state says of the means."""

@@ -1,0 +1,1 @@
+"""One arm at a time: mean plus exploration bonus."""

@@ -1,0 +1,85 @@
+r"""What an index is: a number :math:`z_t(\alpha, \beta)` for one arm, for reward 1 (paper Algorithm 2).
+
+Arm i's index is :math:`r_i z_t(\alpha_i, \beta_i)`, its bonus :math:`b_t = z_t - \alpha/(\alpha+\beta)`. An index
+is called elementwise on arrays of any shape; what it may know besides the counts is in `Setting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.problem import Problem
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an index may depend on besides the counts and the step."""
+
+    prior_alpha: FloatArray  # [N], or [] for a single arm; broadcasts against alpha
+    prior_beta: FloatArray
+    arms: int
+    horizon: int | None
+    discount: float | None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Setting:
+        """Return the setting of all arms of `problem`."""
+        return cls(
+            problem.prior[:, 0],
+            problem.prior[:, 1],
+            problem.arms,
+            problem.horizon,
+            problem.discount,
+        )
+
+    def arm(self, i: int) -> Setting:
+        """Return the setting of arm i (from 0) alone."""
+        return Setting(
+            self.prior_alpha[i], self.prior_beta[i], self.arms, self.horizon, self.discount
+        )
+
+    def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+        """Return how often each arm was pulled, a whole number."""
+        return np.rint(alpha - self.prior_alpha) + np.rint(beta - self.prior_beta)
+
+
+class Index(Protocol):
+    """An index; built-in ones are frozen dataclasses of their parameters."""
+
+    @property
+    def uses_step(self) -> bool:
+        """Whether the index depends on the step t (if not, values are built incrementally)."""
+        ...
+
+    def __call__(
+        self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting
+    ) -> FloatArray:
+        """Return z elementwise; an arm that must be pulled first gets infinity."""
+        ...
+
+    def prepare(self, setting: Setting, pulls: int) -> None:
+        """Announce that all states of each arm with up to `pulls` pulls will be asked for."""
+        ...
+
+
+@dataclass(frozen=True)
+class FunctionIndex:
+    """A user's own function of (alpha, beta, step), called on arrays."""
+
+    function: Callable[[FloatArray, FloatArray, int], FloatArray]
+    uses_step: bool = True
+
+    def __call__(
+        self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting
+    ) -> FloatArray:
+        """Return the function's value, broadcast to the shape of the counts."""
+        value = np.asarray(self.function(alpha, beta, step), dtype=np.float64)
+        return np.broadcast_to(value, np.broadcast_shapes(alpha.shape, beta.shape))
+
+    def prepare(self, setting: Setting, pulls: int) -> None:
+        """Do nothing: a plain function needs no table."""
