@@ -36,7 +36,16 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> Non
 
 def write_text(path: str | Path, text: str) -> None:
     """Write UTF-8 text atomically."""
-    write_atomically(path, lambda stream: stream.write(text.encode("utf-8")) and None)
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write bytes atomically."""
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(content)
+
+    write_atomically(path, write)
 
 
 def _umask() -> int:

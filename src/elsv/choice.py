@@ -1,6 +1,6 @@
 """The one rule by which scores become an arm (every policy uses it).
 
-The lowest-numbered arm whose score is within 1e-9, relative to max(1, \\|best\\|), of the best. Ties are
+The lowest-numbered arm whose score is within 1e-9, relative to max(1, abs(best)), of the best. Ties are
 common and decide results, so they must not hang on rounding.
 """
 
@@ -20,4 +20,5 @@ def best_arm(scores: FloatArray) -> IntArray:
     """
     best = scores.max(axis=-1, keepdims=True)
     slack = np.where(np.isfinite(best), TIE_TOLERANCE * np.maximum(1.0, np.abs(best)), 0.0)
-    return np.argmax(scores >= best - slack, axis=-1)
+    arm: IntArray = np.argmax(scores >= best - slack, axis=-1)
+    return arm

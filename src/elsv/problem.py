@@ -67,15 +67,9 @@ class Problem:
         names: Sequence[str] | None = None,
     ) -> None:
         if rewards is None and prior is None:
-            raise InvalidInputError(
-                "rewards or prior must say how many arms there are; give rewards=[1, 1]"
-            )
+            raise InvalidInputError("rewards or prior must say how many arms there are; give rewards=[1, 1]")
         table = None if prior is None else _numbers("prior", prior, 2)
-        payoff = (
-            np.ones(len(cast(FloatArray, table)))
-            if rewards is None
-            else _numbers("rewards", rewards, 1)
-        )
+        payoff = np.ones(len(cast(FloatArray, table))) if rewards is None else _numbers("rewards", rewards, 1)
         arms = len(payoff)
         if arms == 0:
             raise InvalidInputError("rewards must name at least one arm, got none")
@@ -88,9 +82,7 @@ class Problem:
         _all_positive("prior", table)
         if order is not None and order not in get_args(Order):
             raise unknown_name("order", str(order), get_args(Order))
-        labels = (
-            tuple(f"arm {i + 1}" for i in range(arms)) if names is None else tuple(map(str, names))
-        )
+        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else tuple(map(str, names))
         if len(labels) != arms:
             raise InvalidInputError(
                 f"names must have one entry for each of the {arms} arms, got {len(labels)}"
@@ -119,9 +111,7 @@ class Problem:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(
-            (self.rewards.tobytes(), self.prior.tobytes(), self.order, self.horizon, self.discount)
-        )
+        return hash((self.rewards.tobytes(), self.prior.tobytes(), self.order, self.horizon, self.discount))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values under the keys of the TOML file."""
@@ -147,9 +137,7 @@ class Problem:
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise InvalidInputError(
-                f"cannot read problem file {path}: {error.strerror or error}"
-            ) from error
+            raise InvalidInputError(f"cannot read problem file {path}: {error.strerror or error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise CorruptFileError(f"{path} is not a TOML file: {error}") from error
         try:
@@ -169,14 +157,10 @@ class Problem:
 def _objective(horizon: object, discount: object) -> tuple[int | None, float | None]:
     if (horizon is None) == (discount is None):
         given = "neither" if horizon is None else "both"
-        raise InvalidInputError(
-            f"give either a horizon or a discount, got {given}; for example horizon=200"
-        )
+        raise InvalidInputError(f"give either a horizon or a discount, got {given}; for example horizon=200")
     if horizon is not None:
         if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-            raise InvalidInputError(
-                f"horizon must be a whole number of pulls, at least 1, got {horizon!r}"
-            )
+            raise InvalidInputError(f"horizon must be a whole number of pulls, at least 1, got {horizon!r}")
         return int(horizon), None
     return None, check_discount(discount)
 
@@ -187,9 +171,7 @@ def check_discount(discount: object) -> float:
         raise InvalidInputError(f"discount must be a number between 0 and 1, got {discount!r}")
     value = float(cast(float, discount))
     if not 0 < value < 1:
-        raise InvalidInputError(
-            f"discount must lie strictly between 0 and 1, got {value:g}; try 0.99"
-        )
+        raise InvalidInputError(f"discount must lie strictly between 0 and 1, got {value:g}; try 0.99")
     return value
 
 
@@ -202,9 +184,7 @@ def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
             f"{name} must be numbers in {dimensions} dimension(s), got {values!r}"
         ) from error
     if array.ndim != dimensions:
-        raise InvalidInputError(
-            f"{name} must have {dimensions} dimension(s), got shape {array.shape}"
-        )
+        raise InvalidInputError(f"{name} must have {dimensions} dimension(s), got shape {array.shape}")
     return array
 
 
@@ -212,9 +192,7 @@ def _all_positive(name: str, array: FloatArray) -> None:
     bad = ~(np.isfinite(array) & (array > 0))
     if bad.any():
         where = tuple(int(k) for k in np.argwhere(bad)[0])
-        raise InvalidInputError(
-            f"{name} must be positive, got {array[where]:g} for arm {where[0] + 1}"
-        )
+        raise InvalidInputError(f"{name} must be positive, got {array[where]:g} for arm {where[0] + 1}")
 
 
 def _toml(value: Any) -> str:

@@ -32,9 +32,7 @@ class State:
                 np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
             )
         except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"alpha and beta must be numbers of one shape: {error}"
-            ) from error
+            raise InvalidInputError(f"alpha and beta must be numbers of one shape: {error}") from error
         if a.ndim == 0:
             raise InvalidInputError(
                 "alpha and beta must have the arms as their last axis, got single numbers"
@@ -72,9 +70,7 @@ class State:
         except ValueError:
             array = np.empty(0)
         if array.ndim != 2 or array.shape[1] != 2:
-            raise InvalidInputError(
-                f'state must be alpha,beta pairs such as "3,1 2,2 1,1", got {text!r}'
-            )
+            raise InvalidInputError(f'state must be alpha,beta pairs such as "3,1 2,2 1,1", got {text!r}')
         return cls(array[:, 0], array[:, 1])
 
     @property
@@ -110,10 +106,8 @@ class State:
         """Return the state after pulling `arm` (from 0) with the outcome `success`, both ``[...]``."""
         arms = np.asarray(arm)
         wins = np.asarray(success)
-        if arms.dtype.kind not in "iu" or arms.size and (arms.min() < 0 or arms.max() >= self.arms):
-            raise InvalidInputError(
-                f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}"
-            )
+        if arms.dtype.kind not in "iu" or (arms.size and (arms.min() < 0 or arms.max() >= self.arms)):
+            raise InvalidInputError(f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}")
         if wins.dtype.kind not in "biuf" or not np.isin(wins, (0, 1)).all():
             raise InvalidInputError(f"success must be true or false (1 or 0), got {success!r}")
         hit = np.arange(self.arms) == np.broadcast_to(arms, self.shape)[..., None]
@@ -134,9 +128,7 @@ class State:
 def check_arms(state: State, problem: Problem) -> None:
     """Raise unless the state has the problem's number of arms and was reached from its prior."""
     if state.arms != problem.arms:
-        raise InvalidInputError(
-            f"state must have {problem.arms} arms as the problem has, got {state.arms}"
-        )
+        raise InvalidInputError(f"state must have {problem.arms} arms as the problem has, got {state.arms}")
     for name, counts, start in (
         ("alpha", state.alpha, problem.prior[:, 0]),
         ("beta", state.beta, problem.prior[:, 1]),

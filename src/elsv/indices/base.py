@@ -39,9 +39,7 @@ class Setting:
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
-        return Setting(
-            self.prior_alpha[i], self.prior_beta[i], self.arms, self.horizon, self.discount
-        )
+        return Setting(self.prior_alpha[i], self.prior_beta[i], self.arms, self.horizon, self.discount)
 
     def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return how often each arm was pulled, a whole number."""
@@ -56,9 +54,7 @@ class Index(Protocol):
         """Whether the index depends on the step t (if not, values are built incrementally)."""
         ...
 
-    def __call__(
-        self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting
-    ) -> FloatArray:
+    def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return z elementwise; an arm that must be pulled first gets infinity."""
         ...
 
@@ -74,9 +70,7 @@ class FunctionIndex:
     function: Callable[[FloatArray, FloatArray, int], FloatArray]
     uses_step: bool = True
 
-    def __call__(
-        self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting
-    ) -> FloatArray:
+    def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the function's value, broadcast to the shape of the counts."""
         value = np.asarray(self.function(alpha, beta, step), dtype=np.float64)
         return np.broadcast_to(value, np.broadcast_shapes(alpha.shape, beta.shape))
