@@ -3,10 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# One numba thread pool is never used: kernels are single-threaded and release the GIL.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test lint bench docs-check format lock clean
+.PHONY: help setup reproduce test lint bench docs-check docs format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +22,22 @@ setup: $(READY) ## Create .venv with the locked dependencies
 test: $(READY) ## Run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
+reproduce: $(READY) ## Run the main job into out/
+	$(BIN)/python examples/discounts.py --out out
+
+$(VENV)/.bench: $(READY) requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	touch $(VENV)/.bench
+
+bench: $(VENV)/.bench ## Measure speed and memory against the targets, and other libraries beside them
+	$(BIN)/python -m benchmarks --out out/bench.json
+
+docs-check: $(READY) ## Run every example of README and docs, check the generated pages
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+docs: $(READY) ## Write the generated pages anew (docs/cli.md)
+	$(BIN)/python docs/generate.py
+
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -36,6 +51,9 @@ lock: ## Choose the newest versions anew and write requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group bench \
+	  --constraint requirements.lock --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  pyproject.toml -o requirements-bench.lock
 
 clean: ## Remove .venv, caches and out/
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,3 +1,49 @@
-"""Bayesian bandits with structured priors."""
+"""Bayesian bandits with structured priors: exact beliefs, exact indices, value-directed exploration."""
 
-__version__ = "0.1.0"
+from elsv._version import __version__ as __version__
+from elsv.beliefs import Belief, Chain, Independent, Rejection, belief_of
+from elsv.choice import best_arm
+from elsv.errors import (
+    CorruptFileError,
+    ElsvError,
+    InvalidInputError,
+    MissingExtraError,
+    SamplingError,
+)
+from elsv.explain import ArmExplanation, Explanation, explain
+from elsv.indices import Index, Setting, make_index
+from elsv.live import Bandit
+from elsv.planning import lookahead
+from elsv.policies import Policy, make_policy, policy_names
+from elsv.problem import Problem
+from elsv.state import State
+from elsv.values import SeparableValue, ValueFunction
+
+__all__ = [
+    "ArmExplanation",
+    "Bandit",
+    "Belief",
+    "Chain",
+    "CorruptFileError",
+    "ElsvError",
+    "Explanation",
+    "Independent",
+    "Index",
+    "InvalidInputError",
+    "MissingExtraError",
+    "Policy",
+    "Problem",
+    "Rejection",
+    "SamplingError",
+    "SeparableValue",
+    "Setting",
+    "State",
+    "ValueFunction",
+    "belief_of",
+    "best_arm",
+    "explain",
+    "lookahead",
+    "make_index",
+    "make_policy",
+    "policy_names",
+]

@@ -1,7 +1,8 @@
 r"""The state: what has been seen of every arm (paper §2.1).
 
-:math:`s = ((\alpha_1, \beta_1), \dots, (\alpha_N, \beta_N))`. A success adds one to :math:`\alpha_i`, a failure
-one to :math:`\beta_i`. Arrays have shape ``[..., N]``: any number of leading instances, arms last.
+:math:`s = ((\alpha_1, \beta_1), \dots, (\alpha_N, \beta_N))`. A success adds one to
+:math:`\alpha_i`, a failure one to :math:`\beta_i`.
+Arrays have shape ``[..., N]``: any number of leading instances, arms last.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ class State:
     def initial(cls, problem: Problem, batch: tuple[int, ...] = ()) -> State:
         """Return the prior of `problem`, repeated over the leading shape `batch`."""
         shape = (*batch, problem.arms)
-        return cls._trusted(
+        return cls.trusted(
             np.broadcast_to(problem.prior[:, 0], shape).copy(),
             np.broadcast_to(problem.prior[:, 1], shape).copy(),
         )
 
     @classmethod
-    def _trusted(cls, alpha: FloatArray, beta: FloatArray) -> State:
+    def trusted(cls, alpha: FloatArray, beta: FloatArray) -> State:
         """Wrap arrays that are known to be valid; skips the checks on hot paths."""
         state = object.__new__(cls)
         object.__setattr__(state, "alpha", alpha)
@@ -98,7 +99,8 @@ class State:
         steps = self.pulls(problem).sum(axis=-1)
         if steps.size and steps.min() != steps.max():
             raise InvalidInputError(
-                f"instances must be at one step, got {int(steps.min()) + 1} to {int(steps.max()) + 1}; pass the step"
+                f"instances must be at one step, got {int(steps.min()) + 1} to "
+                f"{int(steps.max()) + 1}; pass the step"
             )
         return int(steps.flat[0]) + 1 if steps.size else 1
 
@@ -112,7 +114,7 @@ class State:
             raise InvalidInputError(f"success must be true or false (1 or 0), got {success!r}")
         hit = np.arange(self.arms) == np.broadcast_to(arms, self.shape)[..., None]
         won = np.broadcast_to(wins, self.shape)[..., None].astype(bool)
-        return State._trusted(self.alpha + (hit & won), self.beta + (hit & ~won))
+        return State.trusted(self.alpha + (hit & won), self.beta + (hit & ~won))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -7,13 +7,9 @@ table of all states with fewer than ``levels`` pulls is one flat array of ``size
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from elsv._typing import IntArray
-
-Whole = TypeVar("Whole", int, IntArray)
 
 
 def size(levels: int) -> int:
@@ -21,13 +17,14 @@ def size(levels: int) -> int:
     return levels * (levels + 1) // 2
 
 
-def number(successes: Whole, pulls: Whole) -> Whole:
+def number(successes: IntArray, pulls: IntArray) -> IntArray:
     """Return the number of the state with `successes` out of `pulls`."""
     return pulls * (pulls + 1) // 2 + successes
 
 
-def states(levels: int) -> tuple[IntArray, IntArray]:
-    """Return (successes, pulls) of every state with fewer than `levels` pulls, in order."""
-    pulls = np.repeat(np.arange(levels), np.arange(1, levels + 1))
-    successes = np.arange(size(levels)) - pulls * (pulls + 1) // 2
+def states(stop: int, start: int = 0) -> tuple[IntArray, IntArray]:
+    """Return (successes, pulls) of every state with start <= pulls < stop, in order."""
+    levels = np.arange(start, stop)
+    pulls = np.repeat(levels, levels + 1)
+    successes = np.arange(size(start), size(stop)) - pulls * (pulls + 1) // 2
     return successes, pulls

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
 from elsv.state import State
 
 
@@ -37,18 +39,45 @@ class ExactBelief(Belief, Protocol):
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
         ...
 
-    def best(self, state: State, rewards: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
         ...
 
-    def conditional_mean(self, state: State, arm: int, at: FloatArray) -> FloatArray:
+    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
         r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``."""
         ...
 
     def log_weight(self, state: State) -> FloatArray:
-        r"""Return log W(s), :math:`W = \int_{order}\prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}dx`, ``[...]``."""
+        r"""Return log of :math:`W = \int_{order}\prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}dx`, ``[...]``."""
         ...
 
     def error(self, state: State) -> FloatArray:
-        """Return an estimate of the relative error of what the belief reports, ``[...]``."""
+        """Return an estimate of the error of `mean` and of the relative error of W, ``[...]``."""
         ...
+
+
+def check_level(level: float) -> float:
+    """Return `level` if it is a probability strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level must lie strictly between 0 and 1, got {level!r}; try 0.95")
+    return float(level)
+
+
+def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray]:
+    """Return `arm` (from 0) and the points ``[K]`` at which its mean is held."""
+    if not 0 <= arm < state.arms:
+        raise InvalidInputError(f"arm must be a whole number from 0 to {state.arms - 1}, got {arm!r}")
+    points = np.atleast_1d(np.asarray(at, dtype=np.float64))
+    if points.ndim != 1 or not ((points > 0) & (points < 1)).all():
+        raise InvalidInputError(f"at must be means strictly between 0 and 1 in one dimension, got {at!r}")
+    return int(arm), np.ascontiguousarray(points)
+
+
+def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
+    """Return `rewards` as one positive number for each arm ``[N]``."""
+    payoff = np.ascontiguousarray(rewards, dtype=np.float64)
+    if payoff.shape != (state.arms,) or not ((payoff > 0) & (payoff < np.inf)).all():
+        raise InvalidInputError(
+            f"rewards must be {state.arms} positive numbers, one for each arm, got {rewards!r}"
+        )
+    return payoff

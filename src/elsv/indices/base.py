@@ -1,7 +1,8 @@
 r"""What an index is: a number :math:`z_t(\alpha, \beta)` for one arm, for reward 1 (paper Algorithm 2).
 
-Arm i's index is :math:`r_i z_t(\alpha_i, \beta_i)`, its bonus :math:`b_t = z_t - \alpha/(\alpha+\beta)`. An index
-is called elementwise on arrays of any shape; what it may know besides the counts is in `Setting`.
+Arm i's index is :math:`r_i z_t(\alpha_i, \beta_i)`, its bonus :math:`b_t = z_t - \alpha/(\alpha+\beta)`.
+An index is called elementwise on arrays of any shape; what it may know besides the counts is in
+`Setting`.
 """
 
 from __future__ import annotations

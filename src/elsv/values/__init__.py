@@ -1,1 +1,6 @@
-"""What a state is worth."""
+"""What a state is worth: value functions for lookahead."""
+
+from elsv.values.base import ValueFunction
+from elsv.values.separable import SeparableValue
+
+__all__ = ["SeparableValue", "ValueFunction"]

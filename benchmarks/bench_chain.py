@@ -1,0 +1,82 @@
+"""The exact belief under an order: time per state, error reached, and what rejection sampling would need.
+
+Run ``python -m benchmarks.bench_chain``; every number is for one thread and warm kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import seconds
+from elsv.beliefs import Chain, Rejection
+from elsv.state import State
+
+PULLS = 300
+# arms, states in a batch, µs per state that a mean may take
+SIZES = ((3, 2000, 25.0), (10, 300, 150.0), (100, 10, 4000.0), (1000, 1, 60_000.0))
+FINEST = Chain(tolerance=1e-13)
+
+
+def row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:
+    return {"name": name, "value": value, "unit": unit, "target": target}
+
+
+def seen_states(arms: int, size: int) -> State:
+    """Return states after up to PULLS pulls of arms whose means are in order."""
+    rng = np.random.default_rng(arms)
+    means = np.sort(rng.random((size, arms)))[:, ::-1]
+    pulls = rng.multinomial(rng.integers(0, PULLS + 1, size), rng.dirichlet(np.ones(arms), size))
+    wins = rng.binomial(pulls, means)
+    return State(1.0 + wins, 1.0 + pulls - wins)
+
+
+def rows_for(arms: int, size: int, target: float) -> list[dict[str, Any]]:
+    state, chain, rng = seen_states(arms, size), Chain(), np.random.default_rng(0)
+    error = np.abs(chain.mean(state) - FINEST.mean(state)).max()
+    micro = 1e6 / size
+    return [
+        row(f"chain mean, {arms} arms", micro * seconds(lambda: chain.mean(state)), "µs/state", target),
+        row(f"chain mean, {arms} arms: largest error", float(error), "", chain.tolerance),
+        row(f"chain draw, {arms} arms", micro * seconds(lambda: chain.draw(state, rng)), "µs/state"),
+    ]
+
+
+def coarse_rows() -> list[dict[str, Any]]:
+    state, chain = seen_states(3, 2000), Chain(tolerance=1e-6)
+    error = np.abs(chain.mean(state) - FINEST.mean(state)).max()
+    return [
+        row("chain mean, 3 arms, 1e-6", 1e6 / 2000 * seconds(lambda: chain.mean(state)), "µs/state", 10.0),
+        row("chain mean, 3 arms, 1e-6: largest error", float(error), "", chain.tolerance),
+    ]
+
+
+def rejection_rows() -> list[dict[str, Any]]:
+    """Draws for a standard error of 1e-8 (variance / tolerance² / acceptance), and their time."""
+    state, chain = State([3.0, 2.0, 1.0], [1.0, 2.0, 3.0]), Chain()
+    sampler, rng = Rejection(samples=20_000), np.random.default_rng(0)
+    estimate = sampler.estimate(state, rng)
+    acceptance = float(estimate.accepted / estimate.drawn)
+    draws = float(chain.variance(state).max()) / chain.tolerance**2 / acceptance
+    each = seconds(lambda: sampler.estimate(state, rng)) / float(estimate.drawn)
+    exact = seconds(lambda: chain.mean(state))
+    return [
+        row("rejection, 3 arms: draws for 1e-8", draws, "draws"),
+        row("rejection, 3 arms: time for 1e-8 over that of the chain", draws * each / exact, "×"),
+    ]
+
+
+def run() -> list[dict[str, Any]]:
+    """Return all rows: name, value, unit, target (None where there is none)."""
+    rows = [entry for arms, size, target in SIZES for entry in rows_for(arms, size, target)]
+    rewards = np.array([0.8, 0.9, 1.0])
+    state, chain = seen_states(3, 20), Chain()
+    rows.append(row("chain best, 3 arms", 1e6 / 20 * seconds(lambda: chain.best(state, rewards)), "µs/state"))
+    return rows + coarse_rows() + rejection_rows()
+
+
+if __name__ == "__main__":
+    for entry in run():
+        limit = "" if entry["target"] is None else f"  (target {entry['target']:g})"
+        print(f"{entry['name']:<60} {entry['value']:>12.4g} {entry['unit']}{limit}")

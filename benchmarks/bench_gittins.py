@@ -1,0 +1,98 @@
+"""Gittins indices: time and memory of whole tables, against the plain calibration loop of the paper.
+
+Run ``python benchmarks/bench_gittins.py``; every number is for one thread and warm kernels.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from elsv import triangle
+from elsv._jit import kernel
+from elsv._typing import FloatArray
+from elsv.indices._gittins_solver import solve_levels, solve_state
+
+DISCOUNT = 0.99
+LEVELS = 999  # all states with alpha + beta <= 1000 from the uniform prior
+
+
+@kernel
+def calibration_loop(levels: int, horizon: int, discount: float, step: float) -> FloatArray:
+    """Return the paper's indices: backward induction from a fixed horizon for every lambda of a grid."""
+    index = np.zeros(levels * (levels + 1) // 2)
+    value = np.empty(horizon + 1)
+    for k in range(1, round(1.0 / step)):
+        lam = k * step
+        safe = lam / (1.0 - discount)
+        for s in range(horizon + 1):
+            value[s] = max((s + 1.0) / (horizon + 2.0), lam) / (1.0 - discount)
+        for n in range(horizon - 1, -1, -1):
+            for s in range(n + 1):
+                mean = (s + 1.0) / (n + 2.0)
+                pull = mean * (1.0 + discount * value[s + 1]) + (1.0 - mean) * discount * value[s]
+                if pull >= safe and n < levels:
+                    index[n * (n + 1) // 2 + s] = lam
+                value[s] = max(pull, safe)
+    return index
+
+
+def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
+    """Return the shortest of a few times."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:
+    return {"name": name, "value": value, "unit": unit, "target": target}
+
+
+def run() -> list[dict[str, Any]]:
+    """Return rows of name, value, unit and target."""
+    calibration_loop(5, 5, DISCOUNT, 0.1)
+    solve_levels(1.0, 1.0, 0, 5, DISCOUNT, 1e-4)
+    states = f"{triangle.size(LEVELS):,} states, discount {DISCOUNT}"
+    plain = seconds(lambda: calibration_loop(LEVELS, LEVELS, DISCOUNT, 0.001))
+    start = time.perf_counter()
+    close = calibration_loop(LEVELS, 1500, DISCOUNT, 0.0002) + 0.0001  # the middle of a grid cell
+    same = time.perf_counter() - start
+    coarse = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-4), 5)
+    middle = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-6), 2)
+    fine = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-9), 1)
+    exact = solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-6)
+    gap = np.abs(calibration_loop(LEVELS, LEVELS, DISCOUNT, 0.001) - exact).max()
+    finite = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, 1.0, 1e-6, LEVELS), 2)
+    rows = [
+        row(f"gittins table to 1e-4: {states}", coarse, "s", 0.3),
+        row(f"gittins table to 1e-6: {states}", middle, "s", 2.5),
+        row(f"gittins table to 1e-9: {states}", fine, "s", 25.0),
+        row("plain calibration loop: grid .001, horizon 1000, compiled", plain, "s"),
+        row("plain calibration loop: its largest error", float(gap), ""),
+        row("plain calibration loop / gittins table to 1e-4", plain / coarse, "x", 8.0),
+        row("plain loop with grid .0002, horizon 1500: its largest error", np.abs(close - exact).max(), ""),
+        row("plain loop with grid .0002, horizon 1500 / gittins table to 1e-4", same / coarse, "x"),
+        row("finite-horizon table to 1e-6: 999 pulls, no discount", finite, "s"),
+    ]
+    for discount in (0.9, 0.99, 0.999, 0.9999):
+        one = seconds(lambda discount=discount: solve_state(1.0, 1.0, discount, 1e-6), 5)
+        rows.append(
+            row(f"one state to 1e-6, discount {discount}", one, "s", 2e-3 if discount == 0.99 else None)
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    rows.append(row("peak memory of this process", peak / 2**20, "MB", 300.0))
+    return rows
+
+
+if __name__ == "__main__":
+    for entry in run():
+        target = "" if entry["target"] is None else f"   (target {entry['target']:g})"
+        print(f"{entry['name']:<75} {entry['value']:>10.4g} {entry['unit']}{target}")

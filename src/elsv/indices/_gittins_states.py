@@ -1,0 +1,79 @@
+"""What the Gittins functions are given: checks, worded once, and the place of states on a prior's lattice."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.errors import InvalidInputError
+from elsv.indices._parameters import real
+from elsv.indices.base import Setting
+
+_FINEST, _COARSEST = 1e-12, 0.1
+_WHOLE = 1e-6
+_FARTHEST = 2.0**30
+
+
+def check_tolerance(value: object) -> float:
+    """Return the tolerance if it is one that double precision can keep."""
+    tolerance = real("tolerance", value, "tolerance=1e-6")
+    if not _FINEST <= tolerance <= _COARSEST:
+        raise InvalidInputError(
+            f"tolerance must lie between {_FINEST:g} and {_COARSEST:g}, got {tolerance:g}; "
+            "for example tolerance=1e-6"
+        )
+    return tolerance
+
+
+def check_discount_of_horizon(value: object) -> float:
+    """Return the discount if it lies in (0, 1]; 1 is the plain sum, allowed with a finite horizon only."""
+    discount = real("discount", value, "discount=1")
+    if not 0.0 < discount <= 1.0:
+        raise InvalidInputError(
+            f"discount of a finite horizon must lie in (0, 1], got {discount:g}; 1 is no discount"
+        )
+    return discount
+
+
+def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return alpha and beta as float arrays of one shape if they are positive and finite."""
+    checked = []
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        try:
+            counts = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{name} must be a number or an array of numbers, got {value!r}"
+            ) from error
+        bad = ~(np.isfinite(counts) & (counts > 0.0))
+        if bad.any():
+            raise InvalidInputError(
+                f"{name} must be positive and finite, got {counts[bad].flat[0]:g}; the uniform prior is 1"
+            )
+        checked.append(counts)
+    try:
+        a, b = np.broadcast_arrays(*checked)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"alpha and beta must have shapes that fit, got {checked[0].shape} and {checked[1].shape}"
+        ) from error
+    return a, b
+
+
+def distinct_priors(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
+    """Return each distinct prior (alpha, beta) with the mask of the states of that shape that it serves."""
+    alpha, beta = setting.prior_alpha, setting.prior_beta
+    pairs = sorted({(float(a), float(b)) for a, b in zip(np.ravel(alpha), np.ravel(beta), strict=True)})
+    return [(a, b, np.broadcast_to((alpha == a) & (beta == b), shape)) for a, b in pairs]
+
+
+def offsets(
+    alpha: FloatArray, beta: FloatArray, corner_a: float, corner_b: float
+) -> tuple[IntArray, IntArray, AnyArray]:
+    """Return successes and pulls since the corner, and which states are whole steps away from it."""
+    wins, losses = np.rint(alpha - corner_a), np.rint(beta - corner_b)
+    off = np.maximum(np.abs(alpha - corner_a - wins), np.abs(beta - corner_b - losses))
+    whole = (off <= _WHOLE) & (wins >= 0) & (losses >= 0) & (wins + losses <= _FARTHEST)
+    wins, losses = np.where(whole, wins, 0), np.where(whole, losses, 0)
+    return wins.astype(np.int64), (wins + losses).astype(np.int64), whole

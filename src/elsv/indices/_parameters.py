@@ -1,0 +1,57 @@
+"""Checks of the parameters of an index, worded once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from elsv.errors import InvalidInputError
+from elsv.indices.base import Setting
+
+
+def real(name: str, value: object, example: str) -> float:
+    """Return `value` as a float if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidInputError(f"{name} must be a number, got {value!r}; for example {example}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInputError(f"{name} must be finite, got {number:g}; for example {example}")
+    return number
+
+
+def positive(name: str, value: object, example: str) -> float:
+    """Return `value` as a float if it is finite and above 0."""
+    number = real(name, value, example)
+    if number <= 0:
+        raise InvalidInputError(f"{name} must be positive, got {number:g}; for example {example}")
+    return number
+
+
+def not_negative(name: str, value: object, example: str) -> float:
+    """Return `value` as a float if it is finite and at least 0."""
+    number = real(name, value, example)
+    if number < 0:
+        raise InvalidInputError(f"{name} must not be negative, got {number:g}; for example {example}")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool if it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number, at least {least}, got {value!r}")
+    return int(value)
+
+
+def horizon_of(setting: Setting, who: str, remedy: str) -> int:
+    """Return the horizon that an index needs, or say what to do without one."""
+    if setting.horizon is None:
+        raise InvalidInputError(f"{who} needs a horizon, and the problem has a discount instead; {remedy}")
+    return setting.horizon

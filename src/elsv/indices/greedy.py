@@ -1,0 +1,27 @@
+"""Greedy: the mean itself, with no bonus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.indices.base import Setting
+
+
+@dataclass(frozen=True)
+class Greedy:
+    r"""The posterior mean, :math:`z = \alpha/(\alpha+\beta)`; its bonus is 0."""
+
+    @property
+    def uses_step(self) -> bool:
+        """The mean does not depend on the step."""
+        return False
+
+    def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
+        """Return the means, elementwise."""
+        return np.divide(alpha, np.add(alpha, beta))
+
+    def prepare(self, setting: Setting, pulls: int) -> None:
+        """Do nothing: a mean needs no table."""

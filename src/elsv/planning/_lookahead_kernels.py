@@ -1,0 +1,37 @@
+"""Compiled backups over the merged tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsv._jit import kernel
+from elsv._typing import FloatArray, IntArray
+
+
+@kernel
+def back_up(
+    mean: FloatArray, frontier: FloatArray, successors: IntArray, rewards: FloatArray, discount: float
+) -> FloatArray:
+    """Return q at the root, ``[instances, N]``.
+
+    `mean` ``[instances, interior, N]`` holds P(success), `frontier` ``[instances, states - interior]``
+    the values of the last layer.
+    """
+    instances, interior, arms = mean.shape
+    value = np.empty(interior + frontier.shape[1])
+    q = np.empty((instances, arms))
+    for b in range(instances):
+        value[interior:] = frontier[b]
+        for state in range(interior - 1, -1, -1):
+            best = -np.inf
+            for i in range(arms):
+                p = mean[b, state, i]
+                worth = (
+                    p * (rewards[i] + discount * value[successors[state, i, 1]])
+                    + (1.0 - p) * discount * value[successors[state, i, 0]]
+                )
+                best = max(best, worth)
+                if state == 0:
+                    q[b, i] = worth
+            value[state] = best
+    return q

@@ -1,0 +1,73 @@
+r"""The states that d pulls can lead to, equal ones merged.
+
+A state d pulls below the root is the root plus (successes, failures) of every arm: 2N whole numbers
+that sum to d, of which there are :math:`\binom{d+2N-1}{2N-1}`. The layers 0 to d are numbered one after
+the other, 8,008 states for 3 arms and d = 10. The numbering depends on N and d alone, so it is made
+once and shared by every root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+
+from elsv._typing import FloatArray, IntArray
+from elsv.errors import InvalidInputError
+
+# A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
+MOST_STATES = 20_000_000
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Merged states of the layers 0 … depth; the last `frontier` of them are the frontier."""
+
+    successes: FloatArray  # [states, N], gained since the root
+    failures: FloatArray  # [states, N]
+    successors: IntArray  # [interior, N, 2]: the state after a failure, after a success
+
+    @property
+    def interior(self) -> int:
+        """Number of states above the frontier."""
+        return len(self.successors)
+
+
+def states_within(arms: int, depth: int) -> int:
+    """Return the number of merged states of the layers 0 … depth."""
+    return comb(depth + 2 * arms, 2 * arms)
+
+
+@lru_cache(maxsize=32)
+def make_tree(arms: int, depth: int) -> Tree:
+    """Return the numbered, merged states for `arms` arms and `depth` pulls."""
+    total = states_within(arms, depth)
+    if total * arms > MOST_STATES:
+        raise InvalidInputError(
+            f"depth {depth} with {arms} arms has {total:,} states, more than {MOST_STATES // arms:,}; "
+            "use a smaller depth"
+        )
+    parts = 2 * arms
+    counts = np.zeros((total, parts), dtype=np.int16)
+    number: dict[bytes, int] = {}
+    row = 0
+    for layer in range(depth + 1):
+        for chosen in combinations_with_replacement(range(parts), layer):
+            for part in chosen:
+                counts[row, part] += 1
+            number[counts[row].tobytes()] = row
+            row += 1
+    interior = states_within(arms, depth - 1)
+    successors = np.empty((interior, parts), dtype=np.int64)
+    for state in range(interior):
+        after = counts[state].copy()
+        for part in range(parts):
+            after[part] += 1
+            successors[state, part] = number[after.tobytes()]
+            after[part] -= 1
+    # Part 2i counts the failures of arm i, part 2i + 1 its successes.
+    failures, successes = counts[:, 0::2].astype(np.float64), counts[:, 1::2].astype(np.float64)
+    return Tree(successes, failures, successors.reshape(interior, arms, 2))

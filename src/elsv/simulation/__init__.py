@@ -1,0 +1,1 @@
+"""Simulation: many instances in lockstep, the same numbers on any number of workers."""

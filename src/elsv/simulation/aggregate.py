@@ -1,0 +1,116 @@
+"""Chunks become means, intervals and quantiles.
+
+Chunks are added in their own order, so that the sums are the same to the last bit whichever worker
+finished first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._typing import FloatArray, IntArray
+from elsv.simulation.engine import BINS, BINS_PER_NAT, SMALLEST, ChunkTally, Run
+
+Z95 = 1.959963984540054
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """What was measured of one policy; arrays are by step, t = 1 … T."""
+
+    mean: FloatArray  # [T], cumulative regret
+    ci95: FloatArray  # [T], half-width of its 95 % interval
+    quantiles: FloatArray  # [checkpoints, quantiles], to 1 %
+    pull_share: FloatArray  # [T, N], share of instances that pull arm i at step t
+    best_share: FloatArray  # [T], share of instances that pull a best arm
+    microseconds: float  # per decision
+    curves: FloatArray | None  # [T, instances], on request
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All policies, all instances."""
+
+    instances: int
+    policies: tuple[PolicyResult, ...]
+    difference: FloatArray  # [P, P], mean final regret of p minus that of q
+    difference_ci95: FloatArray  # [P, P]
+
+
+class Accumulator:
+    """Adds chunks in order; holds early arrivals until their turn."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._waiting: dict[int, ChunkTally] = {}
+        self._next = 0
+        p, t, n, c = len(run.policies), run.horizon, run.problem.arms, len(run.checkpoints)
+        self._instances = 0
+        self._regret, self._squares = np.zeros((p, t)), np.zeros((p, t))
+        self._pulls = np.zeros((p, t, n), dtype=np.int64)
+        self._best = np.zeros((p, t), dtype=np.int64)
+        self._histogram = np.zeros((p, c, BINS), dtype=np.int64)
+        self._seconds = np.zeros(p)
+        self._differences, self._difference_squares = np.zeros((p, p)), np.zeros((p, p))
+        self._curves: list[list[FloatArray]] = [[] for _ in range(p)]
+
+    def add(self, tally: ChunkTally) -> None:
+        """Take a chunk in, whatever its turn."""
+        self._waiting[tally.chunk] = tally
+        while self._next in self._waiting:
+            self._fold(self._waiting.pop(self._next))
+            self._next += 1
+
+    def _fold(self, tally: ChunkTally) -> None:
+        self._instances += tally.instances
+        self._differences += tally.differences
+        self._difference_squares += tally.difference_squares
+        for p, policy in enumerate(tally.policies):
+            self._regret[p] += policy.regret
+            self._squares[p] += policy.squares
+            self._pulls[p] += policy.pulls
+            self._best[p] += policy.best
+            self._histogram[p] += policy.histogram
+            self._seconds[p] += policy.seconds
+            if policy.curves is not None:
+                self._curves[p].append(policy.curves)
+
+    def totals(self) -> Totals:
+        """Return the results once every chunk is in."""
+        n = self._instances
+        mean, half = _interval(self._regret, self._squares, n)
+        difference, difference_half = _interval(self._differences, self._difference_squares, n)
+        results = tuple(
+            PolicyResult(
+                mean[p],
+                half[p],
+                np.array([_quantiles(counts) for counts in self._histogram[p]]).reshape(-1, len(QUANTILES)),
+                self._pulls[p] / n,
+                self._best[p] / n,
+                1e6 * float(self._seconds[p]) / (n * self._run.horizon),
+                np.concatenate(self._curves[p], axis=1) if self._curves[p] else None,
+            )
+            for p in range(len(mean))
+        )
+        return Totals(n, results, difference, difference_half)
+
+
+def _interval(total: FloatArray, squares: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the half-width of its 95 % interval from Σx and Σx²."""
+    mean = total / n
+    if n < 2:
+        return mean, np.full(mean.shape, np.inf)
+    variance = np.maximum(squares - n * mean * mean, 0.0) / (n - 1)
+    return mean, Z95 * np.sqrt(variance / n)
+
+
+def _quantiles(counts: IntArray) -> FloatArray:
+    """Return the quantiles of a histogram of regret, linear within a bin."""
+    edges = SMALLEST * np.expm1(np.arange(len(counts) + 1) / BINS_PER_NAT)
+    below = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
+    found = np.interp(QUANTILES, below, edges)
+    # The first bin holds the instances without regret; they have exactly none.
+    return np.where(found <= edges[1], 0.0, found)

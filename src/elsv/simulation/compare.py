@@ -1,0 +1,291 @@
+"""Compare policies on the same instances: one call, one result that prints, plots and exports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import IntArray
+from elsv._version import __version__
+from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.names import parse
+from elsv.policies import Policy, make_policy
+from elsv.problem import Problem
+from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
+from elsv.simulation.engine import Run
+from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.parallel import Workers, run_chunks
+from elsv.simulation.store import ChunkStore, fingerprint
+
+_MOST_CHECKPOINTS = 50
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` measured. Arrays are by step; regret is cumulative pseudo-regret."""
+
+    problem: Problem
+    names: tuple[str, ...]
+    horizon: int
+    seed: int
+    source: str
+    checkpoints: IntArray = field(repr=False)
+    totals: Totals = field(repr=False)
+    seconds: float = field(repr=False)
+
+    def __getitem__(self, policy: str) -> PolicyResult:
+        """Return the result of one policy by the name it was given."""
+        if policy not in self.names:
+            raise InvalidInputError(f"no policy {policy!r} here; there are: {', '.join(self.names)}")
+        return self.totals.policies[self.names.index(policy)]
+
+    @property
+    def instances(self) -> int:
+        """Number of instances."""
+        return self.totals.instances
+
+    def difference(self, first: str, second: str) -> tuple[float, float]:
+        """Return the mean final regret of `first` minus that of `second` and its 95 % half-width.
+
+        Both met the same instances and outcomes, so the interval is that of paired differences.
+        """
+        self[first], self[second]
+        p, q = self.names.index(first), self.names.index(second)
+        return float(self.totals.difference[p, q]), float(self.totals.difference_ci95[p, q])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that goes into ``summary.json``."""
+        regret_at = _spread(self.horizon, 10)
+        policies = [
+            {
+                "policy": name,
+                "regret": float(result.mean[-1]),
+                "ci95": float(result.ci95[-1]),
+                "regret_at": {str(t): float(result.mean[t - 1]) for t in regret_at},
+                "quantiles": dict(zip(map(str, QUANTILES), result.quantiles[-1].tolist(), strict=True)),
+                "pull_share": result.pull_share.mean(axis=0).tolist(),
+                "best_share": float(result.best_share.mean()),
+                "microseconds_per_decision": result.microseconds,
+            }
+            for name, result in zip(self.names, self.totals.policies, strict=True)
+        ]
+        pairs = [
+            {
+                "policy": self.names[p],
+                "minus": self.names[q],
+                "difference": float(self.totals.difference[p, q]),
+                "ci95": float(self.totals.difference_ci95[p, q]),
+            }
+            for p in range(len(self.names))
+            for q in range(p + 1, len(self.names))
+        ]
+        settings = {
+            "problem": self.problem.to_dict(),
+            "instances": self.instances,
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "means": self.source,
+        }
+        return {
+            "policies": policies,
+            "paired_differences": pairs,
+            "settings": settings,
+            "versions": versions(),
+            "seconds": self.seconds,
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """Return one row for each policy and step, by column."""
+        steps, rows = np.arange(1, self.horizon + 1), len(self.names)
+        results = self.totals.policies
+        table: dict[str, Any] = {
+            "policy": np.repeat(np.array(self.names), self.horizon),
+            "step": np.tile(steps, rows),
+            "regret": np.concatenate([r.mean for r in results]),
+            "ci95": np.concatenate([r.ci95 for r in results]),
+            "best_share": np.concatenate([r.best_share for r in results]),
+        }
+        for k, level in enumerate(QUANTILES):
+            column = np.full((rows, self.horizon), np.nan)
+            for p, result in enumerate(results):
+                column[p, self.checkpoints - 1] = result.quantiles[:, k]
+            table[f"quantile_{100 * level:.0f}"] = column.reshape(-1)
+        for i in range(self.problem.arms):
+            table[f"pull_share_{i + 1}"] = np.concatenate([r.pull_share[:, i] for r in results])
+        return table
+
+    def to_polars(self) -> Any:
+        """Return a polars frame, one row for each policy and step (extra ``data``)."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingExtraError("to_polars", "data") from error
+        return polars.DataFrame(self.columns())
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame, one row for each policy and step (needs pandas)."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtraError("to_pandas", "pandas") from error
+        return pandas.DataFrame(self.columns())
+
+    def plot(self, log_x: bool = False) -> Any:
+        """Return the regret curves with their 95 % bands as a matplotlib figure (extra ``plot``)."""
+        from elsv.report.comparison_page import regret_figure
+
+        return regret_figure(self, log_x)
+
+    def _repr_html_(self) -> str:
+        """Return the headline table and, with the extra ``plot``, the regret curves, for notebooks."""
+        from elsv.report.comparison_page import notebook_html
+
+        return notebook_html(self)
+
+
+def compare(
+    problem: Problem,
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
+    instances: int = 5000,
+    seed: int = 0,
+    *,
+    horizon: int | None = None,
+    means: ArrayLike | None = None,
+    jobs: int | None = None,
+    workers: Workers = "threads",
+    dask: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    keep_raw: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run policies on the same instances and outcomes and measure their regret.
+
+    Parameters
+    ----------
+    problem
+        Its prior, conditioned on its order, is where the means come from unless `means` is given.
+    policies
+        Names or functions ``(state, step, rng) -> arm``; a mapping gives them labels of your own.
+    instances
+        How many; a multiple of the rows of `means` uses every row equally often.
+    seed
+        The same seed gives the same numbers on any number of threads, processes or cluster workers.
+    horizon
+        Number of steps; default: the problem's horizon.
+    means
+        Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
+    jobs, workers, dask
+        Threads (default, one for each core), processes, or the address of a dask scheduler.
+    out, resume
+        A directory that keeps finished chunks; with `resume` those that are there are not run again.
+    keep_raw
+        Keep the regret curve of every instance (memory grows with the instances).
+    progress
+        Called with the number of finished chunks and of all chunks.
+    """
+    labels, specs = _labelled(policies, problem)
+    run = Run(
+        problem=problem,
+        policies=specs,
+        instances=_at_least_one("instances", instances),
+        horizon=_steps(problem, horizon),
+        seed=_seed(seed),
+        source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
+        checkpoints=_spread(_steps(problem, horizon), _MOST_CHECKPOINTS),
+        keep_raw=keep_raw,
+    )
+    began = time.perf_counter()
+    store = None if out is None else ChunkStore(Path(out), fingerprint(run, __version__))
+    accumulator, left = Accumulator(run), set(range(run.chunks))
+    if store is not None and not resume:
+        store.clear()
+    for tally in store.load() if store is not None and resume else ():
+        accumulator.add(tally)
+        left.discard(tally.chunk)
+    _report(progress, run, left)
+    for tally in run_chunks(run, sorted(left), jobs, workers, dask):
+        if store is not None:
+            store.save(tally)
+        accumulator.add(tally)
+        left.discard(tally.chunk)
+        _report(progress, run, left)
+    return Comparison(
+        problem,
+        labels,
+        run.horizon,
+        run.seed,
+        run.source.describe(),
+        run.checkpoints,
+        accumulator.totals(),
+        time.perf_counter() - began,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the numbers were made with."""
+    import platform
+    from importlib.metadata import version
+
+    found = {"elsv": __version__, "python": platform.python_version()}
+    return found | {name: version(name) for name in ("numpy", "numba", "scipy")}
+
+
+def _report(progress: Progress | None, run: Run, left: set[int]) -> None:
+    if progress is not None:
+        progress(run.chunks - len(left), run.chunks)
+
+
+def _labelled(
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy], problem: Problem
+) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
+    if isinstance(policies, str) or callable(policies):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        labels, specs = tuple(policies), tuple(policies.values())
+    else:
+        specs = tuple(policies)
+        labels = tuple(
+            str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs
+        )
+    if not specs:
+        raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InvalidInputError(f"policies must differ from one another, got {label!r} twice")
+    for spec in specs:
+        make_policy(spec, problem)
+    return labels, specs
+
+
+def _steps(problem: Problem, horizon: int | None) -> int:
+    steps = problem.horizon if horizon is None else horizon
+    if steps is None:
+        raise InvalidInputError("a problem with a discount needs horizon=, the number of steps to simulate")
+    if problem.horizon is not None and steps > problem.horizon:
+        raise InvalidInputError(f"horizon must not exceed the problem's {problem.horizon}, got {steps}")
+    return _at_least_one("horizon", steps)
+
+
+def _at_least_one(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInputError(f"{name} must be a whole number, at least 1, got {value!r}")
+    return int(value)
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInputError(f"seed must be a whole number, at least 0, got {seed!r}")
+    return int(seed)
+
+
+def _spread(horizon: int, most: int) -> IntArray:
+    """Return at most `most` steps, evenly spread, the last one included."""
+    return np.unique(np.rint(np.linspace(0, horizon, min(most, horizon) + 1)[1:]).astype(np.int64))

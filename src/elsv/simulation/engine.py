@@ -1,0 +1,166 @@
+r"""The lockstep engine: a short Python loop over t around kernels that serve all instances of a chunk.
+
+Regret is pseudo-regret with the rewards in it, :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`,
+accumulated per instance. All policies of a comparison meet the same instances, and the k-th pull of an arm
+of an instance has the same outcome under every policy: their differences have small variance.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.choice import TIE_TOLERANCE
+from elsv.policies import IndexPolicy, Policy, make_policy
+from elsv.problem import Problem
+from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.score_tables import ScoreTables
+from elsv.state import State
+
+# Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / SMALLEST)), 1 % wide.
+BINS_PER_NAT = 100.0
+SMALLEST = 0.01
+BINS = 2100
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a comparison runs; together with a chunk's number it fixes every result."""
+
+    problem: Problem
+    policies: tuple[str | Policy, ...]
+    instances: int
+    horizon: int
+    seed: int
+    source: FromPrior | GivenMeans
+    checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
+    keep_raw: bool = False
+
+    @property
+    def chunk_size(self) -> int:
+        """Instances of a chunk: a function of their number alone, so that workers do not matter."""
+        return min(8192, max(256, -(-self.instances // 16)))
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        return -(-self.instances // self.chunk_size)
+
+
+@dataclass(frozen=True)
+class PolicyTally:
+    """What one policy did on one chunk; sums over its instances."""
+
+    regret: FloatArray  # [T], of the cumulative regret
+    squares: FloatArray  # [T], of its square
+    pulls: IntArray  # [T, N]
+    best: IntArray  # [T], pulls of a best arm
+    histogram: IntArray  # [checkpoints, BINS], of the cumulative regret
+    seconds: float  # spent in the policy
+    curves: FloatArray | None = None  # [T, B], on request
+
+
+@dataclass(frozen=True)
+class ChunkTally:
+    """All policies on one chunk."""
+
+    chunk: int
+    instances: int
+    policies: tuple[PolicyTally, ...]
+    differences: FloatArray  # [P, P], sums of the final regret of p minus that of q
+    difference_squares: FloatArray  # [P, P]
+
+
+def run_chunk(run: Run, chunk: int) -> ChunkTally:
+    """Run every policy on the instances of one chunk; a pure function of its arguments."""
+    start = chunk * run.chunk_size
+    stop = min(run.instances, start + run.chunk_size)
+    # One stream for the means, one for the outcomes, one for the policies' own draws. The last is the
+    # same for every policy, so that a policy's result does not depend on which others run beside it.
+    for_means, for_outcomes, for_policy = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(3)
+    means = run.source.means(start, stop, np.random.default_rng(for_means))
+    key = for_outcomes.generate_state(1, np.uint64)[0]
+    played = [_play(run, policy, means, key, np.random.default_rng(for_policy)) for policy in run.policies]
+    final = np.array([regret for _, regret in played])  # [P, B]
+    apart = final[:, None] - final[None]
+    return ChunkTally(
+        chunk,
+        stop - start,
+        tuple(tally for tally, _ in played),
+        apart.sum(axis=-1),
+        (apart * apart).sum(axis=-1),
+    )
+
+
+Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
+
+
+def _play(
+    run: Run, policy: str | Policy, means: FloatArray, key: np.uint64, rng: np.random.Generator
+) -> tuple[PolicyTally, FloatArray]:
+    """Return the tally of one policy and the final regret of every instance."""
+    from elsv.simulation import _engine_kernels as kernels
+
+    instances, arms = means.shape
+    horizon = run.horizon
+    worth = means * run.problem.rewards
+    gaps = worth.max(axis=1, keepdims=True) - worth
+    successes = np.zeros((instances, arms), dtype=np.int32)
+    pulls = np.zeros((instances, arms), dtype=np.int32)
+    regret = np.zeros(instances)
+    totals, squares = np.empty(horizon), np.empty(horizon)
+    arm_counts = np.zeros((horizon, arms), dtype=np.int64)
+    best = np.empty(horizon, dtype=np.int64)
+    histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
+    curves = np.empty((horizon, instances)) if run.keep_raw else None
+    choose = _chooser(run, policy, instances, rng)
+    row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
+    seconds = 0.0
+    for t in range(1, horizon + 1):
+        began = time.perf_counter()
+        arm = choose(successes, pulls, t)
+        seconds += time.perf_counter() - began
+        totals[t - 1], squares[t - 1], best[t - 1] = kernels.advance(
+            arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
+        )
+        if t in row_of:
+            kernels.histogram(regret, SMALLEST, BINS_PER_NAT, histogram[row_of[t]])
+        if curves is not None:
+            curves[t - 1] = regret
+    return PolicyTally(totals, squares, arm_counts, best, histogram, seconds, curves), regret
+
+
+def _chooser(run: Run, spec: str | Policy, instances: int, rng: np.random.Generator) -> Chooser:
+    """Return what picks the arms of a chunk: a table lookup for indices, the policy itself otherwise."""
+    from elsv.simulation import _engine_kernels as kernels
+
+    problem = run.problem
+    policy = make_policy(spec, problem)
+    arm = np.empty(instances, dtype=np.int64)
+    if isinstance(policy, IndexPolicy):
+        tables = ScoreTables(problem, policy.index, run.horizon)
+
+        def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
+            scores = tables.at(step)
+            kernels.choose_by_table(
+                successes, pulls, scores, tables.group, problem.rewards, TIE_TOLERANCE, arm
+            )
+            return arm
+
+        return by_table
+
+    def by_policy(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
+        state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
+        return policy(state, step, rng)
+
+    def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
+        rows = np.ascontiguousarray(np.concatenate((successes, pulls), axis=1))
+        keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return by_policy(successes[first], pulls[first], step)[inverse]
+
+    return merged if getattr(policy, "merges_equal_states", False) else by_policy

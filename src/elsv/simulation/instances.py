@@ -1,0 +1,74 @@
+"""Where instances come from: the prior (conditioned on the order), or means that are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import FloatArray
+from elsv.beliefs import belief_of
+from elsv.errors import InvalidInputError
+from elsv.problem import Problem
+from elsv.state import State
+
+
+@dataclass(frozen=True)
+class FromPrior:
+    """Means drawn from the prior, exactly conditioned on the order if there is one."""
+
+    problem: Problem
+
+    def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
+        """Return the means of the instances from `start` to `stop`, ``[stop - start, N]``."""
+        return belief_of(self.problem).draw(State.initial(self.problem, (stop - start,)), rng)
+
+    def describe(self) -> str:
+        """Say in words where the means come from."""
+        order = f", {self.problem.order}" if self.problem.order else ""
+        return f"drawn from the prior{order}"
+
+
+@dataclass(frozen=True, eq=False)
+class GivenMeans:
+    """Means that are given, row after row, the whole list repeated as often as instances ask for."""
+
+    table: FloatArray = field(repr=False)  # [rows, N]
+
+    def __init__(self, means: ArrayLike, arms: int) -> None:
+        try:
+            table = np.array(means, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"means must be numbers, one row for each instance: {error}") from error
+        if table.ndim != 2 or table.shape[1] != arms or len(table) == 0:
+            raise InvalidInputError(f"means must have shape [rows, {arms}], got {table.shape}")
+        if not ((table >= 0) & (table <= 1)).all():
+            bad = table[~((table >= 0) & (table <= 1))].flat[0]
+            raise InvalidInputError(f"means must lie between 0 and 1, got {bad:g}")
+        object.__setattr__(self, "table", table)
+
+    def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
+        """Return the rows of the instances from `start` to `stop`."""
+        return self.table[np.arange(start, stop) % len(self.table)]
+
+    def describe(self) -> str:
+        """Say in words where the means come from."""
+        return f"{len(self.table)} given rows of means, repeated"
+
+
+def grid(arms: int, points: int = 11, order: str | None = None) -> FloatArray:
+    """Return every combination of `points` evenly spaced means from 0 to 1 that fits the order.
+
+    With 3 arms, 11 points and ``"decreasing"``: the 286 instances of the authors' program.
+    """
+    levels = np.linspace(0.0, 1.0, points)
+    rows = np.array(list(product(range(points), repeat=arms)))
+    steps = np.diff(rows, axis=1)
+    if order == "decreasing":
+        rows = rows[(steps <= 0).all(axis=1)]
+    elif order == "increasing":
+        rows = rows[(steps >= 0).all(axis=1)]
+    means: FloatArray = levels[rows]
+    return means

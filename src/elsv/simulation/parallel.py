@@ -1,0 +1,125 @@
+"""Chunks on threads, processes or a dask cluster. Who runs a chunk does not change its numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Literal
+
+from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
+from elsv.simulation.engine import ChunkTally, Run, run_chunk
+
+Workers = Literal["threads", "processes"]
+_RETRIES = 5
+
+
+def run_chunks(
+    run: Run,
+    chunks: Sequence[int],
+    jobs: int | None = None,
+    workers: Workers = "threads",
+    dask: str | None = None,
+) -> Iterator[ChunkTally]:
+    """Yield the chunks as they finish, in any order.
+
+    Parameters
+    ----------
+    run, chunks
+        What to run, and which chunks of it.
+    jobs
+        Threads or processes; default: one for each core.
+    workers
+        ``"threads"`` (the kernels release the GIL) or ``"processes"``.
+    dask
+        Address of a dask scheduler, instead of local workers (extra ``dask``).
+    """
+    if dask is not None:
+        yield from _on_dask(run, chunks, dask)
+        return
+    if jobs is not None and jobs < 1:
+        raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
+    count = min(jobs or available_cores(), max(1, len(chunks)))
+    if workers == "threads":
+        yield from _on_threads(run, chunks, count)
+    elif workers == "processes":
+        yield from _on_processes(run, chunks, count)
+    else:
+        raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _on_threads(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkTally]:
+    if jobs == 1:
+        for chunk in chunks:
+            yield run_chunk(run, chunk)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            yield from _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk), chunks, jobs)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _as_completed(
+    submit: Callable[[int], Future[ChunkTally]], chunks: Sequence[int], jobs: int
+) -> Iterator[ChunkTally]:
+    """Keep a few chunks in flight, so that finished ones do not pile up."""
+    queue, pending = iter(chunks), set()
+    for chunk in queue:
+        pending.add(submit(chunk))
+        if len(pending) < 2 * jobs:
+            continue
+        done, pending = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+    while pending:
+        done, pending = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+
+
+def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkTally]:
+    """Run in loky processes; what a killed one had in hand is run again."""
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    left = list(chunks)
+    for attempt in range(_RETRIES):
+        pool = get_reusable_executor(max_workers=jobs, timeout=30)
+        try:
+            for tally in _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk), tuple(left), jobs):  # noqa: B023
+                left.remove(tally.chunk)
+                yield tally
+            return
+        except BrokenProcessPool:
+            if attempt == _RETRIES - 1:
+                raise
+        except BaseException:
+            pool.shutdown(wait=False, kill_workers=True)
+            raise
+
+
+def _on_dask(run: Run, chunks: Sequence[int], address: str) -> Iterator[ChunkTally]:
+    """Run on a cluster; the scheduler gives the chunks of a lost worker to another."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise MissingExtraError("running on a dask cluster", "dask") from error
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"no dask scheduler answers at {address!r}: {error}") from error
+    with client:
+        # The run travels with every chunk: data scattered to one worker would be lost with it.
+        futures = [client.submit(run_chunk, run, chunk, pure=False, retries=_RETRIES) for chunk in chunks]
+        try:
+            for future in as_completed(futures, loop=client.loop):
+                yield future.result()
+                future.release()
+        finally:
+            client.cancel(futures)

@@ -1,0 +1,198 @@
+r"""The linearly separable value of an index: the paper's ELSV (equations 4 and 5, Algorithm 3).
+
+.. math::
+
+    v_t(s) = \sum_i r_i\,\upsilon_t(\alpha_i, \beta_i), \qquad
+    \upsilon_{t+1}(\alpha, \beta) = m\,\upsilon_{t+1}(\alpha{+}1, \beta)
+        + (1{-}m)\,\upsilon_{t+1}(\alpha, \beta{+}1) - b_t(\alpha, \beta)
+
+with :math:`m = \alpha/(\alpha+\beta)`, on the states with at most t pulls: :math:`\upsilon_{t+1} = 0` where
+there were t, then down to **no** pulls. By construction :math:`E[\upsilon'] - \upsilon = b`, so one step of
+lookahead with independent beliefs scores arm i by :math:`v + r_i z_t`: the index's own choice
+(Theorem 1). With an order the belief's probabilities are not m, and the two part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elsv import triangle
+from elsv._typing import FloatArray, IntArray
+from elsv.errors import InvalidInputError
+from elsv.indices.base import Index, Setting
+from elsv.problem import Problem
+from elsv.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class SeparableValue:
+    r"""The separable value function of an index, computed step by step on demand.
+
+    Parameters
+    ----------
+    problem
+        Its rewards scale the arms' terms; its prior is where the tables start.
+    index
+        Any index with bonus :math:`b_t = z_t - m`. Where the bonus is infinite (an arm that must be
+        pulled first) the value is minus infinity.
+    weight
+        Multiplies the value function. With `weight` = w the bonus counts w-fold.
+
+    Notes
+    -----
+    The last table asked for is kept. For an index that does not depend on t the next one is
+    :math:`\upsilon_{t+2}(s) = \upsilon_{t+1}(s) - E[b(S) \mid s]`, S the state that s becomes after t pulls
+    in all, so only one new level of bonuses is evaluated. One table takes :math:`O(t^2)`, all of them
+    :math:`O(t^3)`, whatever the number of arms (Proposition 1).
+    """
+
+    problem: Problem
+    index: Index
+    weight: float = 1.0
+    _setting: Setting = field(init=False, repr=False)
+    _group: IntArray = field(init=False, repr=False)  # [N], which table serves arm i
+    _members: tuple[int, ...] = field(init=False, repr=False)  # one arm for each table
+    _latest: dict[str, tuple[int, FloatArray]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.weight):
+            raise InvalidInputError(f"weight must be a finite number, got {self.weight}")
+        _, members, group = np.unique(self.problem.prior, axis=0, return_index=True, return_inverse=True)
+        object.__setattr__(self, "_setting", Setting.of(self.problem))
+        object.__setattr__(self, "_group", group.reshape(-1).astype(np.int64))
+        object.__setattr__(self, "_members", tuple(int(i) for i in members))
+
+    def table(self, step: int, arm: int = 0) -> FloatArray:
+        r"""Return :math:`\upsilon_{step}` of `arm` (from 0) for reward 1 and weight 1.
+
+        A flat array in the numbering of `elsv.triangle`: every state with fewer than `step` pulls.
+        """
+        if not 0 <= arm < self.problem.arms:
+            raise InvalidInputError(f"arm must lie between 0 and {self.problem.arms - 1}, got {arm}")
+        table: FloatArray = self._tables(step)[self._group[arm]]
+        return table
+
+    def __call__(self, state: State, step: int) -> FloatArray:
+        """Return the value of every instance at `step`, shape ``[...]``."""
+        from elsv.values import _separable_kernels as kernels
+
+        tables = self._tables(step)
+        alpha, beta = _rows(state)
+        out = np.empty(len(alpha))
+        outside = kernels.total(
+            alpha, beta, self.problem.prior, tables, self._group, self._weights, step, out
+        )
+        self._check(outside, step - 1)
+        return out.reshape(state.shape)
+
+    def one_step(self, state: State, step: int, mean: FloatArray) -> FloatArray:
+        r"""Return :math:`q_t(s, i)` of one pull at `step` when arm i succeeds with `mean[..., i]`."""
+        from elsv.values import _separable_kernels as kernels
+
+        tables = self._tables(step + 1)
+        alpha, beta = _rows(state)
+        out = np.empty(alpha.shape)
+        rows = np.ascontiguousarray(mean, dtype=np.float64).reshape(alpha.shape)
+        outside = kernels.one_step(
+            alpha,
+            beta,
+            rows,
+            self.problem.rewards,
+            self.problem.prior,
+            tables,
+            self._group,
+            self._weights,
+            step + 1,
+            out,
+        )
+        self._check(outside, step - 1)
+        return out.reshape(state.alpha.shape)
+
+    def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
+        """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""
+        setting = self._setting.arm(arm)
+        successes, pulls = triangle.states(levels.stop, levels.start)
+        alpha = setting.prior_alpha + successes
+        beta = setting.prior_beta + (pulls - successes)
+        value = self.index(alpha, beta, step, setting) - alpha / (alpha + beta)
+        if np.isnan(value).any():
+            where = int(np.argmax(np.isnan(value)))
+            raise InvalidInputError(
+                f"an index must be a number, got NaN at alpha={alpha[where]:g}, beta={beta[where]:g}, "
+                f"step {step}"
+            )
+        return value
+
+    def offset(self, step: int, last: int, arm: int = 0) -> float:
+        r"""Return the constant that the paper adds to :math:`\upsilon_{step}` for its plots.
+
+        The least :math:`c_t` with :math:`c_{last} = 0` such that
+        :math:`\upsilon_t(s) + c_t \ge \max\{m + E[\upsilon_{t+1}(S')], \upsilon_{t+1}(s)\} + c_{t+1}` for
+        every state with fewer than t pulls (paper §3, below Figure 3). A constant per step changes no policy.
+        """
+        if not 1 <= step <= last:
+            raise InvalidInputError(f"step must lie between 1 and last={last}, got {step}")
+        total = 0.0
+        successes, pulls = triangle.states(last)
+        a0, b0 = self.problem.prior[arm]
+        mean = (a0 + successes) / (a0 + b0 + pulls)
+        above = triangle.number(successes, pulls + 1)
+        now = self.table(step, arm)
+        for t in range(step, last):
+            size = triangle.size(t)
+            later = self.table(t + 1, arm)
+            m, up = mean[:size], above[:size]
+            pulled = m + m * later[up + 1] + (1 - m) * later[up]
+            total += float(np.max(np.maximum(pulled, later[:size]) - now))
+            now = later
+        return total
+
+    @property
+    def _weights(self) -> FloatArray:
+        return self.weight * self.problem.rewards
+
+    def _check(self, outside: int, most: int) -> None:
+        if outside:
+            raise InvalidInputError(
+                f"an arm may have at most {most} pulls at this step and none below its prior; "
+                f"{outside} counts do not; check the step"
+            )
+
+    def _tables(self, step: int) -> FloatArray:
+        """Return υ_step for every distinct prior, ``[groups, size(step)]``; kept for the next call."""
+        from elsv.values import _separable_kernels as kernels
+
+        if step < 1:
+            raise InvalidInputError(f"step must be at least 1, got {step}")
+        # One tuple, replaced whole: another thread sees the old table or the new one, never a mix.
+        known, tables = self._latest.get("tables", (0, np.empty((0, 0))))
+        if known == step:
+            return tables
+        if step - 1 > known:
+            # Ask for the index's own tables in powers of two, so that steps one by one do not.
+            most = 2 ** (step - 1).bit_length()
+            self.index.prepare(self._setting, min(most, self.problem.horizon or most))
+        following = not self.index.uses_step and 1 <= known == step - 1
+        rows = []
+        for row, arm in enumerate(self._members):
+            a0, b0 = (float(x) for x in self.problem.prior[arm])
+            if following:
+                last = self.bonus(step - 1, range(step - 2, step - 1), arm)
+                rows.append(kernels.extend(tables[row], last, a0, b0, step - 1))
+            else:
+                bonus = self.bonus(max(step - 1, 1), range(step - 1), arm)
+                rows.append(kernels.build(bonus, a0, b0, step))
+        fresh = np.stack(rows)
+        self._latest["tables"] = (step, fresh)
+        return fresh
+
+
+def _rows(state: State) -> tuple[FloatArray, FloatArray]:
+    """Return the counts as C-contiguous ``[instances, N]`` arrays."""
+    arms = state.arms
+    return (
+        np.ascontiguousarray(state.alpha).reshape(-1, arms),
+        np.ascontiguousarray(state.beta).reshape(-1, arms),
+    )

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elsv import cache
+from elsv.errors import InvalidInputError
+
+STATES = cache.LARGE + 5
+PARAMETERS = {"alpha": 1.0, "beta": 0.1, "discount": 0.99}
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path / "tables"))
+    cache.forget_tables()
+    return tmp_path / "tables"
+
+
+class Counter:
+    def __init__(self, states=STATES):
+        self.states, self.calls = states, 0
+
+    def __call__(self):
+        self.calls += 1
+        return np.arange(float(self.states))
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*")) if directory.exists() else []
+
+
+def test_a_table_is_computed_once_and_read_only():
+    compute = Counter(10)
+    first = cache.cached_table("kind-1", PARAMETERS, compute, 10)
+    again = cache.cached_table("kind-1", dict(reversed(PARAMETERS.items())), compute, 10)
+    assert compute.calls == 1
+    np.testing.assert_array_equal(first, again)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1.0
+
+
+def test_the_callers_array_is_not_frozen():
+    mine = np.arange(4.0)
+    cache.cached_table("kind-1", PARAMETERS, lambda: mine, 4)
+    mine[0] = 5.0
+    assert cache.cached_table("kind-1", PARAMETERS, lambda: mine, 4)[0] == 0.0
+
+
+def test_a_larger_table_serves_smaller_requests_and_is_replaced_by_a_larger_one():
+    cache.cached_table("kind-1", PARAMETERS, Counter(10), 10)
+    assert len(cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), 4)) == 4
+    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(20), 20)) == 20
+    assert len(cache.known_table("kind-1", PARAMETERS)) == 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [("kind-2", {}), ("kind-1", {"alpha": np.nextafter(1.0, 2.0)}), ("kind-1", {"more": "x"})],
+)
+def test_everything_that_a_table_depends_on_is_in_its_key(kind, changed):
+    cache.cached_table("kind-1", PARAMETERS, Counter(3), 3)
+    assert cache.known_table(kind, PARAMETERS | changed) is None
+
+
+def test_small_tables_stay_off_the_disk_and_large_ones_go_there(directory):
+    cache.cached_table("kind-1", PARAMETERS, Counter(100), 100)
+    assert files(directory) == []
+    cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)
+    assert len(files(directory)) == 1
+    cache.forget_tables()
+    table = cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), STATES)
+    np.testing.assert_array_equal(table, np.arange(float(STATES)))
+    assert not table.flags.writeable
+
+
+def _flip_a_byte(content: bytes) -> bytes:
+    return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _flip_a_byte,
+        lambda content: content[:-1],
+        lambda content: content[: len(content) // 2],
+        lambda content: content + b"\0",
+        lambda content: b"",
+        lambda content: b"not a table",
+        lambda content: content.replace(b"kind-1", b"kind-3"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_computed_again_and_overwritten(directory, damage):
+    cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)
+    (path,) = files(directory)
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    cache.forget_tables()
+    compute = Counter()
+    table = cache.cached_table("kind-1", PARAMETERS, compute, STATES)
+    assert compute.calls == 1
+    np.testing.assert_array_equal(table, np.arange(float(STATES)))
+    assert path.read_bytes() == good
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
+    blocked = tmp_path / "a file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(blocked / "below"))
+    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)) == STATES
+    assert blocked.read_text() == "in the way"
+
+
+def test_no_home_directory_is_no_error(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache, "cache_directory", homeless)
+    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)) == STATES
+
+
+def test_threads_do_not_compute_the_same_table_twice():
+    compute, together, found = Counter(50), threading.Barrier(8), []
+
+    def ask():
+        together.wait()
+        found.append(cache.cached_table("kind-1", PARAMETERS, compute, 50))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert compute.calls == 1
+    assert len(found) == 8
+
+
+def test_processes_that_write_at_once_leave_one_good_file(directory):
+    program = (
+        "import numpy as np; from elsv.cache import cached_table, forget_tables\n"
+        "for _ in range(20):\n"
+        f"    table = cached_table('kind-1', {PARAMETERS!r}, lambda: np.arange({STATES}.0), {STATES})\n"
+        f"    assert (table == np.arange({STATES})).all(); forget_tables()\n"
+        "    import elsv.cache as c; key = c.describe('kind-1', "
+        f"{PARAMETERS!r}); c._write(c.table_path(key, {STATES}), key, table)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert len(files(directory)) == 1
+    cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), STATES)
+
+
+def test_a_table_of_the_wrong_size_is_an_error():
+    with pytest.raises(InvalidInputError, match="must be a flat array"):
+        cache.cached_table("kind-1", PARAMETERS, Counter(3), 4)
+    assert cache.known_table("kind-1", PARAMETERS) is None
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {}, "{home}/.cache/elsv"),
+        ("linux", {"XDG_CACHE_HOME": "/xdg"}, "/xdg/elsv"),
+        ("darwin", {"XDG_CACHE_HOME": "/xdg"}, "{home}/Library/Caches/elsv"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/elsv/Cache"),
+        ("win32", {}, "{home}/AppData/Local/elsv/Cache"),
+        ("linux", {"ELSV_CACHE_DIR": "/mine"}, "/mine"),
+    ],
+)
+def test_where_files_are_kept(monkeypatch, tmp_path, platform, variables, expected):
+    for name in ("ELSV_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cache.sys, "platform", platform)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert cache.cache_directory() == Path(expected.format(home=tmp_path))

@@ -1,0 +1,111 @@
+"""Every example of README and docs runs, and what the pages say of the code is so.
+
+In a page, ``python`` blocks run one after the other in one namespace (with ``>>>`` as doctests), ``toml``
+blocks are written to the file that their first line names, and in ``console`` blocks every ``$ elsv`` or
+``$ python`` line is run; output that is shown must match (``...`` stands for anything).
+"""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import elsv
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if (ROOT / "examples").is_dir():
+        shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", "100")
+    namespace = {"__name__": "__main__"}
+    for language, code in BLOCK.findall(page.read_text()):
+        if language == "python" and ">>>" in code:
+            run_doctest(code, namespace, page.name)
+        elif language == "python":
+            exec(compile(code, page.name, "exec"), namespace)
+        elif language == "toml" and code.startswith("# "):
+            Path(code.splitlines()[0][2:].strip()).write_text(code)
+        elif language == "console":
+            run_console(code)
+
+
+def run_doctest(code, namespace, name):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    test = doctest.DocTestParser().get_doctest(code, namespace, name, name, 0)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=flags)
+    runner.run(test, out=report.append, clear_globs=False)
+    namespace.update(test.globs)
+    assert runner.failures == 0, "".join(report)
+
+
+def run_console(code):
+    commands = re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]
+    for command in commands:
+        line, _, shown = command.partition("\n")
+        if line.split()[0] not in ("elsv", "python"):
+            continue
+        done = subprocess.run(line, shell=True, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        if shown.strip():
+            checker = doctest.OutputChecker()
+            flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            assert checker.check_output(shown, done.stdout, flags), f"{line} printed:\n{done.stdout}"
+
+
+def test_the_pages_that_are_generated_are_up_to_date():
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_public_name_stands_in_the_api_page():
+    page = (ROOT / "docs" / "api.md").read_text()
+    missing = [name for name in elsv.__all__ if f"`{name}" not in page]
+    assert not missing
+
+
+def test_every_policy_and_index_stands_in_its_page():
+    from elsv.indices import INDEX_NAMES
+
+    policies = (ROOT / "docs" / "policies.md").read_text()
+    assert [n for n in elsv.policy_names() if f"`{n}" not in policies] == []
+    indices = (ROOT / "docs" / "indices.md").read_text()
+    assert [n for n in INDEX_NAMES if f"`{n}" not in indices] == []
+
+
+def test_functions_and_tests_named_in_equations_exist():
+    page = (ROOT / "docs" / "equations.md").read_text()
+    for module, name in re.findall(r"`elsv\.([\w.]+)\.(\w+)`", page):
+        loaded = __import__(f"elsv.{module}", fromlist=[name]) if not module[0].isupper() else elsv
+        assert hasattr(loaded, name), f"elsv.{module}.{name}"
+    for path, name in re.findall(r"`(tests/\w+\.py)(?:::(\w+))?`", page):
+        text = (ROOT / path).read_text()
+        assert not name or f"def {name}(" in text, f"{path}::{name}"
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("module", ["problem", "policies", "live"])
+def test_examples_in_docstrings(module):
+    loaded = __import__(f"elsv.{module}", fromlist=["x"])
+    failures, tried = doctest.testmod(loaded, optionflags=doctest.ELLIPSIS)
+    assert failures == 0
+    assert tried > 0

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from elsv import cache, triangle
+from elsv.errors import InvalidInputError
+from elsv.indices import _gittins_solver, finite_gittins, gittins
+from elsv.indices.base import Setting
+from elsv.indices.finite_gittins import FiniteGittins, finite_gittins_index
+from elsv.indices.gittins import Gittins, gittins_index, gittins_table
+from paper_gittins import exact_index, index_by_bisection, infinite_index
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
+    cache.forget_tables()
+    gittins._one_state.cache_clear()
+
+
+def setting(prior=((1.0, 1.0),), horizon=None, discount=None):
+    table = np.array(prior, dtype=float)
+    return Setting(table[:, 0], table[:, 1], len(table), horizon, discount)
+
+
+# alpha, beta, discount, value, half a unit of the last digit printed or the source's own tolerance
+PUBLISHED = [
+    # test values of GittinsIndices.jl
+    (1, 1, 0.9, 0.7029, 5e-5),
+    (2, 1, 0.9, 0.8001, 5e-5),
+    (3, 1, 0.9, 0.8452, 5e-5),
+    (1, 2, 0.9, 0.5001, 5e-5),
+    (2, 2, 0.9, 0.6346, 5e-5),
+    (1, 3, 0.9, 0.3796, 5e-5),
+    # Christian & Griffiths, Algorithms to Live By
+    (3, 3, 0.9, 0.6010, 5e-4),
+    (10, 2, 0.9, 0.8695, 5e-5),
+    (1, 1, 0.99, 0.8699, 5e-5),
+    # readers' notes on the same book
+    (10, 3, 0.9, 0.8103, 5e-5),
+    (10, 4, 0.9, 0.7573, 5e-5),
+    (10, 5, 0.9, 0.7101, 5e-5),
+    (10, 6, 0.9, 0.6677, 5e-5),
+    # often quoted
+    (1, 1, 0.95, 0.7614, 5e-5),
+    # R package gittins: its tests (tolerance 1e-4) and snapshots (tolerance 5e-4)
+    (3, 2, 0.8, 0.67143994, 1e-4),
+    (2, 1, 0.5, 0.70600586, 5e-4),
+    (2, 2, 0.5, 0.53586272, 5e-4),
+    (3, 1, 0.5, 0.77735112, 5e-4),
+]
+
+
+@pytest.mark.parametrize(("alpha", "beta", "discount", "value", "error"), PUBLISHED)
+def test_published_values(alpha, beta, discount, value, error):
+    assert abs(float(gittins_index(alpha, beta, discount, 1e-8)) - value) <= error
+
+
+# the last one is from the table of the paper's authors, grid step 1e-5
+@pytest.mark.parametrize(
+    ("pulls", "value", "error"),
+    [(2, 5 / 9, 1e-9), (3, 13 / 22, 1e-9), (10, 0.698074, 5e-7), (100, 0.86846, 1e-5)],
+)
+def test_published_finite_values(pulls, value, error):
+    assert abs(float(finite_gittins_index(1, 1, pulls, tolerance=1e-10)) - value) <= error
+
+
+@pytest.mark.parametrize("prior", [(1, 1), (2, 1), (Fraction(1, 2), Fraction(3, 2))])
+@pytest.mark.parametrize("discount", [Fraction(1), Fraction(9, 10)])
+def test_finite_index_against_exact_fractions(prior, discount):
+    for pulls in range(1, 8):
+        exact = exact_index(Fraction(prior[0]), Fraction(prior[1]), pulls, discount)
+        found = finite_gittins_index(float(prior[0]), float(prior[1]), pulls, float(discount), 1e-12)
+        assert abs(float(found) - float(exact)) <= 2e-12
+    assert exact_index(Fraction(1), Fraction(1), 2) == Fraction(5, 9)
+    assert exact_index(Fraction(1), Fraction(1), 3) == Fraction(13, 22)
+
+
+REAL_STATES = [
+    (1.0, 1.0, 0.3),
+    (0.001, 0.001, 0.5),
+    (0.3, 0.002, 0.85),
+    (7.5, 0.25, 0.7),
+    (0.2, 31.0, 0.9),
+    (48.3, 61.9, 0.95),
+    (400.0, 100.5, 0.97),
+    (1e6, 2e5, 0.9),
+    (1.0, 1.0, 0.99),
+    (30.0, 5.5, 0.99),
+]
+
+
+@pytest.mark.parametrize(("alpha", "beta", "discount"), REAL_STATES)
+def test_infinite_horizon_against_plain_induction(alpha, beta, discount):
+    plain = infinite_index(alpha, beta, discount, 1e-8 if discount == 0.99 else 1e-10)
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        assert abs(float(gittins_index(alpha, beta, discount, tolerance)) - plain) <= tolerance
+    assert abs(float(gittins_index(alpha, beta, discount, 1e-9)) - plain) <= 2e-8
+
+
+@given(
+    st.floats(-3, 3),
+    st.floats(-3, 3),
+    st.floats(0.05, 1.0),
+    st.integers(1, 120),
+    st.sampled_from([1e-3, 1e-6, 1e-9]),
+)
+@settings(max_examples=40, deadline=None)
+def test_finite_horizon_against_plain_induction(log_alpha, log_beta, discount, pulls, tolerance):
+    alpha, beta = 10**log_alpha, 10**log_beta
+    plain = index_by_bisection(alpha, beta, discount, pulls)
+    assert abs(float(finite_gittins_index(alpha, beta, pulls, discount, tolerance)) - plain) <= tolerance
+
+
+@pytest.mark.parametrize("discount", [0.2, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("state", [(1.0, 1.0), (0.4, 0.01), (60.0, 40.0), (3.0, 900.0), (2000.0, 1.0)])
+def test_run_out_and_band_take_little_of_the_tolerance(discount, state):
+    """With the root found to 1e-13, what is left is the error of where the sweeps end."""
+    from elsv.indices._gittins_kernels import solve_state
+
+    def root(tolerance, longer=0):
+        g = _gittins_solver.ground(*state, 1 + longer, discount, tolerance, None)
+        return sum(solve_state(discount, g.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
+
+    far = root(1e-12, longer=int(10 / (1 - discount)))
+    for tolerance in (1e-2, 1e-4, 1e-6, 1e-9):
+        assert abs(root(tolerance) - far) <= 0.1 * tolerance
+
+
+PRIORS = st.tuples(st.floats(-3, 3), st.floats(-3, 3)).map(lambda p: (10 ** p[0], 10 ** p[1]))
+
+
+@given(PRIORS, st.integers(1, 40), st.floats(0.05, 0.98), st.floats(-8, -1), st.booleans())
+@example((0.0137, 0.001), 27, 0.9775, -1.14, False)  # states that no grid point is next to
+@settings(max_examples=40, deadline=None)
+def test_tables_hold_what_single_states_give(prior, levels, discount, log_tolerance, finite):
+    tolerance = 10**log_tolerance
+    horizon = levels + 5 if finite else None
+    table = _gittins_solver.solve_levels(*prior, 0, levels, discount, tolerance, horizon)
+    wins, pulls = triangle.states(levels)
+    for i in {0, len(table) // 3, len(table) // 2, len(table) - levels, len(table) - 1}:
+        left = None if horizon is None else horizon - int(pulls[i])
+        alpha, beta = prior[0] + wins[i], prior[1] + pulls[i] - wins[i]
+        exact = _gittins_solver.solve_state(alpha, beta, discount, max(1e-12, tolerance / 1e3), left)
+        assert abs(table[i] - exact) <= tolerance
+
+
+def test_a_table_in_parts_is_the_table(monkeypatch):
+    whole = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
+    later = _gittins_solver.solve_levels(1.0, 2.0, 25, 40, 0.9, 1e-7)
+    monkeypatch.setattr(_gittins_solver, "_STATES_AT_ONCE", 100)
+    parts = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
+    np.testing.assert_allclose(parts, whole, atol=2e-7)
+    np.testing.assert_allclose(later, whole[triangle.size(25) :], atol=2e-7)
+
+
+def test_tolerances_agree_and_the_table_is_monotone():
+    levels = 120
+    fine = gittins_table(1, 1, levels, 0.99, 1e-9)
+    wins, pulls = triangle.states(levels)
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        assert np.abs(gittins_table(1, 1, levels, 0.99, tolerance) - fine).max() <= tolerance
+    mean = (1 + wins) / (2 + pulls)
+    assert (fine >= mean).all()
+    inner = pulls < levels - 1
+    after = triangle.number(wins[inner], pulls[inner] + 1)
+    assert (fine[after] < fine[inner]).all()  # a failure
+    assert (fine[after + 1] > fine[inner]).all()  # a success
+    rows = [triangle.size(n) + n // 2 for n in range(0, levels, 2)]
+    assert (np.diff((fine - mean)[rows]) < 0).all()  # the bonus dies out
+
+
+def test_index_tends_to_the_mean_and_grows_with_the_discount():
+    assert float(gittins_index(5e5, 5e5, 0.99)) == pytest.approx(0.5, abs=1e-5)
+    by_discount = gittins_index(2, 3, 0.5), gittins_index(2, 3, 0.9), gittins_index(2, 3, 0.999)
+    assert by_discount[0] < by_discount[1] < by_discount[2]
+
+
+def test_finite_index_grows_with_the_pulls_left_to_the_infinite_one():
+    found = finite_gittins_index(2.0, 3.5, np.arange(1, 200), 0.9, 1e-9)
+    assert found[0] == pytest.approx(2 / 5.5, abs=1e-9)
+    assert (np.diff(found) > -2e-9).all()
+    assert found[-1] == pytest.approx(float(gittins_index(2.0, 3.5, 0.9, 1e-9)), abs=3e-9)
+
+
+def test_extreme_counts_and_discounts():
+    counts = np.array([1e-3, 1.0, 1e6])
+    for discount in (0.001, 0.5, 0.9999):
+        found = gittins_index(counts[:, None], counts, discount, 1e-4)
+        mean = counts[:, None] / (counts[:, None] + counts)
+        assert ((found >= mean - 1e-4) & (found <= 1)).all()
+    assert float(gittins_index(1, 1, 0.99999, 1e-4)) == pytest.approx(0.9953239, abs=1e-4)
+    assert float(gittins_index(1e-12, 1e13, 0.9)) == pytest.approx(0.0, abs=1e-6)
+    assert float(gittins_index(1e13, 1e-12, 0.9)) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_shapes():
+    assert gittins_index(1, 1).shape == ()
+    assert gittins_index([[1, 2, 3]], [[1], [2]]).shape == (2, 3)
+    assert gittins_index([], []).shape == (0,)
+    assert finite_gittins_index([1, 2], 1, [[3], [4], [5]]).shape == (3, 2)
+    assert finite_gittins_index([], [], 3).shape == (0,)
+    assert gittins_table(1, 1, 4, 0.9).shape == (10,)
+
+
+def test_a_few_states_do_not_build_a_table(monkeypatch):
+    monkeypatch.setattr(gittins, "solve_levels", lambda *_: pytest.fail("built a table"))
+    gittins_index(1, 1, 0.99)
+    gittins_index([1, 300], 1, 0.99)
+    arms = setting(((1, 1), (2, 1)), discount=0.99)
+    found = Gittins()(np.array([4000.0, 2.0]), np.array([1.0, 3000.0]), 1, arms)
+    assert found[0] > 4000 / 4001
+
+
+def test_a_states_index_does_not_depend_on_what_was_asked_before():
+    arm = setting(((1, 1),), discount=0.9).arm(0)
+    wins, pulls = triangle.states(40)
+    few = [float(Gittins()(np.array(a), np.array(b), 1, arm)) for a, b in ((1.0, 1.0), (5.0, 3.0))]
+    grown = Gittins()(1.0 + wins, 1.0 + pulls - wins, 1, arm)
+    cache.forget_tables()
+    Gittins().prepare(arm, 100)
+    np.testing.assert_array_equal(Gittins()(1.0 + wins, 1.0 + pulls - wins, 1, arm), grown)
+    assert few == [grown[0], grown[triangle.number(4, 6)]]
+
+
+def test_many_states_build_one_table(monkeypatch):
+    monkeypatch.setattr(gittins, "_one_state", lambda *_: pytest.fail("solved a single state"))
+    wins, pulls = triangle.states(50)
+    found = gittins_index(0.5 + wins, 0.75 + pulls - wins, 0.9)
+    np.testing.assert_array_equal(found, gittins_table(0.5, 0.75, 50, 0.9))
+
+
+def test_index_looks_up_prepared_tables(monkeypatch):
+    arms = setting(((1, 1), (0.5, 0.25), (1, 1)), horizon=30)
+    index = Gittins(tolerance=1e-5)
+    assert not index.uses_step
+    index.prepare(arms, 20)
+    monkeypatch.setattr(gittins, "solve_levels", lambda *_: pytest.fail("computed a table again"))
+    monkeypatch.setattr(gittins, "_one_state", lambda *_: pytest.fail("solved a single state"))
+    index.prepare(arms, 15)
+    alpha, beta = (
+        np.array([[3.0, 4.5, 1.0], [21.0, 0.5, 5.0]]),
+        np.array([[2.0, 0.25, 1.0], [1.0, 9.25, 9.0]]),
+    )
+    found = index(alpha, beta, 7, arms)
+    exact = [
+        _gittins_solver.solve_state(a, b, 0.99, 1e-9) for a, b in zip(alpha.flat, beta.flat, strict=True)
+    ]
+    np.testing.assert_allclose(found.reshape(-1), exact, atol=1e-5)
+
+
+def test_index_takes_its_own_discount_then_the_problems_then_the_default():
+    one = np.array([1.0])
+    assert Gittins(0.9)(one, one, 1, setting(discount=0.5))[0] == pytest.approx(0.7029, abs=5e-5)
+    assert Gittins()(one, one, 1, setting(discount=0.9))[0] == pytest.approx(0.7029, abs=5e-5)
+    assert Gittins()(one, one, 1, setting(horizon=9))[0] == pytest.approx(0.8699, abs=5e-5)
+
+
+def test_states_off_the_priors_lattice_are_solved():
+    found = Gittins(0.9)(np.array([1.5, 0.5]), np.array([1.0, 1.0]), 1, setting(((1, 1), (1, 1))))
+    np.testing.assert_allclose(found, gittins_index([1.5, 0.5], 1.0, 0.9), atol=2e-6)
+
+
+@pytest.mark.parametrize("budget", [0, 10**8])
+def test_finite_index_over_a_run(monkeypatch, budget):
+    monkeypatch.setattr(finite_gittins, "_tables", finite_gittins._Tables(budget))
+    horizon, index = 12, FiniteGittins(tolerance=1e-8)
+    arm = setting(((1.5, 1.0),), horizon=horizon).arm(0)
+    assert index.uses_step
+    index.prepare(arm, horizon)
+    for _ in range(2):
+        for step in range(1, horizon + 1):
+            wins, pulls = triangle.states(step)
+            alpha, beta = 1.5 + wins, 1.0 + pulls - wins
+            found = index(alpha, beta, step, arm)
+            exact = finite_gittins_index(alpha, beta, horizon - step + 1, 1.0, 1e-10)
+            np.testing.assert_allclose(found, exact, atol=1.1e-8)
+    assert len(finite_gittins._tables._tables) == (horizon if budget else 1)
+
+
+def test_finite_index_off_the_lattice_and_for_several_arms():
+    arms = setting(((1, 1), (2, 1)), horizon=10)
+    alpha, beta = np.array([[1.0, 4.0], [1.5, 2.0]]), np.array([[2.0, 1.0], [1.0, 1.5]])
+    found = FiniteGittins(0.9)(alpha, beta, 3, arms)
+    np.testing.assert_allclose(found, finite_gittins_index(alpha, beta, 8, 0.9), atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gittins_index(0, 1), "alpha must be positive"),
+        (lambda: gittins_index(1, np.inf), "beta must be positive and finite"),
+        (lambda: gittins_index("x", 1), "alpha must be a number"),
+        (lambda: gittins_index([1, 2], [1, 2, 3]), "shapes that fit"),
+        (lambda: gittins_index(1, 1, 1.0), "strictly between 0 and 1"),
+        (lambda: gittins_index(1, 1, 0.9, 0.5), "tolerance must lie between"),
+        (lambda: gittins_index(1, 1, 0.9, 1e-14), "tolerance must lie between"),
+        (lambda: gittins_table(1, 1, 0), "levels must be a whole number"),
+        (lambda: Gittins(discount=1.5), "strictly between 0 and 1"),
+        (lambda: FiniteGittins(discount=1.5), r"must lie in \(0, 1\]"),
+        (lambda: finite_gittins_index(1, 1, 0), "at least 1"),
+        (lambda: finite_gittins_index(1, 1, 2.5), "whole numbers"),
+        (lambda: finite_gittins_index([1, 2], 1, [3, 4, 5]), "shape that fits"),
+        (lambda: FiniteGittins()(np.ones(1), np.ones(1), 1, setting(discount=0.9)), "needs a horizon"),
+        (lambda: FiniteGittins()(np.ones(1), np.ones(1), 6, setting(horizon=5)), "step must lie between 1"),
+    ],
+)
+def test_wrong_input_is_named(call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call()

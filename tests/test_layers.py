@@ -1,0 +1,83 @@
+"""Data flows one way: no module imports one that stands to its right."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import elsv
+
+ROOT = Path(elsv.__file__).parent
+LAYERS = (
+    ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export", "choice"),
+    ("problem",),
+    ("state",),
+    ("beliefs",),
+    ("indices",),
+    ("values",),
+    ("planning",),
+    ("policies",),
+    ("exact", "explain", "simulation"),
+    ("report", "live"),
+    ("experiments",),
+    ("__init__",),
+    ("console",),
+    ("cli_compare", "cli_exact", "cli_reproduce"),
+    ("cli",),
+)
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def layer_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [node.module] if node.module != "elsv" else [f"elsv.{a.name}" for a in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name for name in names if name and name.split(".")[0] == "elsv"}
+    return {"elsv" if layer_of(n) not in RANK and n.count(".") == 1 else n for n in found}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nothing_imports_to_its_right(path):
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    assert own in RANK, f"{own} has no place in LAYERS"
+    for name in imports(path):
+        assert RANK[layer_of(name)] <= RANK[own], f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_kernel_modules_compile(path):
+    kernels = path.stem.endswith("_kernels") or path.stem == "_jit"
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
+            if any(n == "numba" or n.startswith("numba.") or n == "elsv._jit" for n in names):
+                assert kernels, f"{path.name} compiles but is not named _*_kernels.py"
+
+
+def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
+    code = (
+        "import sys, elsv, elsv.cli; "
+        "heavy = ('numba', 'scipy', 'polars', 'matplotlib', 'pandas', 'joblib', 'distributed'); "
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in elsv.__all__:
+        assert getattr(elsv, name).__doc__, name

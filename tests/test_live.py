@@ -1,0 +1,133 @@
+import json
+
+import numpy as np
+import pytest
+
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.live import Bandit
+from elsv.problem import Problem
+
+PROBLEM = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=30, names=["20 %", "10 %", "none"])
+
+
+def run(bandit, pulls, outcomes):
+    arms = []
+    for _ in range(pulls):
+        arm = bandit.choose()
+        arms.append(arm)
+        bandit.observe(arm, bool(outcomes.random() < 0.3 + 0.1 * arm))
+    return arms
+
+
+@pytest.mark.parametrize("policy", ["elsv", "thompson", "random", "greedy"])
+def test_a_saved_bandit_goes_on_as_if_nothing_had_happened(policy, tmp_path):
+    whole = Bandit(PROBLEM, policy, seed=5)
+    outcomes = np.random.default_rng(1)
+    expected = run(whole, 20, outcomes)
+    outcomes = np.random.default_rng(1)
+    first = Bandit(PROBLEM, policy, seed=5)
+    arms = run(first, 9, outcomes)
+    first.save(tmp_path / "bandit.json")
+    second = Bandit.load(tmp_path / "bandit.json")
+    assert second.step == 10
+    assert second.state == first.state
+    arms += run(second, 11, outcomes)
+    assert arms == expected
+
+
+def test_explain_shows_every_arm_and_changes_nothing():
+    bandit = Bandit(PROBLEM, "thompson", seed=3)
+    twin = Bandit(PROBLEM, "thompson", seed=3)
+    bandit.observe(0, True)
+    twin.observe(0, True)
+    explanation = bandit.explain()
+    assert explanation == bandit.explain()
+    assert explanation.arm == twin.choose() + 1 == bandit.choose() + 1
+    assert [a.name for a in explanation.arms] == ["20 %", "10 %", "none"]
+    for a in explanation.arms:
+        assert 0 <= a.low < a.mean < a.high <= 1
+        assert a.bonus is None
+    assert sum(a.best for a in explanation.arms) == pytest.approx(1, abs=1e-6)
+    means = [a.mean for a in explanation.arms]
+    assert means == sorted(means, reverse=True)
+    assert "pull arm" in str(explanation)
+
+
+def test_explain_of_an_index_has_its_bonus():
+    bandit = Bandit(PROBLEM, "elsv")
+    assert all(a.bonus > 0 for a in bandit.explain().arms)
+    first = Bandit(PROBLEM, "ucb").explain()
+    assert first.to_dict()["arms"][0]["q"] is None
+    json.dumps(first.to_dict(), allow_nan=False)
+
+
+def test_a_bandit_with_a_policy_of_ones_own(tmp_path):
+    def last(state, step, rng):
+        return 2
+
+    bandit = Bandit(PROBLEM, last)
+    assert bandit.choose() == 2
+    assert bandit.explain().arm == 3
+    bandit.save(tmp_path / "b.json")
+    with pytest.raises(InvalidInputError, match="policy of your own"):
+        Bandit.load(tmp_path / "b.json")
+    assert Bandit.load(tmp_path / "b.json", policy=last).choose() == 2
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "b.json"
+    Bandit(PROBLEM, seed=1).save(path)
+    good = path.read_text()
+    content = json.loads(good)
+
+    def changed(**values):
+        return json.dumps({**content, **values})
+
+    for text, words in (
+        (good[: len(good) // 2], "not a bandit"),
+        ("[]", "not a bandit"),
+        ("{}", "not a bandit"),
+        (changed(version=2), "version 2"),
+        (changed(alpha=[1, 1]), "shape|arms"),
+        (changed(alpha=[1, 1, 0.5]), "prior"),
+        (changed(alpha=None), "alpha"),
+        (changed(rng={"bit_generator": "MT"}), "damaged"),
+        (changed(problem={"rewards": [1]}), "horizon"),
+        (changed(problem=None), "damaged"),
+        (good.replace("1.0", "NaN", 1), "not a bandit"),
+    ):
+        path.write_text(text)
+        with pytest.raises((CorruptFileError, InvalidInputError), match=words):
+            Bandit.load(path)
+        assert path.read_text() == text
+    path.write_bytes(b"\xff\x00")
+    with pytest.raises(CorruptFileError):
+        Bandit.load(path)
+    with pytest.raises(InvalidInputError, match="cannot read"):
+        Bandit.load(tmp_path / "missing.json")
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "b.json"
+    bandit = Bandit(PROBLEM, seed=1)
+    bandit.save(path)
+    before = path.read_text()
+    bandit.observe(0, True)
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InvalidInputError, match="No space left"):
+        bandit.save(path)
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["b.json"]
+
+
+def test_bad_use_is_refused():
+    with pytest.raises(InvalidInputError, match="seed"):
+        Bandit(PROBLEM, seed=-1)
+    bandit = Bandit(Problem(rewards=[1, 1], horizon=1))
+    with pytest.raises(InvalidInputError, match="0 to 1"):
+        bandit.observe(2, True)
+    bandit.observe(1, True)
+    with pytest.raises(InvalidInputError, match="horizon of 1 pulls is over"):
+        bandit.choose()
+    with pytest.raises(InvalidInputError, match="horizon of 1 pulls is over"):
+        bandit.explain()

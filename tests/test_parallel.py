@@ -1,0 +1,149 @@
+"""Same seed, same numbers: threads, processes, a cluster, and after a worker is killed."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.problem import Problem
+from elsv.simulation.aggregate import Accumulator
+from elsv.simulation.compare import compare
+from elsv.simulation.engine import Run, run_chunk
+from elsv.simulation.instances import FromPrior
+from elsv.simulation.parallel import run_chunks
+from elsv.simulation.store import ChunkStore, fingerprint
+
+PROBLEM = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=25)
+POLICIES = ["elsv", "thompson", "bayes-ucb", "random"]
+INSTANCES = 1500
+
+
+def killed_once(marker):
+    """Return a policy whose first worker dies in the middle; a closure, so that it travels by value."""
+    here = os.getpid()
+
+    def policy(state, step, rng):
+        if step == 20 and os.getpid() != here and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rng.integers(3, size=state.shape)
+
+    return policy
+
+
+def regrets(tallies):
+    return {t.chunk: t.policies[0].regret.tolist() for t in tallies}
+
+
+def summary(**options):
+    result = compare(PROBLEM, POLICIES, INSTANCES, seed=11, **options).to_dict()
+    del result["seconds"]
+    for policy in result["policies"]:
+        del policy["microseconds_per_decision"]
+    return json.dumps(result, sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    return summary(jobs=1)
+
+
+def test_four_threads(one_thread):
+    assert summary(jobs=4) == one_thread
+
+
+def test_two_processes(one_thread):
+    assert summary(jobs=2, workers="processes") == one_thread
+
+
+def test_chunks_in_any_order():
+    run = make_run()
+    tallies = [run_chunk(run, k) for k in range(run.chunks)]
+    forwards, backwards = Accumulator(run), Accumulator(run)
+    for tally in tallies:
+        forwards.add(tally)
+    for tally in reversed(tallies):
+        backwards.add(tally)
+    for a, b in zip(forwards.totals().policies, backwards.totals().policies, strict=True):
+        assert (a.mean == b.mean).all()
+        assert (a.ci95 == b.ci95).all()
+
+
+def make_run(policies=("random", "greedy"), instances=INSTANCES):
+    return Run(PROBLEM, tuple(policies), instances, 25, 3, FromPrior(PROBLEM), np.array([25]))
+
+
+def test_a_killed_process_has_its_chunks_run_again(tmp_path):
+    run = make_run((killed_once(tmp_path / "killed"),))
+    expected = regrets(run_chunk(run, k) for k in range(run.chunks))
+    found = regrets(run_chunks(run, range(run.chunks), 2, "processes"))
+    assert (tmp_path / "killed").exists()
+    assert found == expected
+
+
+def test_a_dask_cluster_and_one_that_loses_a_worker(one_thread, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        assert summary(dask=cluster.scheduler_address) == one_thread
+        run = make_run((killed_once(tmp_path / "killed"),))
+        expected = regrets(run_chunk(run, k) for k in range(run.chunks))
+        assert regrets(run_chunks(run, range(run.chunks), dask=cluster.scheduler_address)) == expected
+        assert (tmp_path / "killed").exists()
+
+
+def test_no_cluster_there():
+    pytest.importorskip("distributed")
+    with pytest.raises(InvalidInputError, match="no dask scheduler"):
+        list(run_chunks(make_run(), [0], dask="tcp://127.0.0.1:9"))
+
+
+def test_a_cluster_without_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"elsv\[dask\]"):
+        list(run_chunks(make_run(), [0], dask="tcp://127.0.0.1:9"))
+
+
+def test_resume_goes_on_from_what_is_finished(tmp_path, one_thread, monkeypatch):
+    calls = []
+
+    def stop_after_two(run, chunk):
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(chunk)
+        return run_chunk(run, chunk)
+
+    monkeypatch.setattr("elsv.simulation.parallel.run_chunk", stop_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        summary(jobs=1, out=tmp_path)
+    assert len(list((tmp_path / "chunks").glob("*.npz"))) == 2
+    (tmp_path / "chunks" / "000001.npz").write_bytes(b"damaged")
+    later = []
+
+    def count(run, chunk):
+        later.append(chunk)
+        return run_chunk(run, chunk)
+
+    monkeypatch.setattr("elsv.simulation.parallel.run_chunk", count)
+    assert summary(jobs=1, out=tmp_path, resume=True) == one_thread
+    assert later == list(range(1, make_run().chunks))
+    with pytest.raises(InvalidInputError, match="another run"):
+        compare(PROBLEM, ["random"], INSTANCES, seed=11, out=tmp_path, resume=True)
+
+
+def test_a_store_gives_back_what_it_took(tmp_path):
+    run = make_run()
+    store = ChunkStore(tmp_path, fingerprint(run, "1"))
+    tally = run_chunk(run, 2)
+    store.save(tally)
+    (back,) = store.load()
+    assert back.chunk == 2
+    assert back.policies[1].seconds == tally.policies[1].seconds
+    assert (back.policies[0].histogram == tally.policies[0].histogram).all()
+    assert back.policies[0].curves is None
+    store.clear()
+    assert list(store.load()) == []
