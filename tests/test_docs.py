@@ -5,6 +5,7 @@ blocks are written to the file that their first line names, and in ``console`` b
 ``$ python`` line is run; output that is shown must match (``...`` stands for anything).
 """
 
+import ast
 import doctest
 import os
 import re
@@ -109,3 +110,24 @@ def test_examples_in_docstrings(module):
     failures, tried = doctest.testmod(loaded, optionflags=doctest.ELLIPSIS)
     assert failures == 0
     assert tried > 0
+
+
+def code_of(text):
+    """Return Python source without its docstring, comments and layout."""
+    tree = ast.parse(text)
+    if ast.get_docstring(tree) is not None:
+        tree.body.pop(0)
+    return ast.dump(tree)
+
+
+def test_the_worked_example_is_the_page_about_extending():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    blocks = [code for language, code in BLOCK.findall(page) if language == "python"]
+    assert code_of("\n".join(blocks)) == code_of((ROOT / "examples" / "own_index_and_policy.py").read_text())
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run_as_programs(example, tmp_path):
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

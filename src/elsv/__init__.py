@@ -16,6 +16,7 @@ from elsv.live import Bandit
 from elsv.planning import lookahead
 from elsv.policies import Policy, make_policy, policy_names
 from elsv.problem import Problem
+from elsv.simulation.compare import Comparison, compare
 from elsv.state import State
 from elsv.values import SeparableValue, ValueFunction
 
@@ -24,6 +25,7 @@ __all__ = [
     "Bandit",
     "Belief",
     "Chain",
+    "Comparison",
     "CorruptFileError",
     "ElsvError",
     "Explanation",
@@ -41,6 +43,7 @@ __all__ = [
     "ValueFunction",
     "belief_of",
     "best_arm",
+    "compare",
     "explain",
     "lookahead",
     "make_index",

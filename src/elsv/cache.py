@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -111,9 +112,12 @@ def forget_tables() -> None:
 
 def describe(kind: str, parameters: Parameters) -> str:
     """Return kind and parameters as one line of text, numbers exactly, whatever their order."""
-    values = {
-        name: value if isinstance(value, str) else float(value).hex() for name, value in parameters.items()
-    }
+    return _describe(kind, tuple(parameters.items()))
+
+
+@lru_cache(maxsize=4096)
+def _describe(kind: str, items: tuple[tuple[str, float | int | str], ...]) -> str:
+    values = {name: value if isinstance(value, str) else float(value).hex() for name, value in items}
     return json.dumps([kind, values], sort_keys=True)
 
 

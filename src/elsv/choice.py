@@ -1,4 +1,4 @@
-"""The one rule by which scores become an arm (every policy uses it).
+r"""The one rule by which scores become an arm (every policy uses it).
 
 The lowest-numbered arm whose score is within 1e-9, relative to max(1, abs(best)), of the best. Ties are
 common and decide results, so they must not hang on rounding.
@@ -18,7 +18,9 @@ def best_arm(scores: FloatArray) -> IntArray:
 
     An infinite score ties only with an equal one.
     """
-    best = scores.max(axis=-1, keepdims=True)
-    slack = np.where(np.isfinite(best), TIE_TOLERANCE * np.maximum(1.0, np.abs(best)), 0.0)
-    arm: IntArray = np.argmax(scores >= best - slack, axis=-1)
-    return arm
+    from elsv._choice_kernels import choose
+
+    rows = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1, np.shape(scores)[-1])
+    arm = np.empty(len(rows), dtype=np.int64)
+    choose(rows, arm)
+    return arm.reshape(np.shape(scores)[:-1])

@@ -52,7 +52,8 @@ class Explanation:
         return values
 
     def __str__(self) -> str:
-        head = f"{'arm':>4}  {'name':<16} {'pulls':>5} {'mean':>7} {'95 % interval':>17} {'P(best)':>8} {'q':>10}"
+        columns = ("arm", "name", "pulls", "mean", "95 % interval", "P(best)", "q")
+        head = "{:>4}  {:<16} {:>5} {:>7} {:>17} {:>8} {:>10}".format(*columns)
         rows = [
             f"{'→' if a.arm == self.arm else ' '}{a.arm:>3}  {a.name:<16.16} {a.pulls:>5} {a.mean:>7.4f} "
             f"  [{a.low:.4f}, {a.high:.4f}] {a.best:>8.4f} {a.q:>10.4f}"

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from elsv._choice_kernels import first_best
 from elsv._jit import inlined, kernel
 from elsv._typing import AnyArray, FloatArray, IntArray
 
@@ -69,24 +70,16 @@ def choose_by_table(
     tables: FloatArray,
     group: IntArray,
     rewards: FloatArray,
-    tie_tolerance: float,
     arm: IntArray,
 ) -> None:
     """Fill arm[b] with the best r_i · table[state of i], by the rule of `elsv.choice.best_arm`."""
     instances, arms = pulls.shape
     scores = np.empty(arms)
     for b in range(instances):
-        best = -np.inf
         for i in range(arms):
             n = pulls[b, i]
-            score = rewards[i] * tables[group[i], n * (n + 1) // 2 + successes[b, i]]
-            scores[i] = score
-            best = max(best, score)
-        floor = best - tie_tolerance * max(1.0, abs(best)) if math.isfinite(best) else best
-        i = 0
-        while scores[i] < floor:
-            i += 1
-        arm[b] = i
+            scores[i] = rewards[i] * tables[group[i], n * (n + 1) // 2 + successes[b, i]]
+        arm[b] = first_best(scores)
 
 
 @kernel

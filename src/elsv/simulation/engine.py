@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.choice import TIE_TOLERANCE
 from elsv.policies import IndexPolicy, Policy, make_policy
 from elsv.problem import Problem
 from elsv.simulation.instances import FromPrior, GivenMeans
@@ -146,9 +145,7 @@ def _chooser(run: Run, spec: str | Policy, instances: int, rng: np.random.Genera
 
         def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
             scores = tables.at(step)
-            kernels.choose_by_table(
-                successes, pulls, scores, tables.group, problem.rewards, TIE_TOLERANCE, arm
-            )
+            kernels.choose_by_table(successes, pulls, scores, tables.group, problem.rewards, arm)
             return arm
 
         return by_table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Literal
@@ -90,7 +91,7 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkT
 
     left = list(chunks)
     for attempt in range(_RETRIES):
-        pool = get_reusable_executor(max_workers=jobs, timeout=30)
+        pool = get_reusable_executor(max_workers=jobs, timeout=30, initializer=_leave_interrupts_to_parent)
         try:
             for tally in _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk), tuple(left), jobs):  # noqa: B023
                 left.remove(tally.chunk)
@@ -102,6 +103,10 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkT
         except BaseException:
             pool.shutdown(wait=False, kill_workers=True)
             raise
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _on_dask(run: Run, chunks: Sequence[int], address: str) -> Iterator[ChunkTally]:

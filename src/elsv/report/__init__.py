@@ -1,0 +1,1 @@
+"""Reports: figures in one house style, and one self-contained HTML page."""

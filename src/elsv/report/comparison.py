@@ -1,0 +1,111 @@
+"""A comparison as files: Parquet, JSON, figures, and a page to send to a colleague."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv._files import write_text
+from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.export import write_columns
+from elsv.report import figures
+from elsv.report.comparison_page import FIGURES, comparison_page, draw
+from elsv.simulation.compare import Comparison
+
+
+def check_extras() -> None:
+    """Raise `MissingExtraError` unless everything that `write_comparison` needs is installed."""
+    needed = {"plot": "matplotlib", "data": "polars"}
+    missing = [extra for extra, module in needed.items() if find_spec(module) is None]
+    if missing:
+        raise MissingExtraError("writing a report", ",".join(missing))
+
+
+def write_comparison(comparison: Comparison, out: str | Path, command: str | None = None) -> list[Path]:
+    """Write everything about a comparison into the directory `out` and return the paths.
+
+    ``results.parquet`` has one row for each policy and step, ``summary.json`` the totals, ``figures/`` every
+    figure as SVG and PNG, ``report.html`` all of it on one page, ``problem.toml`` the problem. If the curves
+    of single instances were kept, ``raw.parquet`` has a row for each instance and step and a column for each
+    policy. The same seed gives the same bytes, times aside.
+
+    Parameters
+    ----------
+    command
+        The command line that repeats the run; default: one that uses ``problem.toml``.
+    """
+    check_extras()
+    directory = Path(out)
+    if directory.exists() and not directory.is_dir():
+        raise InvalidInputError(f"results go to a directory, got the file {directory}; name another one")
+    write_columns(directory / "results.parquet", comparison.columns())
+    comparison.problem.save(directory / "problem.toml")
+    written = [directory / "results.parquet", directory / "problem.toml"]
+    if all(result.curves is not None for result in comparison.totals.policies):
+        write_columns(directory / "raw.parquet", _raw_columns(comparison))
+        written.append(directory / "raw.parquet")
+    drawn = draw(comparison)
+    for name, figure in drawn.items():
+        written += figures.save(figure, directory / "figures" / name)
+    svgs = {name: figures.to_svg(figure) for name, figure in drawn.items()}
+    page = comparison_page(comparison, svgs, command or repeat_command(comparison))
+    written.append(page.write(directory / "report.html"))
+    write_text(directory / "summary.json", summary_json(comparison))
+    written.append(directory / "summary.json")
+    _remove_stale(directory, written)
+    return written
+
+
+def summary_json(comparison: Comparison) -> str:
+    """Return the text of ``summary.json``; what is not finite, as the interval of one instance, is null."""
+    return json.dumps(finite(comparison.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with every number that JSON cannot hold replaced by None."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str:
+    """Return the command line that gives the same numbers, for means from the prior."""
+    words = ["elsv", "compare", problem]
+    for name in comparison.names:
+        words += ["-p", name]
+    words += ["--instances", str(comparison.instances), "--seed", str(comparison.seed)]
+    if comparison.horizon != comparison.problem.horizon:
+        words += ["--horizon", str(comparison.horizon)]
+    return shlex.join(words)
+
+
+def _raw_columns(comparison: Comparison) -> dict[str, Any]:
+    """Return the regret of every instance and step, one column for each policy."""
+    steps, instances = comparison.horizon, comparison.instances
+    columns: dict[str, Any] = {
+        "instance": np.repeat(np.arange(instances, dtype=np.int32), steps),
+        "step": np.tile(np.arange(1, steps + 1, dtype=np.int32), instances),
+    }
+    for name in comparison.names:
+        curves = comparison[name].curves
+        assert curves is not None
+        columns[name] = curves.T.reshape(-1)
+    return columns
+
+
+def _remove_stale(directory: Path, written: list[Path]) -> None:
+    """Remove what an earlier run wrote into `directory` and this one does not."""
+    candidates = [
+        directory / "figures" / f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")
+    ]
+    for path in [directory / "raw.parquet", *candidates]:
+        if path not in written:
+            path.unlink(missing_ok=True)
