@@ -11,7 +11,8 @@ import elsv
 
 ROOT = Path(elsv.__file__).parent
 LAYERS = (
-    ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export", "choice", "_choice_kernels"),
+    ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
+    ("choice", "_choice_kernels"),
     ("problem",),
     ("state",),
     ("beliefs",),
