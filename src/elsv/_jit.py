@@ -1,4 +1,8 @@
-"""The one way kernels are compiled: cached on disk, without the GIL, single-threaded.
+"""The one way kernels are compiled: cached on disk, without the GIL, single-threaded, strict.
+
+Strict means IEEE arithmetic in the order as written. With fast-math the last bits would depend on what LLVM
+happened to inline, which differs between a fresh compilation and a cached one, and so between the workers of
+one run; measured, it gains nothing here.
 
 Only modules named ``_*_kernels.py`` import this one, and they are imported inside the functions that
 need them, so that ``import elsv`` does not load numba.
@@ -15,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile `function` with numba in nopython mode; strict IEEE arithmetic, cached, nogil."""
+    """Compile `function` with numba in nopython mode."""
     return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
@@ -25,10 +29,4 @@ def inlined(function: F) -> F:
 
 
 def fast_kernel(function: F) -> F:
-    """Compile like `kernel`, letting LLVM contract and reorder sums.
-
-    Infinities and NaN keep their meaning; only rounding may differ from the written order, by the
-    same amount on every run.
-    """
-    flags = {"contract", "reassoc", "nsz", "arcp"}
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
+    return kernel(function)

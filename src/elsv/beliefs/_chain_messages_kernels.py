@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from elsv._jit import fast_kernel, kernel
+from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 
 POINTS = 10
@@ -59,7 +59,7 @@ def probability(y: float) -> float:
     return 1 / (1 + math.exp(-y)) if y > -700 else 0.0
 
 
-@fast_kernel
+@kernel
 def integrate(values: FloatArray, width: float, out: FloatArray) -> float:
     """Set `out` to the integral from the left edge to each node; return it over the whole panel."""
     half = 0.5 * width

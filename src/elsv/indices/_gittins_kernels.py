@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import fast_kernel, inlined, kernel
+from elsv._jit import inlined, kernel
 from elsv._typing import FloatArray, IntArray
 
 
@@ -92,7 +92,7 @@ def last_level(
     return boundary, s - 1
 
 
-@fast_kernel
+@kernel
 def expect(
     excess: FloatArray,
     slopes: FloatArray,

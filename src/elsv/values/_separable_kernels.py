@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import fast_kernel, kernel
+from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 
 
-@fast_kernel
+@kernel
 def build(bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArray:
     """Return υ on `levels` levels of the triangle from the bonus on one level fewer."""
     table = np.empty(levels * (levels + 1) // 2)
@@ -24,7 +24,7 @@ def build(bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArr
     return table
 
 
-@fast_kernel
+@kernel
 def extend(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArray:
     """Return the table with one level more: υ minus the expected bonus of the old last level.
 
