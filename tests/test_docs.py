@@ -104,7 +104,9 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.parametrize("module", ["problem", "policies", "live"])
+@pytest.mark.parametrize(
+    "module", ["problem", "policies.registry", "live", "indices", "beliefs.chain", "exact"]
+)
 def test_examples_in_docstrings(module):
     loaded = __import__(f"elsv.{module}", fromlist=["x"])
     failures, tried = doctest.testmod(loaded, optionflags=doctest.ELLIPSIS)

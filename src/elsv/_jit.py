@@ -26,7 +26,3 @@ def kernel(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a small helper that LLVM should inline into the kernels that call it."""
     return cast(F, numba.njit(cache=True, nogil=True, inline="never", forceinline=True)(function))
-
-
-def fast_kernel(function: F) -> F:
-    return kernel(function)

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from elsv.cli_compare import compare
+from elsv.cli_exact import evaluate, solve
 from elsv.console import Json, ProblemFile, print_json, working, wrote
 from elsv.errors import ElsvError, InvalidInputError
 
@@ -211,6 +212,8 @@ def decide(
 
 
 app.command()(compare)
+app.command()(solve)
+app.command()(evaluate)
 
 
 def main() -> None:

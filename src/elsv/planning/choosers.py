@@ -1,0 +1,244 @@
+"""The arm that a policy pulls in every state of a layer, and how the layer's worth follows from it.
+
+Each class here is the whole-layer form of a policy. All use the tie rule of `elsv.choice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs import Chain
+from elsv.errors import InvalidInputError
+from elsv.indices.base import Index, Setting
+from elsv.indices.tables import Triangles, triangles
+from elsv.planning.arena import Arena
+from elsv.planning.frontiers import Frontier
+from elsv.planning.lattice import Layer
+from elsv.planning.optimal import Actions
+from elsv.planning.shares import best_shares
+from elsv.problem import Problem
+from elsv.state import State
+
+_BATCH = 1 << 16
+_WINDOW = 64  # steps whose index tables are held at once
+
+
+class Chooser(Protocol):
+    """A deterministic policy on whole layers."""
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one it reads."""
+        ...
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Set the arm of every state."""
+        ...
+
+
+class Mixture(Protocol):
+    """A policy that pulls arm i with a probability that is known for every state."""
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one it reads."""
+        ...
+
+    def shares(self, arena: Arena, layer: Layer) -> FloatArray:
+        """Return the probabilities, ``[N, states]``; called for the last layer first, then down."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedChoice:
+    """One arm, whatever happens."""
+
+    arm: int
+    reach: int = 0
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Set the same arm everywhere."""
+        actions[:] = self.arm
+
+
+@dataclass(frozen=True)
+class GreedyChoice:
+    """The arm with the best expected reward under the belief."""
+
+    ordered: bool = True
+    reach: int = 1
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Compare expected rewards."""
+        from elsv.planning._choice_kernels import choose_by_mean
+
+        weights = arena.weights(layer.made + 1, self.ordered)
+        rewards, prior = arena.problem.rewards, arena.problem.prior
+        arena.sweep(layer, lambda b: choose_by_mean(weights, b[0], b[1], b[2], rewards, prior, actions))
+
+
+class IndexTables:
+    """Index values of all states of every arm at a step, one table for each distinct prior."""
+
+    def __init__(self, problem: Problem, index: Index, horizon: int) -> None:
+        _, members, group = np.unique(problem.prior, axis=0, return_index=True, return_inverse=True)
+        self.group: IntArray = group.reshape(-1).astype(np.int64)
+        setting = Setting.of(problem)
+        self._sources: list[Triangles] = [triangles(index, setting.arm(int(i)), horizon - 1) for i in members]
+        self._fixed = None if index.uses_step else self._stack(horizon)
+        self._window: dict[int, FloatArray] = {}
+
+    def at(self, step: int) -> FloatArray:
+        """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
+        if self._fixed is not None:
+            return self._fixed
+        if step not in self._window:
+            # Steps are asked for downwards, but tables are cheap only in increasing order.
+            first = max(1, step - _WINDOW + 1)
+            self._window = {earlier: self._stack(earlier) for earlier in range(first, step + 1)}
+        return self._window[step]
+
+    def _stack(self, step: int) -> FloatArray:
+        return np.stack([source(step) for source in self._sources])
+
+
+@dataclass(frozen=True)
+class IndexChoice:
+    """The arm with the largest reward times index (paper Algorithm 2)."""
+
+    tables: IndexTables
+    reach: int = 0
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Look every arm up in its table."""
+        from elsv.planning._choice_kernels import choose_by_tables
+
+        table, group, rewards = self.tables.at(layer.step), self.tables.group, arena.problem.rewards
+        arena.sweep(layer, lambda b: choose_by_tables(table, group, rewards, b[0], b[1], actions))
+
+
+@dataclass(frozen=True)
+class LookaheadChoice:
+    """Lookahead of any depth: d sweeps from the frontier for each step, not a search for each state.
+
+    With `first`, an arm whose index is infinite comes before all search.
+    """
+
+    frontier: Frontier
+    depth: int = 1
+    ordered: bool = True
+    first: IndexTables | None = None
+
+    @property
+    def reach(self) -> int:
+        """The depth and what the frontier's value reads beyond it."""
+        return self.depth + self.frontier.reach
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Back the frontier up to the layer and compare."""
+        top = min(layer.made + self.depth, arena.horizon)
+        values = self.frontier.fill(arena, arena.layer(top), self.ordered)
+        for made in range(top - 1, layer.made, -1):
+            values = arena.maximise(arena.layer(made), values, self.ordered)
+        arena.give(arena.maximise(layer, values, self.ordered, actions))
+        if self.first is not None:
+            self._prefer_infinite(arena, layer, actions, self.first)
+
+    @staticmethod
+    def _prefer_infinite(arena: Arena, layer: Layer, actions: AnyArray, tables: IndexTables) -> None:
+        from elsv.planning._choice_kernels import prefer_infinite
+
+        table = tables.at(layer.step)
+        if np.isposinf(table).any():
+            arena.sweep(layer, lambda b: prefer_infinite(table, tables.group, b[0], b[1], actions))
+
+
+@dataclass(frozen=True)
+class FunctionChoice:
+    """Any function (state, step, rng) -> arms, called on batches; it must not draw random numbers."""
+
+    function: Callable[[State, int, np.random.Generator], Any]
+    reach: int = 0
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Ask for all states of the layer."""
+        for here, state in layer.batches(arena.problem, _BATCH):
+            arms = self._ask(state, layer.step, 0, arena.problem.arms)
+            if here.start == 0 and not np.array_equal(
+                arms, self._ask(state, layer.step, 1, arena.problem.arms)
+            ):
+                raise InvalidInputError(
+                    "exact evaluation needs a policy that draws no random numbers; this one gave two answers "
+                    f"at step {layer.step}; simulate it instead"
+                )
+            actions[here] = arms
+
+    def _ask(self, state: State, step: int, seed: int, arms: int) -> IntArray:
+        chosen = np.asarray(self.function(state, step, np.random.default_rng(seed)))
+        if chosen.dtype.kind not in "iu" or chosen.size == 0 or chosen.min() < 0 or chosen.max() >= arms:
+            raise InvalidInputError(
+                f"a policy must return whole numbers from 0 to {arms - 1}, got {chosen!r}"
+            )
+        return np.broadcast_to(chosen, state.shape)
+
+
+@dataclass(frozen=True)
+class KnownChoice:
+    """Arms that were worked out before, such as the optimal ones."""
+
+    actions: Actions
+    reach: int = 0
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Copy the arms of the layer's step."""
+        actions[:] = self.actions.at(layer.step)
+
+
+@dataclass(frozen=True)
+class UniformMixture:
+    """Every arm with equal probability."""
+
+    reach: int = 0
+
+    def shares(self, arena: Arena, layer: Layer) -> FloatArray:
+        """Return 1/N everywhere."""
+        return np.full((arena.problem.arms, layer.size), 1.0 / arena.problem.arms)
+
+
+@dataclass(frozen=True)
+class ThompsonMixture:
+    r"""Thompson sampling: arm i with the probability that it is the best.
+
+    :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
+    is the expectation over the outcomes of one pull.
+    """
+
+    ordered: bool = True
+    reach: int = 1
+    _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
+
+    def shares(self, arena: Arena, layer: Layer) -> FloatArray:
+        """Return P(arm i is best), from the next layer's or, at first, by quadrature."""
+        later = self._latest.pop(layer.made + 1, None)
+        if later is None:
+            shares = self._quadrature(arena, layer)
+        else:
+            shares = np.stack([arena.average(layer, row, self.ordered) for row in later])
+        self._latest[layer.made] = shares
+        return shares
+
+    def _quadrature(self, arena: Arena, layer: Layer) -> FloatArray:
+        problem = arena.problem
+        shares = best_shares(problem, self.ordered, layer, arena.crew)
+        if shares is not None:
+            return shares
+        belief = Chain(problem.order or "decreasing")
+        shares = np.empty((problem.arms, layer.size))
+        for here, state in layer.batches(problem, _BATCH):
+            shares[:, here] = belief.best(state, problem.rewards)[0].T
+        return shares

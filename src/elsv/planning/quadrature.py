@@ -1,0 +1,146 @@
+r"""Quadrature nodes for Beta densities, and tables of those densities and their integrals.
+
+The nodes are Gauss–Legendre panels in u, :math:`\log x/(1-x) = \sinh u`, where every Beta density, however
+small its counts, is smooth and vanishes at both ends. The integral of a density up to a node is an incomplete
+Beta function, itself a sum over outcomes (:math:`L(a, b) = L(a{+}1, b) + L(a, b{+}1)`), so it is exact in
+relative terms however small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.problem import Problem
+
+_POINTS = 12
+_TAIL = 45.0  # nats below the peak at which a density is cut off
+_TABLE = 1 << 26  # numbers in one table of messages
+_GRADES = 8  # panels on either side of a kink, each a tenth of the one before
+_NEVER = -1e4  # stands for the logarithm of 0 where a power of 0 must be 1
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Quadrature nodes on the line of u, in panels."""
+
+    edges: FloatArray  # [panels + 1], in u
+    log_x: FloatArray  # [G]
+    log_rest: FloatArray  # [G], log(1 - x)
+    weights: FloatArray  # [G]: the sum of weights times x (1 - x) times a density is its integral
+
+    def integrals(self, values: FloatArray, from_above: bool) -> FloatArray:
+        """Return the integrals of functions given at all nodes ``[R, G]`` below (above) every node."""
+        points, whole = _unit_panel()
+        parts = (values * self.weights).reshape(len(values), -1, _POINTS) / whole
+        if from_above:
+            parts = parts[:, ::-1, ::-1]
+        inside = parts @ _partial_rule(points).T
+        inside[:, 1:] += np.cumsum(parts[:, :-1] @ whole, axis=1)[..., None]
+        return (inside[:, ::-1, ::-1] if from_above else inside).reshape(values.shape)
+
+    def rule_up_to(self, x: FloatArray) -> FloatArray:
+        """Return the weights of the integral from 0 to each of the points `x` ``[K]``, shape ``[K, G]``."""
+        with np.errstate(divide="ignore"):
+            u = np.arcsinh(np.log(x) - np.log1p(-x))
+        panel = np.clip(np.searchsorted(self.edges, u) - 1, 0, len(self.edges) - 2)
+        place = np.clip((u - self.edges[panel]) / np.diff(self.edges)[panel], 0.0, 1.0)
+        share = (np.arange(len(self.edges) - 1) < panel[:, None]).astype(np.float64)
+        rule = np.repeat(share[:, :, None], _POINTS, axis=2)
+        rule[np.arange(len(x)), panel] = _partial_rule(place) / _unit_panel()[1]
+        return rule.reshape(len(x), -1) * self.weights
+
+    def parts(self, most: int) -> Iterator[Nodes]:
+        """Yield the nodes in runs whose tables for up to `most` pulls stay small; for sums only."""
+        each = max(1, _TABLE // (most + 1) ** 2)
+        for first in range(0, len(self.log_x), each):
+            here = slice(first, first + each)
+            yield replace(
+                self, log_x=self.log_x[here], log_rest=self.log_rest[here], weights=self.weights[here]
+            )
+
+
+def place_nodes(problem: Problem, made: int, breaks: tuple[float, ...] = ()) -> Nodes:
+    """Return nodes that resolve every state with up to `made` pulls to about 1e-12.
+
+    `breaks` are points x where the integrand has a kink: panels end there.
+    """
+    prior = problem.prior
+    reach = float(np.arcsinh(_TAIL / prior.min() + np.log(made + prior.sum() + 10.0)))
+    # A product of Beta densities with n counts in all is sqrt(4/n) wide in log x/(1-x).
+    width = 5.0 / np.sqrt(made + prior.sum())
+    if problem.arms > 3:
+        width = min(width, 10.0 / (made + prior.sum()), 0.6)
+    edges = np.linspace(-reach, reach, int(np.ceil(2 * reach / min(width, 1.0))) + 1)
+    kinks = np.array([np.arcsinh(np.log(x) - np.log1p(-x)) for x in breaks if 0 < x < 1])
+    if len(kinks) and (prior != np.rint(prior)).any():
+        # Beyond a kink there may be a fractional power of the distance from it: ever smaller panels.
+        near = (edges[1] - edges[0]) * 0.1 ** np.arange(1, _GRADES + 1)
+        kinks = (kinks[:, None] + np.concatenate([[0.0], near, -near])).ravel()
+    edges = np.unique(np.concatenate([edges, kinks]))
+    points, whole = _unit_panel()
+    size = np.diff(edges)[:, None]
+    u = (edges[:-1, None] + size * points).ravel()
+    y = np.sinh(u)
+    weights = (size * whole).ravel() * np.cosh(u)
+    return Nodes(edges, -np.logaddexp(0.0, -y), -np.logaddexp(0.0, y), weights)
+
+
+def _unit_panel() -> tuple[FloatArray, FloatArray]:
+    """Return Gauss–Legendre points and weights on [0, 1]."""
+    points, whole = np.polynomial.legendre.leggauss(_POINTS)
+    return (points + 1) / 2, whole / 2
+
+
+def _partial_rule(to: FloatArray) -> FloatArray:
+    """Return the weights of the integral from 0 to each of the places `to` in [0, 1], ``[K, P]``."""
+    from numpy.polynomial import legendre
+
+    points, whole = legendre.leggauss(_POINTS)
+    degrees = np.arange(_POINTS)
+    values = legendre.legvander(2 * to - 1, _POINTS)
+    below = np.concatenate([-np.ones((len(to), 1)), values[:, :-2]], axis=1)
+    integrals = (values[:, 1:] - below) / (2 * degrees + 1)
+    # The coefficients of the interpolating polynomial are (2k + 1)/2 Σ_j w_j P_k(x_j) f(x_j).
+    coefficients = (degrees[:, None] + 0.5) * legendre.legvander(points, _POINTS - 1).T * whole
+    return np.asarray(0.5 * integrals @ coefficients)
+
+
+class ArmTables:
+    """Densities of one arm at given points x for every count of pulls and successes, and their integrals."""
+
+    def __init__(self, prior: FloatArray, log_x: FloatArray, log_rest: FloatArray, most: int) -> None:
+        self.alpha, self.beta = (float(count) for count in prior)
+        self.log_x = np.maximum(log_x, _NEVER)  # [G]
+        self.log_rest = np.maximum(log_rest, _NEVER)  # [G]
+        self.most = most
+        powers = np.arange(most + 1)[:, None]
+        self._won, self._lost = np.exp(powers * self.log_x), np.exp(powers * self.log_rest)
+
+    def density(self, n: int) -> FloatArray:
+        r"""Return :math:`x(1-x)\,x^s(1-x)^{n-s}` times the prior density, ``[n + 1, G]``."""
+        from scipy.special import betaln
+
+        start = np.exp(self.alpha * self.log_x + self.beta * self.log_rest - betaln(self.alpha, self.beta))
+        density: FloatArray = start * self._won[: n + 1] * self._lost[n::-1]
+        return density
+
+    def integrals(self, from_above: bool) -> list[FloatArray]:
+        """Return the integrals of the densities below (above) every point: [n][s, G]."""
+        from scipy.special import betainc, betaln
+
+        won = np.arange(self.most + 1)[:, None]
+        a, b = self.alpha + won, self.beta + self.most - won
+        x, rest = np.exp(self.log_x), np.exp(self.log_rest)
+        if from_above:
+            a, b, x, rest = b, a, rest, x
+        share = betainc(a, b, x)
+        # Near x = 1 it is 1 - x that is known; where the share is small, x is not that near.
+        share = np.where((x > 0.5) & (share > 1e-3), 1.0 - betainc(b, a, rest), share)
+        levels = [share * np.exp(betaln(a, b) - betaln(self.alpha, self.beta))]
+        for _ in range(self.most):
+            levels.append(levels[-1][1:] + levels[-1][:-1])
+        return levels[::-1]

@@ -1,0 +1,149 @@
+"""Names become policies: one grammar, ``NAME[:key=value,…]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from elsv.beliefs import Belief, Independent, Rejection, belief_of
+from elsv.errors import InvalidInputError, unknown_name
+from elsv.indices import INDEX_NAMES, make_index, parameters_of
+from elsv.names import Name, convert, parse
+from elsv.policies.base import BestScore, FunctionPolicy, Policy
+from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
+from elsv.problem import Problem
+from elsv.values import BlockCommitValue, CommitValue, SeparableValue
+
+DEFAULT_POLICY = "elsv"
+
+
+def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
+    """Return the policy that a name (or a user's own function) stands for.
+
+    Names read ``NAME[:key=value,…]``: ``greedy``, ``thompson``, ``elsv``, ``fixed``, ``random`` and every
+    index of `elsv.indices`. Arms in names count from 1. See ``docs/policies.md`` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from elsv.state import State
+    >>> problem = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=50)
+    >>> policy = make_policy("elsv:index=ucb,count_prior=true,weight=0.4", problem)
+    >>> int(policy(State.initial(problem), 1, np.random.default_rng(0)))
+    0
+    """
+    if not isinstance(policy, str | Name):
+        if isinstance(policy, BestScore | Fixed | Random | FunctionPolicy):
+            return policy
+        if not callable(policy):
+            raise InvalidInputError(
+                f"a policy must be a name or a function (state, step, rng), got {policy!r}"
+            )
+        return FunctionPolicy(problem, policy)
+    spec = parse(policy) if isinstance(policy, str) else policy
+    if spec.name in _BUILDERS:
+        return _BUILDERS[spec.name](problem, spec)
+    if spec.name in INDEX_NAMES:
+        parameters = convert(spec.name, spec.parameters, parameters_of(spec.name))
+        return IndexPolicy(problem, make_index(spec.name, **parameters))
+    raise unknown_name("policy", spec.name, policy_names())
+
+
+def policy_names() -> tuple[str, ...]:
+    """Return every name that `make_policy` knows."""
+    return tuple(sorted({*_BUILDERS, *INDEX_NAMES}))
+
+
+_BELIEF_PARAMETERS: dict[str, type] = {"order": bool, "belief": str, "draws": int, "samples": int}
+_ELSV_PARAMETERS: dict[str, type] = {"index": str, "depth": int, "weight": float, **_BELIEF_PARAMETERS}
+
+
+def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
+    """Return the belief that order=, belief=, draws= and samples= describe; they leave `given`."""
+    use_order = given.pop("order", True)
+    kind = given.pop("belief", "exact")
+    counts: dict[str, Any] = {key: given.pop(key) for key in ("draws", "samples") if key in given}
+    if kind not in ("exact", "rejection"):
+        raise unknown_name(f"belief of {owner}", str(kind), ("exact", "rejection"))
+    if counts and kind != "rejection":
+        raise InvalidInputError(f"{'/'.join(counts)} of {owner} goes with belief=rejection")
+    if problem.order is None or not use_order:
+        return Independent()
+    return Rejection(problem.order, **counts) if kind == "rejection" else belief_of(problem)
+
+
+def _elsv(problem: Problem, spec: Name) -> Policy:
+    name = spec.parameters.get("index", "gittins")
+    known = {**_ELSV_PARAMETERS, **parameters_of(name)}
+    given = convert(spec.name, spec.parameters, known)
+    given.pop("index", None)
+    belief = _belief(problem, spec.name, given)
+    depth, weight = _depth(given), given.pop("weight", 1.0)
+    return Elsv(problem, SeparableValue(problem, make_index(name, **given), weight), belief, depth)
+
+
+def _commit(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"depth": int, "order": bool})
+    belief = _belief(problem, spec.name, given)
+    return Commit(problem, CommitValue(problem, belief), belief, _depth(given))
+
+
+def _block(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"depth": int, "order": bool, "blocks": str})
+    text = given.pop("blocks", "1+2+4+8+16")
+    try:
+        blocks = tuple(int(length) for length in text.split("+"))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"blocks must be lengths joined by +, such as 1+2+4+8, got {text!r}"
+        ) from error
+    belief = belief_of(problem) if given.get("order", True) else Independent()
+    given.pop("order", None)
+    return Commit(problem, BlockCommitValue(problem, blocks, belief), belief, _depth(given))
+
+
+def _depth(given: dict[str, Any]) -> int:
+    depth: int = given.pop("depth", 1)
+    if depth < 1:
+        raise InvalidInputError(f"depth must be a whole number, at least 1, got {depth}")
+    return depth
+
+
+def _optimal(problem: Problem, spec: Name) -> Policy:
+    from elsv.planning.optimal import OptimalPolicy
+
+    given = convert(spec.name, spec.parameters, {"file": str})
+    if "file" not in given:
+        raise InvalidInputError(
+            "optimal needs the file that `elsv solve PROBLEM.toml --save FILE` writes: optimal:file=FILE"
+        )
+    return OptimalPolicy(problem, given["file"])
+
+
+def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name], Policy]:
+    def build(problem: Problem, spec: Name) -> Policy:
+        given = convert(spec.name, spec.parameters, _BELIEF_PARAMETERS)
+        return policy(problem, _belief(problem, spec.name, given))
+
+    return build
+
+
+def _fixed(problem: Problem, spec: Name) -> Policy:
+    return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
+
+
+def _random(problem: Problem, spec: Name) -> Policy:
+    convert(spec.name, spec.parameters, {})
+    return Random(problem)
+
+
+_BUILDERS: dict[str, Callable[[Problem, Name], Policy]] = {
+    "block": _block,
+    "commit": _commit,
+    "elsv": _elsv,
+    "fixed": _fixed,
+    "greedy": _on_belief(Greedy),
+    "optimal": _optimal,
+    "random": _random,
+    "thompson": _on_belief(Thompson),
+}

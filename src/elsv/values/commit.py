@@ -1,0 +1,147 @@
+r"""The worth of committing to one arm, at once or after a block of pulls (past the paper).
+
+.. math::
+
+    v_t(s) = (T - t + 1) \max_i r_i p_i(s), \qquad
+    v_t(s) = \max_{i, k}\; k\, r_i p_i(s) + (T - t + 1 - k)\, E\bigl[\max_l r_l p_l(S_{i,k})\bigr]
+
+with :math:`p_i(s) = E[\mu_i \mid s]` and :math:`S_{i,k}` the state after k pulls of arm i. Both are convex in
+the belief, so lookahead on them sees what information is worth, which a separable value cannot express. Depth
+1 on the first is the online knowledge gradient; it stalls where one pull cannot change the best arm, which
+is what depth and blocks are for. Both are 0 at step T + 1, so lookahead is exact near the horizon.
+
+With a discount the rewards from step t on count :math:`1, \gamma, \gamma^2, \dots`: 1/(1 − γ) takes the place
+of T − t + 1 and :math:`(1-\gamma^k)/(1-\gamma)` that of k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import comb
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs import Belief, ExactBelief, Independent, belief_of
+from elsv.errors import InvalidInputError
+from elsv.problem import Problem
+from elsv.state import State
+
+BLOCKS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, eq=False)
+class CommitValue:
+    """What is earned by committing now to the arm with the best expected reward.
+
+    Parameters
+    ----------
+    problem
+        Gives rewards, horizon or discount.
+    belief
+        Gives the means; default: the exact belief for the problem's order.
+    """
+
+    problem: Problem
+    belief: Belief | None = None
+    _belief: Belief = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_belief", belief_of(self.problem) if self.belief is None else self.belief)
+
+    def __call__(self, state: State, step: int) -> FloatArray:
+        """Return the value of every instance at `step`, shape ``[...]``."""
+        left = remaining(self.problem, step)
+        if left == 0:
+            return np.zeros(state.shape)
+        worth: FloatArray = left * (self.problem.rewards * self._belief.mean(state)).max(axis=-1)
+        return worth
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCommitValue:
+    r"""The best of pulling one arm k times and committing after that, over arms and block lengths k.
+
+    Parameters
+    ----------
+    problem
+        Gives rewards, horizon or discount.
+    blocks
+        Lengths k to try; committing at once is always among the choices.
+    belief
+        An exact belief; default: the one for the problem's order. With an order, the chance of j successes
+        in k pulls is :math:`\binom kj W(s')/W(s)`, s' the state after them.
+    """
+
+    problem: Problem
+    blocks: tuple[int, ...] = BLOCKS
+    belief: ExactBelief | None = None
+    _belief: ExactBelief = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lengths = tuple(sorted(set(self.blocks)))
+        if not lengths or lengths[0] < 1 or any(not isinstance(k, int | np.integer) for k in lengths):
+            raise InvalidInputError(f"blocks must be whole numbers of pulls, at least 1, got {self.blocks!r}")
+        object.__setattr__(self, "blocks", lengths)
+        object.__setattr__(self, "_belief", belief_of(self.problem) if self.belief is None else self.belief)
+
+    def lengths(self, left: float) -> tuple[int, ...]:
+        """Return the blocks that leave a pull to commit when `left` pulls remain."""
+        return tuple(k for k in self.blocks if k < left)
+
+    def __call__(self, state: State, step: int) -> FloatArray:
+        """Return the value of every instance at `step`, shape ``[...]``."""
+        left = remaining(self.problem, step)
+        if left == 0:
+            return np.zeros(state.shape)
+        lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
+        counted = [_counts(self.problem, k, left) for k in lengths]
+        during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])
+        rows = State.trusted(
+            np.ascontiguousarray(state.alpha.reshape(-1, state.arms)),
+            np.ascontiguousarray(state.beta.reshape(-1, state.arms)),
+        )
+        if isinstance(self._belief, Independent):
+            from elsv.values._commit_kernels import best_block
+
+            out = np.empty(len(rows.alpha))
+            sizes = np.array(lengths, dtype=np.int64)
+            best_block(rows.alpha, rows.beta, self.problem.rewards, sizes, during, later, left, out)
+            return out.reshape(state.shape)
+        worth = self.problem.rewards * self._belief.mean(rows)  # [B, N]
+        best = left * worth.max(axis=-1)
+        for k, within, after in zip(lengths, during, later, strict=True):
+            block = within * worth + after * self._after_block(rows, k)
+            np.maximum(best, block.max(axis=-1), out=best)
+        return np.asarray(best, dtype=np.float64).reshape(state.shape)
+
+    def _after_block(self, state: State, length: int) -> FloatArray:
+        """Return E[max_l r_l p_l] after `length` pulls of each arm, ``[B, N]``."""
+        wins = np.arange(length + 1)
+        own = np.eye(state.arms)[:, None, :]  # [N, 1, N]
+        alpha = state.alpha[:, None, None, :] + own * wins[:, None]
+        beta = state.beta[:, None, None, :] + own * (length - wins)[:, None]
+        outcomes = State.trusted(alpha, beta)  # [B, N, length + 1, N]
+        weight = self._belief.log_weight(outcomes) + np.log([comb(length, int(j)) for j in wins])
+        chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
+        chance /= chance.sum(axis=-1, keepdims=True)
+        best = (self.problem.rewards * self._belief.mean(outcomes)).max(axis=-1)
+        expected: FloatArray = (chance * best).sum(axis=-1)
+        return expected
+
+
+def remaining(problem: Problem, step: int) -> float:
+    """Return how many rewards are to come at `step`, discounted if the problem is."""
+    if problem.horizon is None:
+        return 1.0 / (1.0 - float(problem.discount or 0.0))
+    if not 1 <= step <= problem.horizon + 1:
+        raise InvalidInputError(f"step must lie from 1 to the horizon {problem.horizon} + 1, got {step}")
+    return float(problem.horizon - step + 1)
+
+
+def _counts(problem: Problem, length: int, left: float) -> tuple[float, float]:
+    """Return what a reward counts during a block, and after it."""
+    if problem.horizon is not None:
+        return float(length), left - length
+    later = left * float(problem.discount or 0.0) ** length
+    return left - later, later

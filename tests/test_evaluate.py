@@ -1,0 +1,351 @@
+"""Exact values of policies: published ones, brute force over fractions, and what must hold of all of them."""
+
+import inspect
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import elsv
+import paper
+from elsv import Chain, Independent, InvalidInputError, Problem, SeparableValue, State, lookahead, make_policy
+from elsv.exact import OptimalPolicy, evaluate, solve
+from elsv.indices import make_index
+from elsv.planning._sweeps import crew
+from elsv.planning.choosers import FunctionChoice, LookaheadChoice
+from elsv.planning.evaluate import evaluate_choosers
+from elsv.planning.frontiers import BatchFrontier, frontier_of
+from elsv.planning.lattice import Lattice
+from elsv.planning.shares import best_shares
+from elsv.values.commit import BlockCommitValue, CommitValue
+from test_solve import brute_force
+
+# Three arms, uniform priors. The index policies are good to 2e-3 (they move with the index table's own error
+# near ties), depth-3 lookahead on the commit value to 1e-3; by an independent program.
+PUBLISHED = [
+    ("decreasing", (0.8, 0.9, 1.0), 10, 4.6423572, 5.6998353, 6.0),
+    ("decreasing", (0.8, 0.9, 1.0), 50, 27.7509674, 29.4258081, 30.0),
+    ("decreasing", (0.4, 0.7, 1.0), 10, 3.1487571, 3.2143877, 3.6032376),
+    ("decreasing", (0.4, 0.7, 1.0), 30, 10.4691044, 10.4958591, 11.0679112),
+    ("decreasing", (0.4, 0.7, 1.0), 50, 18.0997119, 18.0653029, 18.7059216),
+    (None, (1.0, 1.0, 1.0), 10, 6.3600277, 6.3600277, 6.4096429),
+    (None, (1.0, 1.0, 1.0), 30, 20.5637427, 20.5637427, 20.6521431),
+]
+
+
+def commit(problem, depth, value=CommitValue):
+    return LookaheadChoice(frontier_of(value(problem)), depth, problem.order is not None)
+
+
+def values_of(problem, policies):
+    return [row.value for row in evaluate(problem, policies)]
+
+
+def by_fractions(problem, policy):
+    """Brute force: the policy is asked state by state, the expectation is over fractions."""
+    rng = np.random.default_rng(0)
+
+    def choose(state, t):
+        a, b = np.array([[float(x) for x in arm] for arm in state]).T
+        return int(policy(State(a, b), t, rng))
+
+    return float(brute_force(problem, choose))
+
+
+@pytest.mark.parametrize(("order", "rewards", "horizon", "gittins", "elsv_gittins", "commit3"), PUBLISHED)
+def test_published_values(order, rewards, horizon, gittins, elsv_gittins, commit3):
+    problem = Problem(rewards, order, horizon)
+    names = ["gittins:discount=0.99", "elsv:index=gittins,discount=0.99", commit(problem, 3)]
+    index, separable, committed = values_of(problem, names)
+    assert index == pytest.approx(gittins, abs=2e-3)
+    assert separable == pytest.approx(elsv_gittins, abs=2e-3)
+    assert committed == pytest.approx(commit3, abs=1e-3)
+
+
+NAMES = [
+    "greedy",
+    "greedy:order=false",
+    "ucb",
+    "bayes-ucb",
+    "gittins:discount=0.9",
+    "finite-gittins",
+    "elsv:index=ucb",
+    "elsv:index=ucb,depth=2",
+    "elsv:index=ucb,count_prior=true,weight=0.4",
+    "elsv:index=gittins,discount=0.9,depth=3",
+    "elsv:index=bayes-ucb,order=false",
+    "fixed:arm=2",
+]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem([0.8, 0.9, 1.0], "decreasing", 4),
+        Problem([1.0, 0.75, 0.5], "increasing", 4, prior=[[1, 2], [1, 1], [2, 1]]),
+        Problem([1.0, 0.75], None, 5, prior=[[1, 2], [3, 1]]),
+        Problem([0.5, 0.5, 1.0, 1.0], None, 3),
+    ],
+    ids=["decreasing", "increasing", "two free", "four free"],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_names_equal_brute_force(problem, name):
+    assert values_of(problem, name)[0] == pytest.approx(
+        by_fractions(problem, make_policy(name, problem)), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("order", [None, "decreasing"])
+@pytest.mark.parametrize(("value", "depth"), [(CommitValue, 1), (CommitValue, 2), (BlockCommitValue, 1)])
+def test_lookahead_on_commit_equals_brute_force(order, value, depth):
+    problem = Problem([0.4, 0.7, 1.0], order, 5)
+    belief = Independent() if order is None else Chain(order)
+
+    def policy(state, step, rng):
+        return elsv.best_arm(lookahead(problem, state, step, value(problem), belief, depth))
+
+    found = values_of(problem, [commit(problem, depth, value), policy])
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+    assert found[1] == pytest.approx(by_fractions(problem, policy), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, "increasing"])
+def test_a_known_value_and_the_same_as_a_plain_function_agree(order):
+    problem = Problem([0.4, 0.7, 1.0], order, 9, prior=[[1, 1], [0.5, 0.5], [2, 3]])
+    ordered = order is not None
+    for value in (
+        CommitValue(problem),
+        BlockCommitValue(problem, (1, 3)),
+        SeparableValue(problem, make_index("gittins", discount=0.9)),
+    ):
+        fast, slow = values_of(
+            problem, [LookaheadChoice(f, 2, ordered) for f in (frontier_of(value), BatchFrontier(value))]
+        )
+        assert fast == pytest.approx(slow, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, "decreasing"])
+def test_depth_to_the_end_on_commit_is_the_optimum(order):
+    problem = Problem([0.4, 0.7, 1.0], order, 8)
+    full, optimal = values_of(problem, [commit(problem, 8), "optimal"])
+    assert full == pytest.approx(optimal, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, "decreasing", "increasing"])
+def test_no_policy_beats_the_optimum_and_the_optimal_policy_reaches_it(order):
+    problem = Problem([0.4, 0.7, 1.0], order, 12, prior=[[1, 1], [0.5, 0.5], [2, 3]])
+    best = solve(problem, keep=12)
+    rows = evaluate(problem, [*NAMES, "random", commit(problem, 3), OptimalPolicy(problem, best.policy)])
+    assert max(row.value for row in rows) <= best.value + 1e-12
+    assert rows[-1].value == pytest.approx(best.value, abs=1e-12)
+    for row in rows:
+        assert row.regret == pytest.approx(best.regret + best.value - row.value, abs=1e-12)
+
+
+def test_a_fixed_arm_earns_its_mean_every_time():
+    problem = Problem([0.8, 0.9, 1.0], "decreasing", 9)
+    assert values_of(problem, [f"fixed:arm={i}" for i in (1, 2, 3)]) == pytest.approx(
+        [9 * 0.8 * 0.75, 9 * 0.9 * 0.5, 9 * 0.25], rel=1e-12
+    )
+
+
+def test_theorem_1_exactly():
+    problem = Problem([0.4, 0.7, 1.0], None, 15)
+    for name in ("gittins", "ucb", "bayes-ucb"):
+        index, value = values_of(problem, [name, f"elsv:index={name}"])
+        assert value == pytest.approx(index, abs=1e-12)
+
+
+def mixture_by_fractions(problem, shares):
+    """Expected reward of a policy that pulls arm i with probability shares(state)[i]."""
+    from test_solve import ordered_mean
+
+    mean = ordered_mean(problem.order)
+
+    def worth(state, t):
+        if t > problem.horizon:
+            return 0.0
+        total = 0.0
+        for i, share in enumerate(shares(state)):
+            if share > 0:
+                p = float(mean(state, i))
+                won, lost = worth(paper.success(state, i), t + 1), worth(paper.failure(state, i), t + 1)
+                total += share * (p * (problem.rewards[i] + won) + (1 - p) * lost)
+        return total
+
+    return worth(tuple((int(a), int(b)) for a, b in problem.prior.tolist()), 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "use_order"), [(None, True), ("decreasing", True), ("increasing", True), ("decreasing", False)]
+)
+def test_thompson_sampling_equals_the_mixture(order, use_order):
+    problem = Problem([0.5, 0.8, 1.0], order, 3, prior=[[1, 1], [2, 1], [1, 1]])
+    belief = Chain(order) if order is not None and use_order else Independent()
+
+    def shares(state):
+        a, b = np.array(state, dtype=float).T
+        return belief.best(State(a, b), problem.rewards)[0]
+
+    name = "thompson" if use_order else "thompson:order=false"
+    assert values_of(problem, name)[0] == pytest.approx(mixture_by_fractions(problem, shares), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [(0.4, 0.7, 1.0), (1.0, 0.7, 0.4), (0.7, 1.0, 0.4), (0.7, 0.4, 1.0), (1.0, 1.0, 1.0), (0.5, 1.0)],
+)
+@pytest.mark.parametrize("order", [None, "decreasing", "increasing"])
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.4, 0.7)])
+def test_shares_of_a_layer_equal_the_beliefs_own(rewards, order, prior):
+    problem = Problem(rewards, order, 5, prior=[prior] * (len(rewards) - 1) + [(2.0, 1.0)])
+    layer = Lattice(problem.arms, 4).layer(4)
+    with crew() as threads:
+        shares = best_shares(problem, True, layer, threads)
+    belief = Independent() if order is None else Chain(order)
+    some = slice(0, layer.size, max(1, layer.size // 12))
+    (_, state), *_ = layer.batches(problem, layer.size)
+    expected, _ = belief.best(State(state.alpha[some], state.beta[some]), rewards)
+    np.testing.assert_allclose(shares[:, some].T, expected, atol=2e-8)
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0, atol=1e-12)
+
+
+def test_thompson_sampling_of_four_arms_in_order():
+    """The belief's own probabilities take the place of the sums over nodes."""
+    problem = Problem([0.25, 0.5, 0.75, 1.0], "decreasing", 2)
+    with crew() as threads:
+        assert best_shares(problem, True, Lattice(4, 1).layer(1), threads) is None
+    best = Chain().best(State.initial(problem), problem.rewards)[0]
+    (row,) = evaluate(problem, "thompson")
+    assert row.value == pytest.approx(2 * float(best @ (problem.rewards * [0.8, 0.6, 0.4, 0.2])), abs=0.05)
+
+
+def test_random_is_the_mean_of_the_fixed_arms():
+    problem = Problem([0.5, 0.8, 1.0], "decreasing", 6)
+    fixed = values_of(problem, ["fixed:arm=1", "fixed:arm=2", "fixed:arm=3"])
+    assert values_of(problem, "random")[0] == pytest.approx(np.mean(fixed), rel=1e-12)
+
+
+def test_a_users_function_and_its_name():
+    problem = Problem([1.0, 1.0], None, 7)
+
+    def win_stay(state, step, rng):
+        return (state.alpha - state.beta).argmax(axis=-1)
+
+    (row,) = evaluate(problem, win_stay)
+    assert row.name == "win_stay"
+    assert row.value == pytest.approx(by_fractions(problem, win_stay), abs=1e-12)
+
+
+def test_one_pass_over_several_policies_equals_one_pass_each():
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 10)
+    names = ["greedy", "elsv:depth=2", "ucb", "random"]
+    together = values_of(problem, names)
+    assert together == [values_of(problem, name)[0] for name in names]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_threads_give_the_same_numbers(workers):
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 26)
+    rows = evaluate(problem, ["elsv:depth=2", "greedy"], workers=workers)
+    assert [row.value for row in rows] == values_of(problem, ["elsv:depth=2", "greedy"])
+
+
+def test_one_arm_and_one_step():
+    assert values_of(Problem([2.0], horizon=5), ["greedy", "elsv"]) == pytest.approx([5.0, 5.0])
+    assert values_of(Problem([0.4, 0.7, 1.0], "decreasing", 1), ["greedy", "optimal"]) == pytest.approx(
+        [0.35, 0.35]
+    )
+
+
+def test_what_cannot_be_evaluated_says_so():
+    ordered = Problem([0.8, 1.0], "decreasing", 4)
+    with pytest.raises(InvalidInputError, match=r"draws no random numbers.*simulate it instead"):
+        evaluate(ordered, lambda state, step, rng: rng.integers(2, size=state.shape))
+    with pytest.raises(InvalidInputError, match=r"needs the exact belief.*leave belief= out"):
+        evaluate(ordered, "greedy:belief=rejection")
+    with pytest.raises(InvalidInputError, match="whole numbers from 0 to 1"):
+        evaluate(ordered, FunctionChoice(lambda state, step, rng: np.full(state.shape, 2)))
+    with pytest.raises(InvalidInputError, match="need a horizon"):
+        evaluate(Problem([1, 1], discount=0.9), "greedy")
+    with pytest.raises(InvalidInputError, match="GB are available"):
+        evaluate(Problem([1, 1], horizon=50), "greedy", memory=10_000)
+    with pytest.raises(InvalidInputError, match="at least one policy"):
+        evaluate_choosers(ordered, [])
+
+
+def test_progress_counts_the_steps():
+    seen = []
+    evaluate(Problem([1, 1], horizon=4), "greedy", progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_everything_public_is_documented():
+    import elsv.exact
+
+    for name in elsv.exact.__all__:
+        assert inspect.getdoc(getattr(elsv.exact, name)), name
+
+
+def test_fractions_agree_with_the_paper_page():
+    """The brute force itself, once, against a value worked out by hand: two uniform arms, T = 2.
+
+    Pull one arm: 1/2. After a success it is worth 2/3, after a failure the other one is worth 1/2.
+    """
+    assert brute_force(Problem([1, 1], horizon=2)) == Fraction(1, 2) + Fraction(1, 2) * (
+        Fraction(2, 3) + Fraction(1, 2)
+    )
+
+
+class TestCommands:
+    """`elsv solve` and `elsv evaluate`, on an application of their own."""
+
+    @pytest.fixture
+    def run(self, tmp_path):
+        import typer
+        from typer.testing import CliRunner
+
+        from elsv import cli_exact
+
+        app = typer.Typer()
+        app.command()(cli_exact.solve)
+        app.command()(cli_exact.evaluate)
+        problem = tmp_path / "problem.toml"
+        problem.write_text('rewards = [0.4, 0.7, 1.0]\norder = "decreasing"\ndiscount = 0.9\n')
+
+        def run(command, *arguments):
+            return CliRunner().invoke(app, [command, str(problem), *map(str, arguments)])
+
+        return run
+
+    def test_solve(self, run, tmp_path):
+        done = run("solve", "--horizon", 10)
+        assert done.exit_code == 0
+        assert "value   3.603237596" in done.stdout
+        assert "first   arm 2" in done.stdout
+        path = tmp_path / "optimal"
+        answer = json.loads(run("solve", "--horizon", 10, "--save", path, "--json").stdout)
+        assert answer["value"] == pytest.approx(3.6032376, abs=1e-7)
+        assert answer["first_arms"] == [2]
+        assert OptimalPolicy(Problem([0.4, 0.7, 1.0], "decreasing", 10), path).actions.steps == 10
+
+    def test_evaluate(self, run):
+        done = run("evaluate", "--horizon", 6, "-p", "optimal", "-p", "greedy")
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["policy", "optimal", "greedy"]
+        rows = json.loads(run("evaluate", "--horizon", 6, "-p", "fixed:arm=1", "--json").stdout)["policies"]
+        assert rows[0]["value"] == pytest.approx(6 * 0.4 * 0.75)
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["solve"], "need a horizon"),
+            (["solve", "--horizon", 5, "--keep", 2], "--keep goes with --save"),
+            (["solve", "--horizon", 50, "--memory", 0.001], "GB are available"),
+            (["evaluate", "--horizon", 5, "--memory", 0], "--memory must be a positive"),
+        ],
+    )
+    def test_bad_input(self, run, arguments, says):
+        done = run(*arguments)
+        assert isinstance(done.exception, InvalidInputError)
+        assert says in str(done.exception)
