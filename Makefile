@@ -22,8 +22,8 @@ setup: $(READY) ## Create .venv with the locked dependencies
 test: $(READY) ## Run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-reproduce: $(READY) ## Run the main job into out/
-	$(BIN)/python examples/discounts.py --out out
+reproduce: $(READY) ## Reproduce the paper's figures and claims into out/report.html
+	$(BIN)/elsv reproduce --out out
 
 $(VENV)/.bench: $(READY) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock

@@ -15,6 +15,7 @@ import typer
 
 from elsv.cli_compare import compare
 from elsv.cli_exact import evaluate, solve
+from elsv.cli_reproduce import reproduce
 from elsv.console import Json, ProblemFile, print_json, working, wrote
 from elsv.errors import ElsvError, InvalidInputError
 
@@ -214,6 +215,7 @@ def decide(
 app.command()(compare)
 app.command()(solve)
 app.command()(evaluate)
+app.command()(reproduce)
 
 
 def main() -> None:

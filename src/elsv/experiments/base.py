@@ -1,0 +1,97 @@
+"""What an experiment is: settings as data, a function that runs them, and what it hands to the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elsv._typing import AnyArray
+from elsv.experiments.claims import Claim
+from elsv.policies import Policy
+from elsv.problem import Problem
+from elsv.report.page import Cell
+from elsv.simulation.compare import Comparison, compare
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run of any experiment needs besides its settings."""
+
+    seed: int = 0
+    jobs: int | None = None
+    progress: Callable[[float], None] = field(default=lambda share: None, repr=False)
+
+    def compare(
+        self,
+        share: tuple[float, float],
+        problem: Problem,
+        policies: Mapping[str, str | Policy],
+        instances: int,
+        **options: Any,
+    ) -> Comparison:
+        """Call `elsv.simulation.compare.compare` with this seed and these jobs.
+
+        `share` says which part of the experiment this is, from and to, for the progress bar.
+        """
+        begin, end = share
+
+        def report(done: int, total: int) -> None:
+            self.progress(begin + (end - begin) * done / total)
+
+        return compare(problem, policies, instances, self.seed, jobs=self.jobs, progress=report, **options)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A matplotlib figure, the name of its files, and what it shows."""
+
+    name: str
+    figure: Any
+    caption: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page, in the terms of `elsv.report.page.Page.table`."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str
+    align: str
+    highlight: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment found. Everything but `timing` is the same for the same seed."""
+
+    text: str
+    numbers: Mapping[str, Any]
+    drawings: Sequence[Drawing] = ()
+    tables: Sequence[Table] = ()
+    claims: Sequence[Claim] = ()
+    columns: Mapping[str, AnyArray] | None = None  # of results/NAME.parquet
+    timing: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One part of the reproduction, in two sizes that run the same code."""
+
+    name: str
+    title: str
+    run: Callable[[Any, Context], Outcome]
+    full: Any  # a frozen dataclass of settings
+    quick: Any
+    weight: float = 1.0  # share of the run time, for the progress bar
+
+    def settings(self, quick: bool) -> Any:
+        """Return the settings of a size."""
+        return self.quick if quick else self.full
+
+
+def as_data(settings: Any) -> dict[str, Any]:
+    """Return the settings of an experiment as plain values."""
+    return dataclasses.asdict(settings)

@@ -1,0 +1,139 @@
+"""Run experiments and write what they found: results, figures, ``summary.json`` and one page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elsv._files import write_text
+from elsv.errors import InvalidInputError
+from elsv.experiments.base import Context, Experiment, Outcome, as_data
+from elsv.experiments.page import reproduction_page
+from elsv.experiments.registry import NAMES, chosen
+from elsv.export import write_columns
+from elsv.report import figures
+from elsv.report.comparison import check_extras, finite
+from elsv.simulation.compare import versions
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was run and what it found, in the order of the page."""
+
+    parts: tuple[tuple[Experiment, Outcome], ...]
+    seconds: tuple[float, ...]  # of each part
+    seed: int
+    quick: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that goes into ``summary.json``; all but ``timing`` repeats with the seed."""
+        names = [experiment.name for experiment, _ in self.parts]
+        summary = {
+            "claims": [
+                {**vars(claim), "verdict": claim.verdict.value, "experiment": experiment.name}
+                for experiment, outcome in self.parts
+                for claim in outcome.claims
+            ],
+            "experiments": {
+                experiment.name: {
+                    "settings": as_data(experiment.settings(self.quick)),
+                    "numbers": outcome.numbers,
+                }
+                for experiment, outcome in self.parts
+            },
+            "settings": {"seed": self.seed, "quick": self.quick},
+            "versions": versions(),
+            "timing": {
+                "seconds": dict(zip(names, self.seconds, strict=True)),
+                **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
+            },
+        }
+        found: dict[str, Any] = finite(json.loads(json.dumps(summary)))
+        return found
+
+
+def reproduce(
+    out: str | Path,
+    only: Sequence[str] = (),
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run the experiments and write everything into the directory `out`.
+
+    ``report.html`` is one self-contained page, ``summary.json`` has all numbers and verdicts, ``results/``
+    one JSON file for each experiment and a Parquet file where there are curves, ``figures/`` every figure as
+    SVG and PNG. The same seed gives the same bytes on any number of jobs, times aside.
+
+    Parameters
+    ----------
+    only
+        Names of experiments; default: all.
+    quick
+        Fewer instances and smaller problems; the same code.
+    progress
+        Called with the name of the experiment at work and the share of the whole that is done.
+    """
+    check_extras()
+    experiments = chosen(only)
+    directory = Path(out)
+    if directory.exists() and not directory.is_dir():
+        raise InvalidInputError(f"results go to a directory, got the file {directory}; name another one")
+    _remove_earlier(directory)
+    total, done = sum(experiment.weight for experiment in experiments), 0.0
+    outcomes, seconds = [], []
+    for experiment in experiments:
+        report = _share(progress, experiment, done / total, experiment.weight / total)
+        report(0.0)
+        began = time.perf_counter()
+        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report))
+        seconds.append(time.perf_counter() - began)
+        _write(directory, experiment, outcome, as_data(experiment.settings(quick)))
+        outcomes.append((experiment, outcome))
+        done += experiment.weight
+    found = Reproduction(tuple(outcomes), tuple(seconds), seed, quick)
+    reproduction_page(found.parts, found.seconds, seed, quick).write(directory / "report.html")
+    write_text(directory / "summary.json", _json(found.to_dict()))
+    return found
+
+
+def _share(
+    progress: Progress | None, experiment: Experiment, start: float, part: float
+) -> Callable[[float], None]:
+    def report(share: float) -> None:
+        if progress is not None:
+            progress(experiment.name, start + part * share)
+
+    return report
+
+
+def _write(directory: Path, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
+    stem = directory / "results" / experiment.name
+    write_text(
+        stem.with_suffix(".json"),
+        _json(finite(json.loads(json.dumps({"settings": settings, "numbers": outcome.numbers})))),
+    )
+    if outcome.columns is not None:
+        write_columns(stem.with_suffix(".parquet"), outcome.columns)
+    for drawing in outcome.drawings:
+        figures.save(drawing.figure, directory / "figures" / f"{experiment.name}-{drawing.name}")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def _remove_earlier(directory: Path) -> None:
+    """Remove what an earlier run wrote, so that page and files belong together."""
+    for name in NAMES:
+        for path in (directory / "figures").glob(f"{name}-*.*"):
+            path.unlink()
+        for suffix in (".json", ".parquet"):
+            (directory / "results" / f"{name}{suffix}").unlink(missing_ok=True)

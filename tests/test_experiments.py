@@ -1,0 +1,318 @@
+"""The reproduction: each experiment in tiny settings, verdicts by made-up numbers, the files written."""
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from elsv.cli_reproduce import reproduce as command
+from elsv.errors import ElsvError, InvalidInputError
+from elsv.experiments import arms, cost, decomposition, depth, discount, growth, theorem, transition, values
+from elsv.experiments.base import Context
+from elsv.experiments.claims import (
+    Change,
+    Lead,
+    Ratio,
+    Verdict,
+    all_of,
+    at_most,
+    far_better,
+    grows,
+    least_regret,
+    listed,
+    minus,
+    no_difference,
+)
+from elsv.experiments.registry import EXPERIMENTS, NAMES, chosen
+from elsv.experiments.run import reproduce
+from elsv.problem import Problem
+
+TINY = {
+    "transition": transition.Settings(),
+    "values": values.Settings(gittins_steps=(6, 20), ucb_step=6, horizon=24),
+    "theorem": theorem.Settings(steps=(2, 4, 9), states=20, horizon=9),
+    "cost": cost.Settings(steps=(20, 40, 80), arms=(1, 4), arms_step=20, repeats=1),
+    "depth": depth.Settings(
+        horizon=12, instances=16, sweep_horizon=8, sweep_depths=(1, 2, 3), sweep_instances=16, grid_points=3,
+        authors_horizon=4,
+    ),
+    "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
+    "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
+    "growth": growth.Settings(
+        horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
+        agreement_instances=16, agreement_horizon=15,
+    ),
+    "decomposition": decomposition.Settings(
+        indices=("gittins", "ucb:count_prior=true"), means=((0.6, 0.4),), horizon=12, instances=20
+    ),
+}  # fmt: skip
+CLAIMED = {
+    "transition": [],
+    "values": ["C9"],
+    "theorem": ["C1"],
+    "cost": ["C2"],
+    "depth": ["C3"],
+    "discount": ["C4", "C6"],
+    "arms": ["C5"],
+    "growth": ["C7"],
+    "decomposition": ["C8"],
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {e.name: e.run(TINY[e.name], Context(seed=3, jobs=1)) for e in EXPERIMENTS}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_runs_in_tiny_settings(outcomes, name):
+    outcome = outcomes[name]
+    assert [claim.label for claim in outcome.claims] == CLAIMED[name]
+    assert outcome.drawings or outcome.tables
+    assert outcome.text
+    json.dumps(outcome.numbers)
+    for table in outcome.tables:
+        assert len(table.align) == len(table.headers)
+        assert {len(row) for row in table.rows} == {len(table.headers)}
+    for claim in outcome.claims:
+        assert claim.says
+        assert claim.measured
+        assert claim.rule
+        assert claim.why.endswith(".")
+
+
+def test_all_claims_are_judged_once():
+    assert sorted(label for labels in CLAIMED.values() for label in labels) == [f"C{k}" for k in range(1, 10)]
+
+
+def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):
+    for name in ("theorem", "cost", "decomposition"):
+        assert [claim.verdict for claim in outcomes[name].claims] == [Verdict.HOLDS], name
+
+
+def test_full_and_quick_settings_are_of_one_kind():
+    for experiment in EXPERIMENTS:
+        assert type(experiment.full) is type(experiment.quick)
+        assert dataclasses.is_dataclass(experiment.full)
+
+
+def test_transition_with_an_order_by_integration(outcomes):
+    # P(success of arm 1 | μ₁ ≥ μ₂) by exact integration of polynomials.
+    def weight(a1, b1, a2, b2):
+        total = Fraction(0)  # ∫₀¹ x^(a1−1) (1−x)^(b1−1) ∫₀ˣ y^(a2−1) (1−y)^(b2−1) dy dx
+        for k in range(b2):
+            inner = Fraction((-1) ** k * math.comb(b2 - 1, k), a2 + k)
+            for j in range(b1):
+                total += inner * (-1) ** j * math.comb(b1 - 1, j) / (a1 + a2 + k + j)
+        return total
+
+    found = outcomes["transition"].numbers["success_probability"]
+    assert found["independent"] == [0.4, 0.5]
+    whole = weight(2, 3, 10, 10)
+    assert found["ordered"][0] == pytest.approx(float(weight(3, 3, 10, 10) / whole), abs=1e-10)
+    assert found["ordered"][1] == pytest.approx(float(weight(2, 3, 11, 10) / whole), abs=1e-10)
+
+
+def test_misprints_show(outcomes):
+    numbers = outcomes["theorem"].numbers
+    assert numbers["ucb:count_prior=true"]["later_bonus"] > 0.01
+    assert numbers["gittins"]["later_bonus"] < 1e-9
+    assert numbers["gittins"]["stops_at_one"] > 0.1
+    assert numbers["ucb"]["stops_at_one"] is None
+
+
+def test_cells_are_those_of_the_triangle(outcomes):
+    assert outcomes["cost"].numbers["cells_one_step"] == [t * (t + 1) // 2 for t in (20, 40, 80)]
+    assert outcomes["cost"].numbers["cells_all_steps"] == [t * (t + 1) * (t + 2) // 6 for t in (20, 40, 80)]
+
+
+def test_lemma_1_by_hand_for_one_step():
+    settings = decomposition.Settings(horizon=1, instances=5)
+    sides = decomposition.both_sides("greedy", np.array([0.3, 0.7]), settings, np.random.default_rng(0))
+    # Greedy ties at the prior and pulls arm 1: q is equal, so the bound is the regret.
+    assert sides.regret == pytest.approx(0.4)
+    assert sides.bound == pytest.approx(0.4)
+    assert sides.least_slack == pytest.approx(0, abs=1e-10)
+
+
+def test_bayes_ucb_without_rewards_is_the_plain_index():
+    from elsv.indices import Setting, make_index
+
+    problem = Problem(rewards=[0.5, 0.9, 1.0], horizon=50)
+    state = theorem.random_states(problem, 20, 200, np.random.default_rng(1))
+    z = make_index("bayes-ucb")(state.alpha, state.beta, 20, Setting.of(problem))
+    rng = np.random.default_rng(0)
+    assert (discount.bayes_ucb_without_rewards(state, 20, rng) == z.argmax(axis=-1)).all()
+    assert (discount.bayes_ucb_without_rewards(state, 1, rng) == state.mean.argmax(axis=-1)).all()
+
+
+def test_fitted_slope_of_the_bound_itself_is_one():
+    t = np.arange(1, 2001)
+    curve = 3 * np.sqrt(t * np.log(t + 1e-12))
+    slope, half = growth.fitted_slope(curve, 0.01 * curve, 100)
+    assert slope == pytest.approx(1, abs=1e-6)
+    assert 0 < half < 0.05
+
+
+def test_shapes_of_levels():
+    assert values.falls_then_rises(np.array([3.0, 1.0, 2.0]))
+    assert values.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]))
+    assert not values.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]), slack=0.0)
+    assert not values.falls_then_rises(np.array([1.0, 2.0, 3.0]))
+    assert not values.falls_then_rises(np.array([3.0, 1.0, 2.0, 1.5, 4.0]))
+    assert not values.falls_then_rises(np.zeros(4))
+
+
+def lead(rival, difference, half=1.0, in_paper=True, setting="a"):
+    return Lead(setting, rival, difference, half, in_paper)
+
+
+def test_least_regret():
+    assert least_regret([lead("A", 2), lead("B", 3)])[0] is Verdict.HOLDS
+    verdict, words = least_regret([lead("A", 2), lead("B", 0.5, in_paper=False)])
+    assert verdict is Verdict.PARTLY
+    assert words == "holds against every rival of the paper, but not against B"
+    verdict, words = least_regret([lead("A", 2), lead("B", 0.5)])
+    assert verdict is Verdict.PARTLY
+    assert words == "holds against A only, not against B"
+    assert least_regret([lead("A", 2), lead("A", 0, setting="b"), lead("B", 9)])[1].startswith(
+        "holds against B"
+    )
+    assert least_regret([lead("A", 2), lead("B", -3)])[0] is Verdict.NOT_REPRODUCED
+    assert least_regret([lead("A", 2), lead("B", -3, in_paper=False)])[0] is Verdict.PARTLY
+    assert least_regret([lead("A", 0.5), lead("B", 0)])[0] is Verdict.NOT_REPRODUCED
+    assert least_regret([lead("A", 1e-6, half=0.0)])[0] is Verdict.HOLDS  # exact
+
+
+def change(percent, half, label="Gittins, depth 3"):
+    return Change("a", label, percent, half)
+
+
+def test_no_difference():
+    assert no_difference([change(1, 2), change(-3, 4)])[0] is Verdict.HOLDS
+    verdict, words = no_difference([change(1, 2), change(4, 7, "UCB, depth 10")])
+    assert verdict is Verdict.PARTLY
+    assert "UCB, depth 10" in words
+    verdict, words = no_difference([change(1, 2), change(20, 5)])
+    assert verdict is Verdict.PARTLY
+    assert "worse" in words
+    assert no_difference([change(-20, 5)])[0] is Verdict.NOT_REPRODUCED
+
+
+def test_grows():
+    up, flat, dips = (
+        [(1, 0.1), (2, 0.1), (3, 0.1)],
+        [(1, 1), (1.5, 1), (2, 1)],
+        [(1, 0.1), (5, 0.1), (3, 0.1)],
+    )
+    assert grows([up, up], ["x", "y"])[0] is Verdict.HOLDS
+    assert grows([up, flat], ["x", "y"]) == (Verdict.PARTLY, "holds for x only")
+    assert grows([flat, dips], ["x", "y"])[0] is Verdict.NOT_REPRODUCED
+
+
+def test_far_better():
+    won, close, lost = Ratio("a", "p", 0.4, 5, 1), Ratio("a", "q", 0.9, 5, 1), Ratio("a", "r", 1.1, -5, 1)
+    assert far_better([won, won])[0] is Verdict.HOLDS
+    assert far_better([won, close]) == (Verdict.PARTLY, "holds for p only")
+    assert far_better([close, lost])[0] is Verdict.NOT_REPRODUCED
+
+
+def test_small_rules():
+    assert at_most(1.0, 1.0) is Verdict.HOLDS
+    assert at_most(1.1, 1.0) is Verdict.NOT_REPRODUCED
+    assert [all_of(p) for p in ([True, True], [True, False], [False])] == list(Verdict)
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert minus("a-b -1.5") == "a-b −1.5"
+
+
+def test_unknown_names():
+    with pytest.raises(InvalidInputError, match="experiment"):
+        chosen(["fig9"])
+    assert [e.name for e in chosen(["depth", "values"])] == ["values", "depth"]
+    assert len(chosen()) == len(NAMES)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Make ``quick`` tiny, and leave out nothing."""
+    from elsv.experiments import registry, run
+
+    small = tuple(dataclasses.replace(e, quick=TINY[e.name]) for e in EXPERIMENTS)
+    monkeypatch.setattr(registry, "EXPERIMENTS", small)
+    return run
+
+
+def without_timing(path):
+    summary = json.loads(path.read_text())
+    assert summary.pop("timing")["seconds"]
+    return json.dumps(summary, sort_keys=True)
+
+
+def test_the_same_seed_gives_the_same_summary_on_any_number_of_jobs(tiny, tmp_path):
+    seen = []
+    for jobs in (1, 2):
+        reproduce(tmp_path / str(jobs), quick=True, seed=5, jobs=jobs)
+        seen.append(tmp_path / str(jobs))
+    assert without_timing(seen[0] / "summary.json") == without_timing(seen[1] / "summary.json")
+    files = [sorted(p.relative_to(d) for p in d.rglob("*") if p.is_file()) for d in seen]
+    assert files[0] == files[1]
+    for path in files[0]:
+        if path.suffix in (".parquet", ".json", ".svg") and path.name != "summary.json":
+            assert (seen[0] / path).read_bytes() == (seen[1] / path).read_bytes(), path
+    page = (seen[0] / "report.html").read_text()
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for label in ("C1", "C9"):
+        assert f"<strong>{label}" in page
+
+
+def run_cli(*words):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, list(words))
+
+
+def test_only_and_json(tiny, tmp_path):
+    out = tmp_path / "out"
+    done = run_cli("--quick", "--only", "transition", "--only", "theorem", "--out", str(out), "--json")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert set(summary["experiments"]) == {"transition", "theorem"}
+    assert [claim["verdict"] for claim in summary["claims"]] == ["holds"]
+    assert sorted(p.name for p in (out / "results").iterdir()) == ["theorem.json", "transition.json"]
+    assert {p.name for p in (out / "figures").iterdir()} == {
+        "transition-transition.svg",
+        "transition-transition.png",
+    }
+    assert "wrote" in done.stderr
+    assert run_cli("--quick", "--only", "theorem", "--out", str(out)).stdout.startswith("C1  holds")
+    assert list((out / "figures").iterdir()) == []  # what the earlier run wrote is gone
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--only", "fig4"], "unknown experiment"),
+        (["--seed", "-1"], "--seed must be at least 0"),
+        (["--jobs", "0"], "--jobs must be at least 1"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(words, said, tmp_path):
+    done = run_cli("--quick", *words, "--out", str(tmp_path))
+    assert isinstance(done.exception, ElsvError)
+    assert said in str(done.exception)
+
+
+def test_out_must_be_a_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInputError, match="directory"):
+        reproduce(tmp_path / "file", ["transition"])
+
+
+def test_out_is_required():
+    assert run_cli("--quick").exit_code == 2
