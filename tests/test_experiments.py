@@ -12,7 +12,18 @@ from typer.testing import CliRunner
 
 from elsv.cli_reproduce import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
-from elsv.experiments import arms, cost, decomposition, depth, discount, growth, theorem, transition, values
+from elsv.experiments import (
+    arms,
+    cost,
+    decomposition,
+    depth,
+    discount,
+    growth,
+    optimum,
+    theorem,
+    transition,
+    values,
+)
 from elsv.experiments.base import Context
 from elsv.experiments.claims import (
     Change,
@@ -42,6 +53,7 @@ TINY = {
         authors_horizon=4,
     ),
     "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
+    "optimum": optimum.Settings(horizons=(3, 6), depth_horizon=6, depths=(1, 2, 6), region_horizon=12),
     "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
     "growth": growth.Settings(
         horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
@@ -58,6 +70,7 @@ CLAIMED = {
     "cost": ["C2"],
     "depth": ["C3"],
     "discount": ["C4", "C6"],
+    "optimum": ["C3 exact", "C4 exact"],
     "arms": ["C5"],
     "growth": ["C7"],
     "decomposition": ["C8"],
@@ -87,7 +100,17 @@ def test_every_experiment_runs_in_tiny_settings(outcomes, name):
 
 
 def test_all_claims_are_judged_once():
-    assert sorted(label for labels in CLAIMED.values() for label in labels) == [f"C{k}" for k in range(1, 10)]
+    labels = [label for labels in CLAIMED.values() for label in labels if not label.endswith("exact")]
+    assert sorted(labels) == [f"C{k}" for k in range(1, 10)]
+
+
+def test_no_policy_beats_the_optimum_and_commit_to_the_end_meets_it(outcomes):
+    numbers = outcomes["optimum"].numbers
+    for rows in [*numbers["regret"].values(), *numbers["regret_by_depth"].values()]:
+        for row in rows.values():
+            assert min(row.values()) >= row["optimum"] - 1e-9
+    for rows in numbers["regret_by_depth"].values():
+        assert rows["6"]["commit"] == pytest.approx(rows["6"]["optimum"], abs=1e-9)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):

@@ -12,6 +12,7 @@ from elsv.experiments import (
     depth,
     discount,
     growth,
+    optimum,
     theorem,
     transition,
     values,
@@ -20,7 +21,18 @@ from elsv.experiments.base import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT
-    for module in (transition, values, theorem, cost, depth, discount, arms, growth, decomposition)
+    for module in (
+        transition,
+        values,
+        theorem,
+        cost,
+        depth,
+        discount,
+        optimum,
+        arms,
+        growth,
+        decomposition,
+    )
 )
 NAMES = tuple(experiment.name for experiment in EXPERIMENTS)
 
