@@ -151,3 +151,15 @@ def test_a_user_function_and_labels_of_ones_own():
 def test_bad_comparisons_are_refused(arguments, words):
     with pytest.raises(InvalidInputError, match=words):
         compare(**{"problem": ORDERED, "policies": ["greedy"], "instances": 10, **arguments})
+
+
+def test_results_as_frames_and_pictures():
+    result = compare(ORDERED, ["elsv", "random"], instances=300, seed=6)
+    for frame in (result.to_polars(), result.to_pandas()):
+        assert len(frame) == 2 * 20
+        assert {"policy", "step", "regret", "ci95", "best_share", "quantile_50", "pull_share_3"} <= set(frame.columns)
+        assert list(frame["regret"])[19] == result["elsv"].mean[-1]
+    assert "<table" in result._repr_html_()
+    assert result.plot().get_axes()
+    with pytest.raises(InvalidInputError, match="no policy 'greedy'"):
+        result["greedy"]
