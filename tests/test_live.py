@@ -6,6 +6,7 @@ import pytest
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live import Bandit
 from elsv.problem import Problem
+from elsv.state import State
 
 PROBLEM = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=30, names=["20 %", "10 %", "none"])
 
@@ -42,7 +43,8 @@ def test_explain_shows_every_arm_and_changes_nothing():
     twin.observe(0, True)
     explanation = bandit.explain()
     assert explanation == bandit.explain()
-    assert explanation.arm == twin.choose() + 1 == bandit.choose() + 1
+    assert explanation.arm == twin.choose() == bandit.choose()
+    assert explanation.to_dict()["arm"] == explanation.arm + 1
     assert [a.name for a in explanation.arms] == ["20 %", "10 %", "none"]
     for a in explanation.arms:
         assert 0 <= a.low < a.mean < a.high <= 1
@@ -67,7 +69,8 @@ def test_a_bandit_with_a_policy_of_ones_own(tmp_path):
 
     bandit = Bandit(PROBLEM, last)
     assert bandit.choose() == 2
-    assert bandit.explain().arm == 3
+    assert bandit.explain().arm == 2
+    assert "pull arm 3, none" in str(bandit.explain())
     bandit.save(tmp_path / "b.json")
     with pytest.raises(InvalidInputError, match="policy of your own"):
         Bandit.load(tmp_path / "b.json")
@@ -131,3 +134,8 @@ def test_bad_use_is_refused():
         bandit.choose()
     with pytest.raises(InvalidInputError, match="horizon of 1 pulls is over"):
         bandit.explain()
+    longer = Bandit(Problem(rewards=[1, 1], horizon=5), state=bandit.state)
+    assert longer.step == 2
+    assert "step 2" in repr(longer)
+    with pytest.raises(InvalidInputError, match="one instance"):
+        Bandit(PROBLEM, state=State.initial(PROBLEM, (2,)))

@@ -157,7 +157,9 @@ def test_results_as_frames_and_pictures():
     result = compare(ORDERED, ["elsv", "random"], instances=300, seed=6)
     for frame in (result.to_polars(), result.to_pandas()):
         assert len(frame) == 2 * 20
-        assert {"policy", "step", "regret", "ci95", "best_share", "quantile_50", "pull_share_3"} <= set(frame.columns)
+        assert {"policy", "step", "regret", "ci95", "best_share", "quantile_50", "pull_share_3"} <= set(
+            frame.columns
+        )
         assert list(frame["regret"])[19] == result["elsv"].mean[-1]
     assert "<table" in result._repr_html_()
     assert result.plot().get_axes()

@@ -203,6 +203,11 @@ def decide(
     if step is not None and step < at_least:
         raise InvalidInputError(f"--step must be at least {at_least} after {at_least - 1} pulls, got {step}")
     now = at_least if step is None else step
+    if step is None and loaded.horizon is not None and now > loaded.horizon:
+        raise InvalidInputError(
+            f"--state holds {now - 1} pulls, and the horizon of {loaded.horizon} is over; "
+            "give a state before it"
+        )
     check_step(loaded, now)
     with working(f"deciding with {name}"):
         explanation = explain(loaded, chosen, counts, now, np.random.default_rng(seed), name)

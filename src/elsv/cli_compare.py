@@ -72,6 +72,7 @@ def compare(
     _check(out, means, grid, jobs, processes, dask, resume, raw)
     loaded = Problem.load(problem)
     table = _means(loaded, means, grid)
+    _warn_of_order(loaded, table)
     names = policy or list(DEFAULT_POLICIES)
     with _kept_on_interrupt(out):
         with _progress(len(names)) as progress:
@@ -151,6 +152,22 @@ def _means(problem: Problem, path: Path | None, points: int | None) -> FloatArra
     return grid(problem.arms, points, problem.order)
 
 
+def _warn_of_order(problem: Problem, table: FloatArray | None) -> None:
+    """Say on stderr if given means are not in the order that the problem says they have."""
+    import numpy as np
+
+    if table is None or problem.order is None or table.ndim != 2:
+        return
+    steps = np.diff(table, axis=1)
+    wrong = ((steps > 0) if problem.order == "decreasing" else (steps < 0)).any(axis=1)
+    if wrong.any():
+        print(
+            f"note: {int(wrong.sum()):,} of {len(table):,} rows of means are not in {problem.order} order; "
+            "policies that use the order are misled there",
+            file=sys.stderr,
+        )
+
+
 def _read_means(path: Path) -> FloatArray:
     """Read rows of numbers from a CSV file (a first line of names is skipped) or a NumPy file."""
     import numpy as np
@@ -161,13 +178,17 @@ def _read_means(path: Path) -> FloatArray:
         if path.suffix.lower() == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
         rows = [line.split(",") for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-        if rows and not _is_number(rows[0][0]):
+        if rows and not any(_is_number(field) for field in rows[0]):
             rows = rows[1:]
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(rows[0]) or not all(_is_number(field) for field in row):
+                raise ValueError(f"row {number} reads {','.join(row)!r}")
         return np.array(rows, dtype=np.float64)
     except OSError as error:
         raise InvalidInputError(f"cannot read means from {path}: {error.strerror or error}") from error
     except (ValueError, EOFError) as error:
-        raise InvalidInputError(f"{path} must hold one row of means for each instance: {error}") from error
+        told = "not a NumPy file of numbers" if path.suffix.lower() == ".npy" else error
+        raise InvalidInputError(f"{path} must hold one row of means for each instance: {told}") from error
 
 
 def _is_number(text: str) -> bool:

@@ -23,13 +23,16 @@ def reproduce(
         typer.Option(metavar="DIR", help="Write report.html, summary.json, results and figures here."),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Smaller problems and fewer instances; under a minute.")
+        bool,
+        typer.Option(
+            "--quick", help="Smaller problems and fewer instances; under a minute after compilation."
+        ),
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Experiment: transition, values, theorem, cost, depth, discount, arms, growth or "
+            help="Experiment: transition, values, theorem, cost, depth, discount, optimum, arms, growth or "
             "decomposition; repeat for more. Default: all.",
             show_default=False,
         ),
@@ -79,6 +82,6 @@ def _show(found: Reproduction) -> None:
     """Print the verdicts, one line for each claim."""
     claims = [claim for _, outcome in found.parts for claim in outcome.claims]
     for claim in sorted(claims, key=lambda c: c.label):
-        print(f"{claim.label}  {claim.verdict.value:<15} {claim.says}")
+        print(f"{claim.label:<8}  {claim.verdict.value:<15} {claim.says}")
         if claim.in_short != claim.verdict.value:
-            print(f"{'':<20}{claim.in_short}")
+            print(f"{'':<26}{claim.in_short}")

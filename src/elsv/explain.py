@@ -21,11 +21,12 @@ INTERVAL = (0.025, 0.975)
 class ArmExplanation:
     """One arm: what is believed of it and how the policy scores it."""
 
-    arm: int  # from 1
+    arm: int  # from 0
     name: str
     reward: float
     pulls: int
-    mean: float
+    mean: float  # under the problem's own belief, order included
+    worth: float  # reward times mean: the expected reward of one pull
     low: float  # 2.5 % quantile of the mean under the belief
     high: float  # 97.5 % quantile
     bonus: float | None  # reward times the index's exploration bonus; None without an index
@@ -37,29 +38,35 @@ class ArmExplanation:
 class Explanation:
     """A decision and the reasons for it."""
 
-    arm: int  # from 1, the arm to pull
+    arm: int  # from 0, the arm to pull
     step: int
     policy: str
     arms: tuple[ArmExplanation, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; an infinite number becomes None."""
+        """Return plain values for JSON, for people: arms from 1, an infinite number as None."""
         values = asdict(self)
-        values["arms"] = [
-            {key: None if isinstance(x, float) and not np.isfinite(x) else x for key, x in arm.items()}
-            for arm in values["arms"]
-        ]
+        values["arm"] += 1
+        for arm in values["arms"]:
+            arm["arm"] += 1
+            for key, x in arm.items():
+                if isinstance(x, float) and not np.isfinite(x):
+                    arm[key] = None
         return values
 
     def __str__(self) -> str:
-        columns = ("arm", "name", "pulls", "mean", "95 % interval", "P(best)", "q")
-        head = "{:>4}  {:<16} {:>5} {:>7} {:>17} {:>8} {:>10}".format(*columns)
-        rows = [
-            f"{'→' if a.arm == self.arm else ' '}{a.arm:>3}  {a.name:<16.16} {a.pulls:>5} {a.mean:>7.4f} "
-            f"  [{a.low:.4f}, {a.high:.4f}] {a.best:>8.4f} {a.q:>10.4f}"
-            for a in self.arms
-        ]
-        return "\n".join([f"step {self.step}: pull arm {self.arm} ({self.policy})", head, *rows])
+        columns = ("arm", "name", "pulls", "mean", "95 % interval", "worth", "P(best)", "bonus", "q")
+        lines = ["{:>4}  {:<16} {:>5} {:>7} {:>17} {:>8} {:>8} {:>8} {:>10}".format(*columns)]
+        for a in self.arms:
+            mark = "→" if a.arm == self.arm else " "
+            bonus = "" if a.bonus is None else f"{a.bonus:.4f}"
+            lines.append(
+                f"{mark}{a.arm + 1:>3}  {a.name:<16.16} {a.pulls:>5} {a.mean:>7.4f}   "
+                f"[{a.low:.4f}, {a.high:.4f}] {a.worth:>8.4f} {a.best:>8.4f} {bonus:>8} {a.q:>10.4f}"
+            )
+        head = f"step {self.step}: pull arm {self.arm + 1}, {self.arms[self.arm].name} ({self.policy})"
+        foot = "worth: reward times mean; bonus: what exploring adds to it; q: what the policy compares"
+        return "\n".join([head, *lines, foot])
 
 
 def explain(
@@ -84,11 +91,12 @@ def explain(
     pulls = state.pulls(problem)
     arms = tuple(
         ArmExplanation(
-            arm=i + 1,
+            arm=i,
             name=problem.names[i],
             reward=float(problem.rewards[i]),
             pulls=int(pulls[i]),
             mean=float(mean[i]),
+            worth=float(problem.rewards[i] * mean[i]),
             low=float(low[i]),
             high=float(high[i]),
             bonus=bonus[i],
@@ -97,4 +105,4 @@ def explain(
         )
         for i in range(problem.arms)
     )
-    return Explanation(arm + 1, step, name, arms)
+    return Explanation(arm, step, name, arms)

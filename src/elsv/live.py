@@ -31,6 +31,8 @@ class Bandit:
         A name such as ``"elsv:index=gittins"`` or a function ``(state, step, rng) -> arm``.
     seed
         For policies that draw; the same seed and the same outcomes give the same choices. Default: fresh.
+    state
+        Counts to start from, such as those of another bandit; default: the prior.
 
     Examples
     --------
@@ -42,20 +44,28 @@ class Bandit:
     """
 
     def __init__(
-        self, problem: Problem, policy: str | Policy = DEFAULT_POLICY, seed: int | None = None
+        self,
+        problem: Problem,
+        policy: str | Policy = DEFAULT_POLICY,
+        seed: int | None = None,
+        state: State | None = None,
     ) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InvalidInputError(f"seed must be a whole number, at least 0, got {seed!r}")
         self.problem = problem
         self.policy = make_policy(policy, problem)
         self.policy_name = str(parse(policy)) if isinstance(policy, str) else None
-        self.state = State.initial(problem)
+        self.state = State.initial(problem) if state is None else _one(state, problem)
         self._rng = np.random.default_rng(seed)
 
     @property
     def step(self) -> int:
         """t, one more than the number of outcomes seen."""
         return self.state.step(self.problem)
+
+    def __repr__(self) -> str:
+        name = self.policy_name or "a policy of your own"
+        return f"Bandit({self.problem.arms} arms, {name!r}, step {self.step})"
 
     def choose(self) -> int:
         """Return the arm to pull now, from 0. A policy that draws may answer differently each time."""
@@ -104,9 +114,7 @@ class Bandit:
                     f"{path} was saved with a policy of your own; pass it: Bandit.load(path, policy=…)"
                 )
             bandit = cls(Problem.from_dict(content["problem"]), chosen)
-            state = State(content["alpha"], content["beta"])
-            check_arms(state, bandit.problem)
-            bandit.state = state
+            bandit.state = _one(State(content["alpha"], content["beta"]), bandit.problem)
             bandit._rng.bit_generator.state = content["rng"]
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}: {error}") from error
@@ -117,8 +125,17 @@ class Bandit:
     def _within_horizon(self) -> None:
         if self.problem.horizon is not None and self.step > self.problem.horizon:
             raise InvalidInputError(
-                f"the horizon of {self.problem.horizon} pulls is over; start a bandit with a longer one"
+                f"the horizon of {self.problem.horizon} pulls is over; go on with a longer one: "
+                "Bandit(problem_with_longer_horizon, policy, state=bandit.state)"
             )
+
+
+def _one(state: State, problem: Problem) -> State:
+    """Return the state if it is a single one of this problem."""
+    check_arms(state, problem)
+    if state.shape != ():
+        raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
+    return state
 
 
 def _read(path: str | Path) -> dict[str, Any]:

@@ -40,7 +40,8 @@ class Problem:
     discount
         :math:`\gamma \in (0, 1)`, instead of a horizon.
     prior
-        Rows :math:`(\alpha^0_i, \beta^0_i)`, positive reals. Default (1, 1), the uniform distribution.
+        Rows :math:`(\alpha^0_i, \beta^0_i)`, positive reals. Default (1, 1), the uniform distribution. They
+        are what is believed before the order is taken into account; with an order the means differ.
     names
         Labels for people; default ``arm 1`` … ``arm N``.
 

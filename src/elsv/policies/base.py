@@ -36,12 +36,16 @@ class ScoringPolicy(Policy, Protocol):
 class BestScore(ABC):
     """Shared by every policy that compares scores."""
 
+    problem: Problem
+
     @abstractmethod
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
 
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the arm with the best score for every instance."""
+        if state.arms != self.problem.arms:
+            raise InvalidInputError(f"state must have {self.problem.arms} arms, got {state.arms}")
         return best_arm(self.scores(state, step, rng))
 
 

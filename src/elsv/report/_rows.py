@@ -33,7 +33,8 @@ def dot_plot(
         axes.autoscale_view()
         plain_log_ticks(axes.xaxis)
     else:
-        axes.set_xlim(left=0)
+        least = min(v - (finite_or_none((half_widths or {}).get(n)) or 0.0) for n, v in values.items())
+        axes.set_xlim(left=min(0.0, 1.05 * least))
     axes.set_xlabel(x_label)
     return figure
 
