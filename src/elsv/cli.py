@@ -171,7 +171,7 @@ def value(
 def decide(
     problem: ProblemFile,
     policy: Annotated[
-        str | None, typer.Option("-p", "--policy", help="Policy, NAME[:key=value,…]; default: elsv.")
+        str | None, typer.Option("-p", "--policy", help="Policy, NAME[:key=value,…]; default: plan.")
     ] = None,
     state: Annotated[
         str | None,

@@ -13,7 +13,7 @@ import typer
 from elsv.console import Json, ProblemFile, print_json
 from elsv.errors import InvalidInputError
 
-DEFAULT_POLICIES = ("elsv", "gittins", "thompson", "greedy")
+DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
 Horizon = Annotated[int | None, typer.Option(help="Number of pulls, instead of the problem's own.")]

@@ -33,6 +33,8 @@ from elsv.planning.choosers import (
 from elsv.planning.evaluate import evaluate_choosers
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.optimal import Actions, OptimalPolicy
+from elsv.planning.plan import Plan
+from elsv.planning.plan_layers import plan_chooser
 from elsv.planning.solve import Cost, Solution, estimate, horizon_of, solve
 from elsv.policies import Fixed, Greedy, IndexPolicy, Policy, Random, Thompson, make_policy
 from elsv.problem import Problem
@@ -127,6 +129,8 @@ def chooser_of(problem: Problem, policy: AnyPolicy) -> Chooser | Mixture:
         return KnownChoice(made.actions)
     if isinstance(made, IndexPolicy):
         return IndexChoice(IndexTables(problem, made.index, horizon_of(problem)))
+    if isinstance(made, Plan):
+        return plan_chooser(made)
     if isinstance(made, Fixed):
         return FixedChoice(made.arm)
     if isinstance(made, Random):

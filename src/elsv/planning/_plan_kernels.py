@@ -1,4 +1,8 @@
-"""Compiled search over blocks of pulls (see `elsv.planning.block_tree`)."""
+"""Compiled search for ordered arms: a few pulls of any candidate, or many pulls of one.
+
+Only frontier states are integrated. With W the weight of a state and W p_l that of arm l succeeding, both
+are sums over the outcomes of one pull of any arm, and so is W times a value: no division on the way up.
+"""
 
 from __future__ import annotations
 
@@ -12,74 +16,93 @@ from elsv.beliefs._chain_kernels import moments, new_room
 
 
 @kernel
-def back_up(
-    weight: FloatArray,
-    worth: FloatArray,
-    block: IntArray,
-    start: IntArray,
-    successors: IntArray,
-    ways: FloatArray,
-    rewards: FloatArray,
-    q: FloatArray,
-) -> None:
-    """Fill `weight` and `worth` above the frontier and set `q` ``[C]`` at the root.
-
-    `worth` is the value times the weight W of a state, so that the chance of j successes in k pulls,
-    C(k, j) W(after)/W(before), needs no division.
-    """
-    for s in range(len(block) - 1, -1, -1):
-        k = block[s]
-        best = -np.inf
-        for i in range(len(rewards)):
-            total, mass = 0.0, 0.0
-            for j in range(k + 1):
-                after = successors[start[s] + i * (k + 1) + j]
-                mass += ways[k, j] * weight[after]
-                total += ways[k, j] * (worth[after] + j * rewards[i] * weight[after])
-            weight[s] = mass
-            best = max(best, total)
-            if s == 0:
-                q[i] = total / mass
-        worth[s] = best
-
-
-@kernel
-def search_chain(
+def search_ahead(
     alpha: FloatArray,
     beta: FloatArray,
     rewards: FloatArray,
     candidates: IntArray,
     left: float,
+    discount: float,
     nats: float,
     cut: float,
-    wins: FloatArray,
-    losses: FloatArray,
-    block: IntArray,
-    start: IntArray,
+    successes: FloatArray,
+    failures: FloatArray,
     successors: IntArray,
-    ways: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Set q ``[B, C]``: pull a candidate for a block, search on, commit at the frontier with `left` pulls."""
+    """Set q ``[B, C]``: pull candidates down the tree, commit at the frontier where `left` pulls remain.
+
+    The tree is that of `elsv.planning.tree` for C arms.
+    """
     instances, arms = alpha.shape
-    states, interior = len(wins), len(block)
+    states, interior = len(successes), len(successors)
     room = new_room(arms)
     a, b, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     weight, worth = np.empty(states), np.empty(states)
     for n in range(instances):
         chosen = candidates[n]
         for s in range(interior, states):
-            a[:] = alpha[n]
-            b[:] = beta[n]
+            a[:], b[:] = alpha[n], beta[n]
             for c in range(len(chosen)):
-                a[chosen[c]] += wins[s, c]
-                b[chosen[c]] += losses[s, c]
+                a[chosen[c]] += successes[s, c]
+                b[chosen[c]] += failures[s, c]
             weight[s] = moments(a, b, -np.inf, np.inf, nats, cut, room, mean, variance)
-            worth[s] = 0.0
-            for i in range(arms):
-                worth[s] = max(worth[s], rewards[i] * mean[i])
+            worth[s] = left * (rewards * mean).max()
         top = weight[interior:].max()
         for s in range(interior, states):
             weight[s] = math.exp(weight[s] - top)
-            worth[s] *= left * weight[s]
-        back_up(weight, worth, block, start, successors, ways, rewards[chosen], q[n])
+            worth[s] *= weight[s]
+        for s in range(interior - 1, -1, -1):
+            worth[s] = -np.inf
+            for c in range(len(chosen)):
+                lost, won = successors[s, c, 0], successors[s, c, 1]
+                weight[s] = weight[lost] + weight[won]
+                total = rewards[chosen[c]] * weight[won] + discount * (worth[lost] + worth[won])
+                worth[s] = max(worth[s], total)
+                if s == 0:
+                    q[n, c] = total / weight[0]
+
+
+@kernel
+def search_stops(
+    alpha: FloatArray,
+    beta: FloatArray,
+    rewards: FloatArray,
+    candidates: IntArray,
+    left: float,
+    discount: float,
+    nats: float,
+    cut: float,
+    most: int,
+    q: FloatArray,
+) -> None:
+    """Set q ``[B, C]``: pull one candidate up to `most` times, commit as soon as that is better.
+
+    `left` counts the pulls, or the discounted pulls, that remain at the root.
+    """
+    instances, arms = alpha.shape
+    room = new_room(arms)
+    a, b, variance = np.empty(arms), np.empty(arms), np.empty(arms)
+    weight, worth, wins = np.empty(most + 1), np.empty(most + 1), np.empty((most + 1, arms))
+    for n in range(instances):
+        for c in range(candidates.shape[1]):
+            arm = candidates[n, c]
+            a[:], b[:] = alpha[n], beta[n]
+            for j in range(most + 1):
+                a[arm], b[arm] = alpha[n, arm] + j, beta[n, arm] + most - j
+                weight[j] = moments(a, b, -np.inf, np.inf, nats, cut, room, wins[j], variance)
+            top = weight.max()
+            after = left - most if discount == 1.0 else left
+            for j in range(most + 1):
+                weight[j] = math.exp(weight[j] - top)
+                wins[j] *= rewards * weight[j]
+                worth[j] = after * wins[j].max()
+            for made in range(most - 1, -1, -1):
+                after = left - made if discount == 1.0 else left
+                for j in range(made + 1):
+                    weight[j] += weight[j + 1]
+                    wins[j] += wins[j + 1]
+                    worth[j] = wins[j, arm] + discount * (worth[j] + worth[j + 1])
+                    if made > 0:
+                        worth[j] = max(worth[j], after * wins[j].max())
+            q[n, c] = worth[0] / weight[0]

@@ -9,12 +9,13 @@ from elsv.beliefs import Belief, Independent, Rejection, belief_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.names import Name, convert, parse
+from elsv.planning.plan import Plan
 from elsv.policies.base import BestScore, FunctionPolicy, Policy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
-DEFAULT_POLICY = "elsv"
+DEFAULT_POLICY = "plan"
 
 
 def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
@@ -33,7 +34,7 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
     0
     """
     if not isinstance(policy, str | Name):
-        if isinstance(policy, BestScore | Fixed | Random | FunctionPolicy):
+        if isinstance(policy, BestScore | Plan | Fixed | Random | FunctionPolicy):
             return policy
         if not callable(policy):
             raise InvalidInputError(
@@ -109,6 +110,10 @@ def _depth(given: dict[str, Any]) -> int:
     return depth
 
 
+def _plan(problem: Problem, spec: Name) -> Policy:
+    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int}))
+
+
 def _optimal(problem: Problem, spec: Name) -> Policy:
     from elsv.planning.optimal import OptimalPolicy
 
@@ -144,6 +149,7 @@ _BUILDERS: dict[str, Callable[[Problem, Name], Policy]] = {
     "fixed": _fixed,
     "greedy": _on_belief(Greedy),
     "optimal": _optimal,
+    "plan": _plan,
     "random": _random,
     "thompson": _on_belief(Thompson),
 }

@@ -1,0 +1,91 @@
+"""`Plan` in all states of a layer at once, for exact evaluation (past the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray
+from elsv.choice import best_arm
+from elsv.errors import InvalidInputError
+from elsv.indices.finite_gittins import FiniteGittins
+from elsv.planning.arena import Arena
+from elsv.planning.choosers import Chooser, IndexChoice, IndexTables
+from elsv.planning.frontiers import CommitFrontier
+from elsv.planning.lattice import Layer
+from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, most_stops, prefer
+from elsv.planning.solve import horizon_of
+
+
+def plan_chooser(plan: Plan) -> Chooser:
+    """Return the whole-layer form of `plan`; an order needs few enough arms that all are searched."""
+    problem, horizon = plan.problem, horizon_of(plan.problem)
+    if problem.order is None:
+        return IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
+    if problem.arms > MOST_CANDIDATES:
+        raise InvalidInputError(
+            f"plan is evaluated exactly for up to {MOST_CANDIDATES} ordered arms, got {problem.arms}; "
+            "simulate it instead"
+        )
+    return PlanChoice(problem.arms, plan.effort)
+
+
+@dataclass(frozen=True)
+class PlanChoice:
+    """Search of all arms, or of many pulls of one where that gains clearly more."""
+
+    arms: int
+    effort: int
+
+    @property
+    def reach(self) -> int:
+        """The longer way to the frontier, and one layer for the commit value there."""
+        return 1 + max(depth_of(self.arms, self.effort, None), most_stops(self.arms, self.effort, None))
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Compare what the arms are worth, per unit of weight."""
+        left = arena.horizon - layer.made
+        weights = arena.weights(layer.made)
+        unit = np.where(weights > 0, weights, 1.0)[:, None]
+        depth = depth_of(self.arms, self.effort, left)
+        q = _ahead(arena, layer, depth) / unit
+        if depth < left:
+            committed = CommitFrontier().fill(arena, layer, True)
+            stops = _stops(arena, layer, most_stops(self.arms, self.effort, left))
+            q = prefer(q, stops / unit, committed / unit[:, 0])
+            arena.give(committed)
+        actions[:] = best_arm(q)
+
+
+def _ahead(arena: Arena, layer: Layer, depth: int) -> FloatArray:
+    """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
+    top = layer.made + depth
+    values = CommitFrontier().fill(arena, arena.layer(top), True)
+    for made in range(top - 1, layer.made, -1):
+        values = arena.maximise(arena.layer(made), values, True)
+    q = np.empty((layer.size, arena.problem.arms))
+    for arm in range(arena.problem.arms):
+        copy = arena.take(len(values))
+        copy[:] = values
+        worth = arena.pull(layer, copy, arm, True)
+        q[:, arm] = worth
+        arena.give(worth)
+    arena.give(values)
+    return q
+
+
+def _stops(arena: Arena, layer: Layer, most: int) -> FloatArray:
+    """Return W times the worth of pulling one arm up to `most` times, then committing, ``[states, N]``."""
+    q = np.empty((layer.size, arena.problem.arms))
+    for arm in range(arena.problem.arms):
+        worth = CommitFrontier().fill(arena, arena.layer(layer.made + most), True)
+        for made in range(layer.made + most - 1, layer.made - 1, -1):
+            worth = arena.pull(arena.layer(made), worth, arm, True)
+            if made > layer.made:
+                committed = CommitFrontier().fill(arena, arena.layer(made), True)
+                np.maximum(worth, committed, out=worth)
+                arena.give(committed)
+        q[:, arm] = worth
+        arena.give(worth)
+    return q

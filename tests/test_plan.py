@@ -1,0 +1,230 @@
+"""The planner against plain recursions, the exact optimum and what it promises."""
+
+import itertools
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from elsv import Problem, State
+from elsv.beliefs import Chain
+from elsv.choice import best_arm
+from elsv.errors import InvalidInputError
+from elsv.exact import evaluate
+from elsv.indices.base import Setting
+from elsv.indices.finite_gittins import FiniteGittins
+from elsv.indices.gittins import Gittins
+from elsv.planning.plan import Plan, candidates, depth_of, most_stops, prefer
+from elsv.planning.plan_layers import plan_chooser
+
+ORDERED = {"order": "decreasing"}
+
+
+def weight(counts):
+    """Return W of ordered arms with whole alpha and beta, by integrating polynomials from the last arm on."""
+    message = [Fraction(1)]
+    for alpha, beta in reversed(counts):
+        density = [Fraction(0)] * (alpha - 1) + [Fraction(comb(beta - 1, k) * (-1) ** k) for k in range(beta)]
+        product = [Fraction(0)] * (len(density) + len(message) - 1)
+        for (i, x), (j, y) in itertools.product(enumerate(density), enumerate(message)):
+            product[i + j] += x * y
+        message = [Fraction(0)] + [c / (k + 1) for k, c in enumerate(product)]
+    return sum(message)
+
+
+def after(counts, arm, won, lost):
+    return tuple((a + won * (i == arm), b + lost * (i == arm)) for i, (a, b) in enumerate(counts))
+
+
+def mean(counts, arm):
+    return weight(after(counts, arm, 1, 0)) / weight(counts)
+
+
+def committed(counts, rewards, left):
+    return left * max(r * mean(counts, i) for i, r in enumerate(rewards))
+
+
+def ahead(counts, rewards, depth, left, gamma=1):
+    """Return the q of every arm for lookahead of `depth` on the commit value: the plain recursion."""
+    then_left = left - 1 if gamma == 1 else left
+
+    def value(then):
+        if depth == 1:
+            return committed(then, rewards, then_left)
+        return max(ahead(then, rewards, depth - 1, then_left, gamma))
+
+    q = []
+    for arm, reward in enumerate(rewards):
+        p = mean(counts, arm)
+        won, lost = after(counts, arm, 1, 0), after(counts, arm, 0, 1)
+        q.append(p * (reward + gamma * value(won)) + (1 - p) * gamma * value(lost))
+    return q
+
+
+def stops(counts, rewards, arm, most, left, gamma=1):
+    """Return the worth of pulling `arm` at least once and up to `most` times, committing when better."""
+    then_left = left - 1 if gamma == 1 else left
+
+    def value(then):
+        worth = committed(then, rewards, then_left)
+        return worth if most == 1 else max(worth, stops(then, rewards, arm, most - 1, then_left, gamma))
+
+    p = mean(counts, arm)
+    won, lost = after(counts, arm, 1, 0), after(counts, arm, 0, 1)
+    return p * (rewards[arm] + gamma * value(won)) + (1 - p) * gamma * value(lost)
+
+
+def state_of(counts):
+    return State([a for a, _ in counts], [b for _, b in counts])
+
+
+@pytest.mark.parametrize(
+    "counts", [((1, 1), (1, 1), (1, 1)), ((3, 2), (2, 2), (1, 4)), ((1, 3), (2, 1), (4, 1))]
+)
+def test_search_equals_the_plain_recursion(counts):
+    rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))
+    problem = Problem([float(r) for r in rewards], horizon=30, **ORDERED)
+    expected = ahead(counts, rewards, 2, 20)
+    found = Plan(problem, effort=50).scores(state_of(counts), 11)  # 21 states: two pulls
+    assert found == pytest.approx([float(x) for x in expected], rel=2e-6)
+
+
+@pytest.mark.parametrize("gamma", [1, Fraction(19, 20)])
+def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
+    counts, rewards = ((12, 2), (2, 6)), (Fraction(1), Fraction(11, 10))
+    goal = {"horizon": 40} if gamma == 1 else {"discount": float(gamma)}
+    problem = Problem([1.0, 1.1], prior=counts, **goal, **ORDERED)
+    left = 40 if gamma == 1 else 1 / (1 - gamma)
+    effort = 56
+    assert depth_of(2, effort, 40) == 3
+    assert most_stops(2, effort, 40) == 6
+    few = ahead(counts, rewards, 3, left, gamma)
+    many = [stops(counts, rewards, arm, 6, left, gamma) for arm in range(2)]
+    expected = prefer(
+        np.array(few, float), np.array(many, float), np.array(float(committed(counts, rewards, left)))
+    )
+    assert Plan(problem, effort).scores(State.initial(problem), 1) == pytest.approx(expected, rel=2e-6)
+
+
+def test_many_pulls_are_preferred_only_for_a_clear_gain():
+    few, many = np.array([[10.0, 9.0], [10.0, 11.0]]), np.array([[9.5, 10.3], [12.5, 9.0]])
+    assert prefer(few, many, np.array([10.0, 10.0])).tolist() == [[9.5, 10.3], [12.5, 9.0]]
+    assert prefer(few, many - 0.6, np.array([10.0, 10.0])).tolist() == few.tolist()
+
+
+def test_a_discount_takes_the_place_of_the_horizon():
+    counts, rewards, gamma = (
+        ((2, 1), (1, 1), (1, 2)),
+        (Fraction(2, 5), Fraction(7, 10), Fraction(1)),
+        Fraction(9, 10),
+    )
+    problem = Problem([0.4, 0.7, 1.0], discount=0.9, prior=counts, **ORDERED)
+    expected = ahead(counts, rewards, 2, 1 / (1 - gamma), gamma)
+    found = Plan(problem, effort=50).scores(State.initial(problem), 1)
+    assert found == pytest.approx([float(x) for x in expected], rel=2e-6)
+
+
+def test_increasing_order_mirrors_decreasing_order():
+    rng = np.random.default_rng(4)
+    alpha, beta = rng.integers(1, 9, (2, 6, 5)).astype(float)
+    rewards = np.array([0.3, 0.5, 0.6, 0.8, 1.0])
+    falling = Plan(Problem(rewards, "decreasing", 60)).scores(State(alpha, beta), 20)
+    rising = Plan(Problem(rewards[::-1], "increasing", 60)).scores(State(alpha[:, ::-1], beta[:, ::-1]), 20)
+    assert np.array_equal(falling, rising[:, ::-1])
+
+
+def test_a_batch_equals_its_instances_one_by_one():
+    rng = np.random.default_rng(5)
+    alpha, beta = rng.integers(1, 30, (2, 2, 4, 6)).astype(float)
+    plan = Plan(Problem(np.linspace(0.4, 1, 6), "decreasing", 500), effort=60)
+    together = plan.scores(State(alpha, beta), 300)
+    assert together.shape == (2, 4, 6)
+    for where in np.ndindex(2, 4):
+        assert np.array_equal(plan.scores(State(alpha[where], beta[where]), 300), together[where])
+    assert np.array_equal(plan(State(alpha, beta), 300), best_arm(together))
+
+
+@pytest.mark.parametrize(
+    ("goal", "index"), [({"horizon": 20}, FiniteGittins()), ({"discount": 0.9}, Gittins())]
+)
+def test_without_an_order_the_gittins_index_decides(goal, index):
+    problem = Problem([0.4, 0.7, 1.0], **goal)
+    state = State([[1, 2, 1], [3, 1, 4]], [[1, 1, 3], [2, 5, 1]])
+    expected = problem.rewards * index(state.alpha, state.beta, 5, Setting.of(problem))
+    assert np.array_equal(Plan(problem).scores(state, 5), expected)
+
+
+def test_no_score_is_below_a_pull_without_learning_nor_above_knowing_everything():
+    rng = np.random.default_rng(6)
+    problem = Problem(np.linspace(0.4, 1, 7), "decreasing", 100)
+    state = State(*rng.integers(1, 20, (2, 10, 7)).astype(float))
+    q = Plan(problem, effort=100).scores(state, 40)
+    means = problem.rewards * Chain().mean(state)
+    largest = Chain().best(state, problem.rewards)[1][:, None]
+    assert (q >= (means + 60 * means.max(axis=-1, keepdims=True)) * (1 - 1e-5)).all()
+    assert (q <= (means + 60 * largest) * (1 + 1e-5)).all()
+
+
+def test_candidates_start_with_the_best_arm():
+    worth_of = np.array([[0.5, 0.4, 0.3, 0.2], [0.2, 0.9, 0.1, 0.1]])
+    spread = np.array([[0.01, 0.05, 0.3, 0.01], [0.1, 0.01, 0.1, 0.1]])
+    order, number = candidates(worth_of, spread)
+    assert order[:, 0].tolist() == [0, 1]
+    assert order[0].tolist() == [0, 2, 1, 3]
+    assert number.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("effort", [1, 7, 100, 512])
+@pytest.mark.parametrize("left", [1, 2, 9, 200, None])
+def test_the_effort_bounds_the_states(effort, left):
+    for arms in (1, 2, 3):
+        depth, most = depth_of(arms, effort, left), most_stops(arms, effort, left)
+        assert depth == 1 or 2 * comb(depth + 2 * arms - 1, 2 * arms - 1) <= effort
+        assert most == 1 or 4 * arms * (most + 1) <= effort
+        assert left is None or max(depth, most) <= left
+
+
+@pytest.mark.parametrize("effort", [0, -3, 1.5, True])
+def test_a_wrong_effort_is_refused(effort):
+    with pytest.raises(InvalidInputError, match="effort must be a whole number"):
+        Plan(Problem([1, 1], horizon=5), effort)
+
+
+def test_a_step_outside_the_horizon_is_refused():
+    problem = Problem([0.5, 1.0], horizon=5, **ORDERED)
+    with pytest.raises(InvalidInputError, match="step"):
+        Plan(problem).scores(State.initial(problem), 6)
+
+
+SUITE = [
+    *({"rewards": r, "order": "decreasing"} for r in ([0.8, 0.9, 1], [0.5, 0.75, 1], [0.4, 0.7, 1])),
+    *({"rewards": r, "order": "decreasing"} for r in ([1 / 3, 1 / 2, 1], [0.25, 0.5, 1], [0.3, 1])),
+    {"rewards": [1, 0.5, 0.3], "order": "increasing"},
+    {"rewards": [0.4, 0.7, 1], "order": "decreasing", "prior": [[2, 1], [1, 1], [1, 3]]},
+    {"rewards": [0.4, 0.7, 1], "order": "decreasing", "prior": [[0.5, 0.5]] * 3},
+    {"rewards": [1, 1, 1]},
+    {"rewards": [0.4, 0.7, 1]},
+]
+
+
+@pytest.mark.parametrize("horizon", [10, 30])
+@pytest.mark.parametrize("about", SUITE, ids=lambda about: str(about["rewards"]))
+def test_within_one_per_cent_of_the_optimum(about, horizon):
+    problem = Problem(horizon=horizon, **about)
+    optimum, plan = evaluate(problem, ["optimal", plan_chooser(Plan(problem))])
+    assert optimum.regret * (1 - 1e-6) <= plan.regret <= 1.01 * optimum.regret
+
+
+@pytest.mark.parametrize(("effort", "apart"), [(40, 1e-4), (512, 1e-6)])
+def test_whole_layers_choose_as_single_states(effort, apart):
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 12)
+    plan = Plan(problem, effort)
+    layers, states = evaluate(problem, [plan_chooser(plan), plan])
+    # A shallow search has exact ties, which the quadrature of single states may break either way.
+    assert layers.value == pytest.approx(states.value, abs=apart)
+
+
+def test_exact_evaluation_of_many_ordered_arms_is_refused():
+    with pytest.raises(InvalidInputError, match="simulate"):
+        plan_chooser(Plan(Problem([1, 1, 1, 1], "decreasing", 5)))
