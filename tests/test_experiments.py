@@ -313,7 +313,7 @@ def test_only_and_json(tiny, tmp_path):
         "transition-transition.png",
     }
     assert "wrote" in done.stderr
-    assert run_cli("--quick", "--only", "theorem", "--out", str(out)).stdout.startswith("C1  holds")
+    assert run_cli("--quick", "--only", "theorem", "--out", str(out)).stdout.startswith("C1        holds")
     assert list((out / "figures").iterdir()) == []  # what the earlier run wrote is gone
 
 

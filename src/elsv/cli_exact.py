@@ -100,7 +100,7 @@ def evaluate(
     from elsv.exact import gap_percent
 
     loaded = _load(problem, horizon)
-    names = policy or list(DEFAULT_POLICIES)
+    names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
     with _progress("evaluating") as progress:
         best, *rows = run(loaded, ["optimal", *names], memory=_bytes(memory), workers=jobs, progress=progress)
     gaps = [gap_percent(row, best) for row in rows]
@@ -112,7 +112,7 @@ def evaluate(
         optimal = {"value": best.value, "regret": best.regret}
         print_json({"horizon": loaded.horizon, "optimal": optimal, "policies": policies})
         return
-    width = max(len("optimal"), *(len(row.name) for row in rows))
+    width = max(len(row.name) for row in (best, *rows))
     print(f"{'policy':<{width}}  {'reward':>14}  {'regret':>14}  above optimum")
     for row, gap in zip((best, *rows), (None, *gaps), strict=True):
         above = "" if gap is None else f"{gap:11.3f} %"
