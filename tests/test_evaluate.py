@@ -3,17 +3,28 @@
 import inspect
 import json
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import elsv
 import paper
-from elsv import Chain, Independent, InvalidInputError, Problem, SeparableValue, State, lookahead, make_policy
-from elsv.exact import OptimalPolicy, evaluate, solve
+from elsv import (
+    Chain,
+    Independent,
+    InvalidInputError,
+    Problem,
+    SeparableValue,
+    State,
+    compare,
+    lookahead,
+    make_policy,
+)
+from elsv.exact import OptimalPolicy, chooser_of, evaluate, solve
 from elsv.indices import make_index
 from elsv.planning._sweeps import crew
-from elsv.planning.choosers import FunctionChoice, LookaheadChoice
+from elsv.planning.choosers import FunctionChoice, IndexChoice, LookaheadChoice
 from elsv.planning.evaluate import evaluate_choosers
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.lattice import Lattice
@@ -227,6 +238,67 @@ def test_random_is_the_mean_of_the_fixed_arms():
     assert values_of(problem, "random")[0] == pytest.approx(np.mean(fixed), rel=1e-12)
 
 
+SIMULATED = [
+    *["ucb", "ucb1", "ucb-v", "kl-ucb", "moss", "bayes-ucb", "gittins", "finite-gittins"],
+    *["greedy", "greedy:order=false", "elsv", "elsv:index=ucb,depth=2", "commit:depth=2", "block"],
+    *["thompson", "thompson:order=false", "random", "fixed:arm=2"],
+]
+
+
+@pytest.mark.parametrize("order", [None, "decreasing"])
+def test_exact_regrets_agree_with_simulated_ones(order):
+    """Within four standard errors, for every kind of policy; the numbers do not depend on the machine."""
+    problem = Problem([0.5, 0.75, 1.0], order, 12)
+    simulated = compare(problem, SIMULATED, instances=1000, seed=1)
+    for row in evaluate(problem, SIMULATED):
+        error = simulated[row.name].ci95[-1] / 1.96
+        assert 0 < error < 0.1
+        assert abs(simulated[row.name].mean[-1] - row.regret) < 4 * error, row.name
+
+
+class ArmsOnly:
+    """A chooser without its shortcut: the arms are written down, then followed."""
+
+    reach = 0
+
+    def __init__(self, chooser):
+        self.choose = chooser.choose
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem([1.0], None, 6),
+        Problem([0.5, 1.0], None, 11),
+        Problem([1.0, 1.0, 1.0], None, 8),
+        Problem([0.4, 0.7, 1.0], "decreasing", 8, prior=[[1, 1], [0.5, 0.5], [1, 1]]),
+        Problem([0.5, 0.5, 1.0, 1.0], None, 5),
+    ],
+)
+@pytest.mark.parametrize("name", ["ucb", "ucb-v", "gittins", "finite-gittins"])
+def test_choosing_while_following_equals_following_the_arms(problem, name):
+    chooser = chooser_of(problem, name)
+    in_place, several, slow = (
+        evaluate_choosers(problem, choosers)[0].value
+        for choosers in ([chooser], [chooser, ArmsOnly(chooser)], [ArmsOnly(chooser)])
+    )
+    assert in_place == several
+    assert in_place == pytest.approx(slow, rel=1e-13)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4])
+@pytest.mark.parametrize("order", [None, "increasing"])
+def test_near_ties_of_tables_are_broken_by_the_rule(arms, order):
+    """Indices in any order, some apart by half, once and twice the tolerance of the tie rule."""
+    problem = Problem(np.ones(arms), order, 7)
+    rng = np.random.default_rng(arms)
+    steps = np.array([0.0, 0.5e-9, 1e-9, 1.5e-9, 2e-9, 3e-9])
+    tables = 0.5 + 0.1 * rng.integers(3, size=(arms, 28)) + rng.choice(steps, size=(arms, 28))
+    chooser = IndexChoice(SimpleNamespace(at=lambda step: tables, group=np.arange(arms)))
+    fast, slow = (evaluate_choosers(problem, [c])[0].value for c in (chooser, ArmsOnly(chooser)))
+    assert fast == pytest.approx(slow, rel=1e-13)
+
+
 def test_a_users_function_and_its_name():
     problem = Problem([1.0, 1.0], None, 7)
 
@@ -240,7 +312,7 @@ def test_a_users_function_and_its_name():
 
 def test_one_pass_over_several_policies_equals_one_pass_each():
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 10)
-    names = ["greedy", "elsv:depth=2", "ucb", "random"]
+    names = ["greedy", "elsv:depth=2", "ucb", "gittins", "random"]
     together = values_of(problem, names)
     assert together == [values_of(problem, name)[0] for name in names]
 
@@ -248,8 +320,9 @@ def test_one_pass_over_several_policies_equals_one_pass_each():
 @pytest.mark.parametrize("workers", [1, 3])
 def test_threads_give_the_same_numbers(workers):
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 26)
-    rows = evaluate(problem, ["elsv:depth=2", "greedy"], workers=workers)
-    assert [row.value for row in rows] == values_of(problem, ["elsv:depth=2", "greedy"])
+    for names in (["elsv:depth=2", "greedy"], ["ucb", "gittins"]):
+        rows = evaluate(problem, names, workers=workers)
+        assert [row.value for row in rows] == values_of(problem, names)
 
 
 def test_one_arm_and_one_step():
@@ -275,10 +348,16 @@ def test_what_cannot_be_evaluated_says_so():
         evaluate_choosers(ordered, [])
 
 
-def test_progress_counts_the_steps():
+@pytest.mark.parametrize("name", ["greedy", "ucb"])
+def test_progress_counts_the_steps(name):
     seen = []
-    evaluate(Problem([1, 1], horizon=4), "greedy", progress=lambda done, total: seen.append((done, total)))
+    evaluate(Problem([1, 1], horizon=4), name, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("names", [["ucb", "gittins"], ["ucb", "greedy"]])
+def test_seconds_are_those_of_each_policy(names):
+    assert all(row.seconds >= 0 for row in evaluate(Problem([0.5, 1], horizon=20), names))
 
 
 def test_everything_public_is_documented():

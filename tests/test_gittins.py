@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from elsv import cache, triangle
 from elsv.errors import InvalidInputError
-from elsv.indices import _gittins_solver, finite_gittins, gittins
+from elsv.indices import _gittins_grid, _gittins_solver, finite_gittins, gittins
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins, finite_gittins_index
 from elsv.indices.gittins import Gittins, gittins_index, gittins_table
@@ -288,6 +288,84 @@ def test_finite_index_off_the_lattice_and_for_several_arms():
     alpha, beta = np.array([[1.0, 4.0], [1.5, 2.0]]), np.array([[2.0, 1.0], [1.0, 1.5]])
     found = FiniteGittins(0.9)(alpha, beta, 3, arms)
     np.testing.assert_allclose(found, finite_gittins_index(alpha, beta, 8, 0.9), atol=2e-6)
+
+
+FAR = np.array([0, 1, 5, 15, 16, 17, 30, 63, 64, 65, 130, 300, 410, 411, 412, 500, 590])  # pulls of 603
+
+
+def far_states(prior, pulls, seed=4):
+    """Return alpha and beta of a few states with each number of pulls."""
+    rng = np.random.default_rng(seed)
+    pulls = np.repeat(pulls, 4)
+    wins = rng.binomial(pulls, rng.random(len(pulls)))
+    return prior[0] + wins, prior[1] + pulls - wins
+
+
+@pytest.mark.parametrize(("prior", "discount"), [((1.0, 1.0), 1.0), ((0.5, 2.5), 0.999)])
+def test_a_long_horizons_index_is_within_its_tolerance(prior, discount):
+    horizon = 603
+    arm, index = setting((prior,), horizon=horizon).arm(0), FiniteGittins(discount)
+    for pulls in FAR:  # every state with its 603 pulls made and left
+        alpha, beta = far_states(prior, pulls)
+        found = index(alpha, beta, pulls + 1, arm)
+        exact = finite_gittins_index(alpha, beta, horizon - pulls, discount, 1e-10)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-6)
+
+
+def test_a_long_horizons_index_does_not_depend_on_what_was_asked_before(monkeypatch):
+    index = FiniteGittins(tolerance=1e-4)
+    longer, shorter = setting(horizon=700).arm(0), setting(horizon=690).arm(0)
+    alpha, beta = far_states((1.0, 1.0), np.array([0, 20, 70, 430]))
+    lefts = (530, 90)
+    together = [index(alpha, beta, 700 - left + 1, longer) for left in lefts]
+    budget = 2**22
+    monkeypatch.setattr(finite_gittins, "_tables", finite_gittins._Tables(budget))
+    finite_gittins._one_state.cache_clear()
+    for left, before in reversed(list(zip(lefts, together, strict=True))):
+        for i in (13, 10, 6, 0):
+            assert index(alpha[i], beta[i], 700 - left + 1, longer) == before[i]
+        found = index(alpha[::-1], beta[::-1], 690 - left + 1, shorter)
+        np.testing.assert_array_equal(found[::-1], before)
+    assert sum(table.nbytes for table in finite_gittins._tables._tables.values()) <= budget
+
+
+def test_fine_tolerances_are_not_interpolated(monkeypatch):
+    monkeypatch.setattr(finite_gittins, "solve_levels", lambda *_: pytest.fail("built a table"))
+    alpha, beta = far_states((1.0, 1.0), FAR)
+    found = FiniteGittins(tolerance=1e-8)(alpha, beta, 101, setting(horizon=700).arm(0))
+    np.testing.assert_array_equal(found, finite_gittins_index(alpha, beta, 600, tolerance=1e-8))
+
+
+def test_up_to_512_pulls_made_and_left_each_sum_has_its_own_table():
+    table = _gittins_solver.solve_levels(1.0, 1.0, 0, 512, 1.0, 1e-4, 512)
+    arm, index = setting(horizon=900).arm(0), FiniteGittins(tolerance=1e-4)
+    for pulls in (0, 40, 300, 511):
+        wins = np.arange(pulls + 1)
+        found = index(1.0 + wins, 1.0 + pulls - wins, 900 - (512 - pulls) + 1, arm)
+        np.testing.assert_array_equal(found, table[triangle.size(pulls) : triangle.size(pulls + 1)])
+
+
+@pytest.mark.parametrize("left", [1, 191, 192, 193, 383, 384, 500, 512, 513, 1000, 2048, 3000])
+def test_every_number_of_pulls_has_one_place(left):
+    pulls = np.arange(2500)
+    covered = 0
+    for part, grid in _gittins_grid.parts(pulls, left, 1e-6):
+        assert part.start == covered
+        covered = part.stop
+        sums = pulls[part] + left
+        if grid is None:
+            assert (sums > 512).all()
+            continue
+        total = np.zeros(len(sums))
+        for horizons, weights in grid.terms(sums):
+            used = weights != 0
+            stop = np.array([grid.levels(h) for h in horizons[used].tolist()])
+            assert ((pulls[part][used] >= grid.first) & (pulls[part][used] < stop)).all()
+            assert (stop <= horizons[used]).all()
+            total += weights * horizons**3
+        np.testing.assert_allclose(total, sums**3.0, rtol=1e-12)  # exact for cubics
+        assert grid.spacing == 1 or (sums > 512).all()
+    assert covered == len(pulls)
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,14 @@ def kernel(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a small helper that LLVM should inline into the kernels that call it."""
     return cast(F, numba.njit(cache=True, nogil=True, inline="never", forceinline=True)(function))
+
+
+def borrowing(function: F) -> F:
+    """Compile, as `inlined` does, a helper that counts no references to the arrays it is given.
+
+    Counting them, for each array in each call, took more time than the arithmetic of a small tile. Such a
+    helper must not return an array and cannot make one. (The option is numba's own, without a promise to
+    stay; without it results are the same.)
+    """
+    compiled = numba.njit(cache=True, nogil=True, inline="never", forceinline=True, _nrt=False)(function)
+    return cast(F, compiled)

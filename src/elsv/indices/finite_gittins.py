@@ -5,7 +5,8 @@ r"""The Gittins index with a finite number of pulls left.
 
 past the paper. With :math:`\gamma = 1` it is the index of the plain sum of T rewards. States with the same
 pulls so far plus pulls left, H = n + m, are one table: sweeps that start where H pulls have been made pass
-through all of them. The same kernels as for the infinite horizon do the work.
+through all of them. The same kernels as for the infinite horizon do the work. `FiniteGittins` interpolates
+between tables where H is large, see `_gittins_grid`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 from elsv import triangle
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
+from elsv.indices._gittins_grid import Grid, parts
 from elsv.indices._gittins_solver import solve_levels, solve_state
 from elsv.indices._gittins_states import (
     check_counts,
@@ -32,8 +35,7 @@ from elsv.indices._gittins_states import (
 from elsv.indices._parameters import horizon_of
 from elsv.indices.base import Setting
 
-_BUDGET = 300 * 2**20  # bytes of tables kept in memory
-_MOST_TOGETHER = 512  # states with n + m up to this come from tables, others are solved one by one
+_BUDGET = 512 * 2**20  # bytes of tables kept in memory
 
 _one_state = lru_cache(maxsize=1 << 18)(solve_state)
 
@@ -87,7 +89,8 @@ class FiniteGittins:
     discount
         :math:`\gamma` in (0, 1]; 1 is the plain sum.
     tolerance
-        Largest error of the index.
+        Largest error of the index. From 1e-6 on, where pulls made and left are more than 512, the index is
+        interpolated, with an error that was measured (`_gittins_grid`).
     """
 
     discount: float = 1.0
@@ -111,88 +114,97 @@ class FiniteGittins:
         a, b = check_counts(alpha, beta)
         index = np.empty(a.shape)
         for prior_a, prior_b, mine in distinct_priors(setting, a.shape):
-            index[mine] = _tables.indices(
-                a[mine], b[mine], prior_a, prior_b, left, self.discount, self.tolerance
-            )
+            source = _Source(prior_a, prior_b, self.discount, self.tolerance)
+            index[mine] = _tables.indices(a[mine], b[mine], left, source)
         return index
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: tables are built as the steps of a run come to need them."""
 
 
-class _Tables:
-    """Tables by prior and H, the ones used last, within a budget of bytes.
+@dataclass(frozen=True)
+class _Source:
+    """What all the states of one prior share."""
 
-    Whether a state comes from a table depends on H alone, so its index is one number, whatever was asked
-    before.
+    alpha: float
+    beta: float
+    discount: float
+    tolerance: float
+
+
+class _Tables:
+    """Tables by prior, H and levels, the ones used last, within a budget of bytes.
+
+    Which tables a state comes from depends on its own n and m alone (`_gittins_grid`), and every table is
+    computed by itself, so the index of a state is one number, whatever was asked before.
     """
 
     def __init__(self, budget: int = _BUDGET) -> None:
         self._budget = budget
-        self._tables: OrderedDict[tuple[float, ...], FloatArray] = OrderedDict()
+        self._tables: OrderedDict[tuple[_Source, int, int, int], FloatArray] = OrderedDict()
         self._lock = threading.Lock()
 
-    def indices(
-        self,
-        alpha: FloatArray,
-        beta: FloatArray,
-        prior_a: float,
-        prior_b: float,
-        left: int,
-        discount: float,
-        tolerance: float,
-    ) -> FloatArray:
+    def indices(self, alpha: FloatArray, beta: FloatArray, left: int, source: _Source) -> FloatArray:
         """Return the indices of flat arrays of states that were reached from one prior."""
-        wins, pulls, regular = offsets(alpha, beta, prior_a, prior_b)
+        wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
         index = np.empty(alpha.shape)
         for i in np.flatnonzero(~regular):
-            index[i] = solve_state(float(alpha[i]), float(beta[i]), discount, tolerance, left)
-        if not regular.any():
-            return index
+            index[i] = solve_state(float(alpha[i]), float(beta[i]), source.discount, source.tolerance, left)
         _, first, place = np.unique(
             triangle.number(wins, pulls)[regular], return_index=True, return_inverse=True
         )
         wins, pulls = wins[regular][first], pulls[regular][first]  # by level, as numbers are
-        starts = np.flatnonzero(np.diff(pulls, prepend=-1))
-        rows = [
-            self._row(prior_a, prior_b, int(pulls[start]), row, left, discount, tolerance)
-            for start, row in zip(starts, np.split(wins, starts[1:]), strict=True)
-        ]
-        index[regular] = np.concatenate(rows)[place]
+        found = np.empty(len(wins))
+        for part, grid in parts(pulls, left, source.tolerance):
+            if grid is None:
+                found[part] = _one_by_one(wins[part], pulls[part], left, source)
+            else:
+                found[part] = self._from_tables(wins[part], pulls[part], left, source, grid)
+        index[regular] = found[place]
         return index
 
-    def _row(
-        self,
-        alpha: float,
-        beta: float,
-        pulls: int,
-        wins: IntArray,
-        left: int,
-        discount: float,
-        tolerance: float,
+    def _from_tables(
+        self, wins: IntArray, pulls: IntArray, left: int, source: _Source, grid: Grid
     ) -> FloatArray:
-        """Return the indices of states with one number of pulls, which therefore share a table."""
-        horizon = pulls + left
-        if horizon <= _MOST_TOGETHER:
-            table = self._table(alpha, beta, horizon, discount, tolerance)
-            return table[triangle.number(wins, np.full_like(wins, pulls))]
-        return np.array(
-            [_one_state(alpha + s, beta + pulls - s, discount, tolerance, left) for s in wins.tolist()]
-        )
+        """Return the indices of states by level, interpolated between the tables of `grid`."""
+        index = np.zeros(len(wins))
+        place = triangle.number(wins, pulls) - triangle.size(grid.first)
+        for horizons, weights in grid.terms(pulls + left):
+            needed = np.flatnonzero(weights)
+            at, where = horizons[needed], place[needed]
+            values = np.empty(len(at))
+            starts = np.flatnonzero(np.diff(at, prepend=-1)).tolist()
+            for start, stop in pairwise([*starts, len(at)]):
+                values[start:stop] = self._table(source, int(at[start]), grid)[where[start:stop]]
+            index[needed] += weights[needed] * values
+        return index
 
-    def _table(
-        self, alpha: float, beta: float, horizon: int, discount: float, tolerance: float
-    ) -> FloatArray:
-        key = (alpha, beta, horizon, discount, tolerance)
+    def _table(self, source: _Source, horizon: int, grid: Grid) -> FloatArray:
+        key = (source, horizon, grid.first, grid.levels(horizon))
         with self._lock:
             if key not in self._tables:
-                self._tables[key] = solve_levels(alpha, beta, 0, horizon, discount, tolerance, horizon)
+                self._tables[key] = solve_levels(
+                    source.alpha,
+                    source.beta,
+                    grid.first,
+                    grid.levels(horizon),
+                    source.discount,
+                    grid.share * source.tolerance,
+                    horizon,
+                )
                 self._budget -= self._tables[key].nbytes
             self._tables.move_to_end(key)
             table = self._tables[key]
             while self._budget < 0 and len(self._tables) > 1:
                 self._budget += self._tables.popitem(last=False)[1].nbytes
             return table
+
+
+def _one_by_one(wins: IntArray, pulls: IntArray, left: int, source: _Source) -> list[float]:
+    return [
+        _one_state(source.alpha + s, source.beta + n - s, source.discount, source.tolerance, left)
+        for s, n in zip(wins.tolist(), pulls.tolist(), strict=True)
+    ]
 
 
 _tables = _Tables()

@@ -2,69 +2,212 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from elsv._jit import inlined, kernel
+from elsv._jit import borrowing, kernel
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.choice import TIE_TOLERANCE
 from elsv.planning._tile_kernels import (
-    add_tile,
+    Tile,
+    Walk,
+    best_of_tile,
+    choose_tile,
     copy_tile,
-    enter_block,
+    failure_start,
     first_best,
+    first_tile,
+    new_walk,
     next_tile,
+    odds,
+    pull_free,
+    pull_weighted,
+    raise_tile,
     reward_tile,
-    rows_of_tile,
+    successes,
     tile_room,
 )
 
 
-@inlined
-def next_row(digits: IntArray, pulls: IntArray) -> None:
-    """Advance the successes of all arms but the last by one row."""
-    next_tile(digits, pulls, 1)
+@borrowing
+def table_start(walk: Walk, tile: Tile, i: int) -> int:
+    """Return the number of arm i's state without successes in the tile's block (`elsv.triangle`)."""
+    n = walk.pulls[tile.block, i]
+    return int(n * (n + 1) // 2)
+
+
+class Arms(NamedTuple):
+    """What is known of the arms in a tile, to choose among them and to pull them row by row."""
+
+    scores: FloatArray  # [N, 1], reward times index; of the last two arms in the present row or state
+    lost: IntArray  # [N], number of the tile's first state after a failure
+    scale: FloatArray  # [N], what one success adds to P(success), the arms being independent
+    chance: FloatArray  # [N], P(success) in the tile's first state
+
+
+@borrowing
+def clear_of(best: float) -> float:
+    """Return a score above which an arm wins against the best of the others whatever the tie rule."""
+    return best + 2 * TIE_TOLERANCE * max(1.0, abs(best))
+
+
+@borrowing
+def enter_tile(
+    walk: Walk,
+    tile: Tile,
+    rewards: FloatArray,
+    prior: FloatArray,
+    tables: FloatArray,
+    group: IntArray,
+    arms: Arms,
+) -> None:
+    """Set what is known of the arms in a tile; the last two arms' scores are left out of it."""
+    last = len(rewards) - 1
+    for i in range(last + 1):
+        arms.lost[i] = failure_start(walk, tile, i)
+        arms.chance[i], arms.scale[i] = odds(walk, tile, i, prior)
+        arms.scores[i, 0] = -np.inf
+    for i in range(last - 1):
+        arms.scores[i, 0] = rewards[i] * tables[group[i], table_start(walk, tile, i) + walk.digits[i]]
+
+
+@borrowing
+def pull_run(
+    walk: Walk,
+    tile: Tile,
+    i: int,
+    row: int,
+    first: int,
+    stop: int,
+    reward: float,
+    arms: Arms,
+    values: FloatArray,
+    weights: FloatArray,
+    q: FloatArray,
+) -> None:
+    """Set q to the worth of pulling arm i in the states first … stop - 1 of a row (times W, if weighted)."""
+    last = len(arms.lost) - 1
+    at, length = row * tile.width + first, stop - first
+    lost = arms.lost[i] + at + (row if i == last else 0)
+    won = lost + walk.strides[i]
+    if len(weights) > 0:
+        pull_weighted(reward, lost, won, length, values, weights, at, q)
+    else:
+        p = arms.chance[i] + row * arms.scale[i] if i == last - 1 else arms.chance[i]
+        slope = arms.scale[i] if i == last else 0.0
+        pull_free(reward, p, slope, first, lost, won, length, values, at, q)
+
+
+@borrowing
+def follow_row(
+    walk: Walk,
+    tile: Tile,
+    row: int,
+    other: int,
+    best: float,
+    rewards: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    own: FloatArray,
+    rising: bool,
+    crossing: int,
+    arms: Arms,
+    q: FloatArray,
+) -> int:
+    """Set q to the worth of pulling the best arm in a row of a tile, `own` being the last arm's indices.
+
+    Along a row only the last arm's score changes, so it has one rival, the `other` arm: with no more than
+    `best` it loses, clear of `best` it wins. In between, which is rare, the tie rule decides among all.
+    Runs of states with the same arm are pulled at once. If `own` is `rising` there are two; where the
+    first one ends is returned, and looked for from the `crossing` of the row before.
+    """
+    last, width = len(rewards) - 1, tile.width
+    reward, limit = rewards[last], clear_of(best)
+    if rising:
+        while crossing < width and reward * own[crossing] <= best:
+            crossing += 1
+        while crossing > 0 and reward * own[crossing - 1] > best:
+            crossing -= 1
+    first = 0
+    while first < width:
+        score, stop = reward * own[first], first + 1
+        if score > limit:
+            arm, stop = last, width if rising else stop
+            while stop < width and reward * own[stop] > limit:
+                stop += 1
+        elif score <= best:
+            arm, stop = other, crossing if rising else stop
+            while stop < width and reward * own[stop] <= best:
+                stop += 1
+        else:
+            arms.scores[last, 0] = score
+            arm = first_best(arms.scores, 0, 1.0)
+            arms.scores[last, 0] = -np.inf
+        pull_run(walk, tile, arm, row, first, stop, rewards[arm], arms, values, weights, q)
+        first = stop
+    return crossing
+
+
+@borrowing
+def follow_tile(
+    walk: Walk,
+    tile: Tile,
+    rewards: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    tables: FloatArray,
+    group: IntArray,
+    arms: Arms,
+    q: FloatArray,
+) -> None:
+    """Set q to the worth of pulling the best arm in the states of a tile."""
+    last = len(rewards) - 1
+    own = tables[group[last], table_start(walk, tile, last) :]
+    falls, crossing = 0, 0
+    for j in range(1, tile.width):
+        falls += own[j] < own[j - 1]
+    leader, lead = first_best(arms.scores, 0, 1.0), -np.inf
+    for i in range(last - 1):
+        lead = max(lead, arms.scores[i, 0])
+    for row in range(tile.rows):
+        other, best = leader, lead
+        if last > 0:
+            at = table_start(walk, tile, last - 1) + successes(walk, last - 1, row)
+            score = rewards[last - 1] * tables[group[last - 1], at]
+            arms.scores[last - 1, 0] = score
+            if score > lead:
+                best = score
+                other = last - 1 if score > clear_of(lead) else first_best(arms.scores, 0, 1.0)
+        crossing = follow_row(
+            walk, tile, row, other, best, rewards, values, weights, own, falls == 0, crossing, arms, q
+        )
 
 
 @kernel
-def choose_by_tables(
-    tables: FloatArray,
-    group: IntArray,
-    rewards: FloatArray,
+def follow_tables(
+    values: FloatArray,
+    weights: FloatArray,
     pulls: IntArray,
     starts: IntArray,
-    actions: AnyArray,
+    after: IntArray,
+    rewards: FloatArray,
+    prior: FloatArray,
+    tables: FloatArray,
+    group: IntArray,
+    out: FloatArray,
 ) -> None:
-    """Set `actions` to the arm with the best ``rewards[i] * tables[group[i], number of its state]``."""
-    arms = pulls.shape[1]
-    last = arms - 1
-    digits = np.empty(arms, np.int64)
-    scores = np.empty((arms, 1))
-    for b in range(len(pulls)):
-        block = pulls[b]
-        here, end = starts[b], starts[b + 1]
-        digits[:] = 0
-        own = tables[group[last], block[last] * (block[last] + 1) // 2 :]
-        reward = rewards[last]
-        while here < end:
-            scores[last, 0] = -np.inf
-            for i in range(last):
-                n = block[i]
-                scores[i, 0] = rewards[i] * tables[group[i], n * (n + 1) // 2 + digits[i]]
-            first = first_best(scores, 0, 1.0)
-            best = scores[:, 0].max()
-            # Above the limit the last arm wins, up to the best it loses; in between the tie rule decides.
-            limit = best if np.isinf(best) else best + 2 * TIE_TOLERANCE * max(1.0, abs(best))
-            unclear, at = 0, np.uint64(here)
-            for j in range(np.uint64(block[last] + 1)):
-                score = reward * own[j]
-                actions[at + j] = np.uint8(last) if score > limit else np.uint8(first)
-                unclear += (score > best) & (score <= limit)
-            if unclear > 0:
-                for j in range(block[last] + 1):
-                    scores[last, 0] = reward * own[j]
-                    actions[here + j] = first_best(scores, 0, 1.0)
-            here += block[last] + 1
-            next_row(digits, block)
+    """Set `out` to the worth of pulling the arm with the best ``rewards[i] * tables[group[i], state]``."""
+    n = len(rewards)
+    arms = Arms(np.empty((n, 1)), np.empty(n, np.int64), np.empty(n), np.empty(n))
+    q = np.empty(tile_room(pulls))
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        enter_tile(walk, tile, rewards, prior, tables, group, arms)
+        follow_tile(walk, tile, rewards, values, weights, tables, group, arms, q)
+        copy_tile(q, tile, out)
+        tile = next_tile(walk, tile)
 
 
 @kernel
@@ -72,22 +215,26 @@ def prefer_infinite(
     tables: FloatArray, group: IntArray, pulls: IntArray, starts: IntArray, actions: AnyArray
 ) -> None:
     """Set `actions` to the first arm whose index is infinite, where there is one."""
-    arms = pulls.shape[1]
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block = pulls[b]
-        here, end = starts[b], starts[b + 1]
-        digits[:] = 0
-        while here < end:
-            for j in range(block[arms - 1] + 1):
-                digits[arms - 1] = j
-                for i in range(arms):
-                    n = block[i]
-                    if tables[group[i], n * (n + 1) // 2 + digits[i]] == np.inf:
-                        actions[here + j] = i
-                        break
-            here += block[arms - 1] + 1
-            next_row(digits, block)
+    walk = new_walk(pulls, starts, pulls)  # no arm is pulled, so successors are not read
+    tile = first_tile(walk)
+    while tile.length > 0:
+        for row in range(tile.rows):
+            prefer_infinite_row(walk, tile, row, tables, group, actions)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def prefer_infinite_row(
+    walk: Walk, tile: Tile, row: int, tables: FloatArray, group: IntArray, actions: AnyArray
+) -> None:
+    """Set `actions` to the first arm whose index is infinite in a row of a tile."""
+    last = len(group) - 1
+    for j in range(tile.width):
+        for i in range(last + 1):
+            wins = j if i == last else successes(walk, i, row)
+            if tables[group[i], table_start(walk, tile, i) + wins] == np.inf:
+                actions[tile.here + row * tile.width + j] = i
+                break
 
 
 @kernel
@@ -101,24 +248,16 @@ def choose_by_mean(
     actions: AnyArray,
 ) -> None:
     """Set `actions` to the arm with the best expected reward; `weights` is W of the next layer."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     room = tile_room(pulls)
-    q, unit = np.empty((arms, room)), np.empty(room)
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            for i in range(arms):
-                reward_tile(i, digits, strides, moves, block, later, rows, rewards[i], prior, weights, q[i])
-            add_tile(digits, moves, block, later, rows, weights, unit)
-            for j in range(rows * (block[arms - 1] + 1)):
-                actions[here + j] = first_best(q, j, unit[j])
-            here += rows * (block[arms - 1] + 1)
-            next_tile(digits, block, rows)
+    q, best, least = np.empty((len(rewards), room)), np.empty(room), np.empty(room)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        for i in range(len(rewards)):
+            reward_tile(walk, tile, i, rewards[i], prior, weights, q[i])
+        best_of_tile(tile, q, best)
+        choose_tile(walk, tile, q, best, weights, least, actions)
+        tile = next_tile(walk, tile)
 
 
 @kernel
@@ -133,27 +272,17 @@ def commit_values(
     out: FloatArray,
 ) -> None:
     """Set `out` to remaining times the best expected reward; `weights` is W of the next layer."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     room = tile_room(pulls)
     q, best = np.empty(room), np.empty(room)
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            length = rows * (block[arms - 1] + 1)
-            best[:length] = 0.0
-            for i in range(arms):
-                reward = remaining * rewards[i]
-                reward_tile(i, digits, strides, moves, block, later, rows, reward, prior, weights, q)
-                for j in range(length):
-                    best[j] = max(best[j], q[j])
-            copy_tile(best, here, length, out)
-            here += length
-            next_tile(digits, block, rows)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        best[: tile.length] = 0.0
+        for i in range(len(rewards)):
+            reward_tile(walk, tile, i, remaining * rewards[i], prior, weights, q)
+            raise_tile(best, tile, q)
+        copy_tile(best, tile, out)
+        tile = next_tile(walk, tile)
 
 
 @kernel
@@ -167,23 +296,36 @@ def separable_values(
     out: FloatArray,
 ) -> None:
     """Set `out` to Σ_i scale_i υ(state of arm i), times W of this same layer unless it is empty."""
-    arms = pulls.shape[1]
-    last = arms - 1
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block = pulls[b]
-        here, end = starts[b], starts[b + 1]
-        digits[:] = 0
-        own = tables[group[last], block[last] * (block[last] + 1) // 2 :]
-        while here < end:
-            others = 0.0
-            for i in range(last):
-                n = block[i]
-                others += scale[i] * tables[group[i], n * (n + 1) // 2 + digits[i]]
-            for j in range(block[last] + 1):
-                out[here + j] = others + scale[last] * own[j]
-                if len(weights) > 0:
-                    # An infinite value of an impossible state must not become NaN.
-                    out[here + j] = weights[here + j] * out[here + j] if weights[here + j] > 0 else 0.0
-            here += block[last] + 1
-            next_row(digits, block)
+    walk = new_walk(pulls, starts, pulls)  # no arm is pulled, so successors are not read
+    tile = first_tile(walk)
+    while tile.length > 0:
+        for row in range(tile.rows):
+            separable_row(walk, tile, row, tables, group, scale, weights, out)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def separable_row(
+    walk: Walk,
+    tile: Tile,
+    row: int,
+    tables: FloatArray,
+    group: IntArray,
+    scale: FloatArray,
+    weights: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Set `out` to Σ_i scale_i υ(state of arm i) in a row of a tile, times W unless it is empty."""
+    last = len(scale) - 1
+    others = 0.0
+    for i in range(last):
+        others += scale[i] * tables[group[i], table_start(walk, tile, i) + successes(walk, i, row)]
+    own, extra = tables[group[last], table_start(walk, tile, last) :], scale[last]
+    at = np.uint64(tile.here + row * tile.width)
+    for j in range(np.uint64(tile.width)):
+        out[at + j] = others + extra * own[j]
+    if len(weights) > 0:
+        for j in range(np.uint64(tile.width)):
+            # An infinite value of an impossible state must not become NaN.
+            weighted = weights[at + j] * out[at + j]
+            out[at + j] = weighted if weights[at + j] > 0 else 0.0

@@ -16,17 +16,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import borrowing, kernel
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.planning._tile_kernels import (
+    Tile,
+    Walk,
     add_tile,
+    best_of_tile,
+    choose_tile,
     copy_tile,
-    enter_block,
     failure_start,
-    first_best,
+    first_tile,
+    new_walk,
     next_tile,
     pull_tile,
-    rows_of_tile,
+    successes,
     tile_room,
 )
 
@@ -44,45 +48,35 @@ def maximise(
     actions: AnyArray,
 ) -> None:
     """Set `out` to the best arm's worth, and `actions` to that arm unless it is empty."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     room = tile_room(pulls)
-    q, unit = np.empty((arms, room)), np.empty(room)
-    digits = np.empty(arms, np.int64)
-    best = q[0]
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            length = rows * (block[arms - 1] + 1)
-            for i in range(arms):
-                pull_tile(
-                    i,
-                    digits,
-                    strides,
-                    moves,
-                    block,
-                    later,
-                    rows,
-                    rewards[i],
-                    prior,
-                    values,
-                    weights,
-                    q[i],
-                )
-            if len(actions) > 0:
-                add_tile(digits, moves, block, later, rows, weights, unit)
-                for j in range(length):
-                    actions[here + j] = first_best(q, j, unit[j])
-            for i in range(1, arms):
-                rival = q[i]
-                for j in range(length):
-                    best[j] = max(best[j], rival[j])
-            copy_tile(best, here, length, out)
-            here += length
-            next_tile(digits, block, rows)
+    q, least = np.empty((len(rewards), room)), np.empty(room)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        maximise_tile(walk, tile, rewards, prior, values, weights, q, least, out, actions)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def maximise_tile(
+    walk: Walk,
+    tile: Tile,
+    rewards: FloatArray,
+    prior: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    q: FloatArray,
+    least: FloatArray,
+    out: FloatArray,
+    actions: AnyArray,
+) -> None:
+    """Set `out` and, unless it is empty, `actions` of a tile."""
+    for i in range(len(rewards)):
+        pull_tile(walk, tile, i, rewards[i], prior, values, weights, q[i])
+    best = out[tile.here : tile.here + tile.length]
+    best_of_tile(tile, q, best)
+    if len(actions) > 0:
+        choose_tile(walk, tile, q, best, weights, least, actions)
 
 
 @kernel
@@ -90,20 +84,13 @@ def add_weights(
     weights: FloatArray, pulls: IntArray, starts: IntArray, after: IntArray, out: FloatArray
 ) -> None:
     """Set `out` to W(s) = W(s + success) + W(s + failure) of the last arm."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     unit = np.empty(tile_room(pulls))
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            add_tile(digits, moves, block, later, rows, weights, unit)
-            copy_tile(unit, here, rows * (block[arms - 1] + 1), out)
-            here += rows * (block[arms - 1] + 1)
-            next_tile(digits, block, rows)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        add_tile(walk, tile, weights, unit)
+        copy_tile(unit, tile, out)
+        tile = next_tile(walk, tile)
 
 
 @kernel
@@ -119,32 +106,27 @@ def follow(
     out: FloatArray,
 ) -> None:
     """Set `out` to the worth of pulling the arm that `actions` names for each state of the layer."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     room = tile_room(pulls)
     q, chosen = np.empty(room), np.empty(room)
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            length = rows * (block[arms - 1] + 1)
-            pull_tile(
-                0, digits, strides, moves, block, later, rows, rewards[0], prior, values, weights, chosen
-            )
-            # All arms are worked out and one is picked: no branches, so this too is vectorised.
-            for i in range(1, arms):
-                pull_tile(
-                    i, digits, strides, moves, block, later, rows, rewards[i], prior, values, weights, q
-                )
-                at, arm = np.uint64(here), np.uint8(i)
-                for j in range(np.uint64(length)):
-                    chosen[j] = q[j] if actions[at + j] == arm else chosen[j]
-            copy_tile(chosen, here, length, out)
-            here += length
-            next_tile(digits, block, rows)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        pull_tile(walk, tile, 0, rewards[0], prior, values, weights, chosen)
+        # All arms are worked out and one is picked: no branches, so this too is vectorised.
+        for i in range(1, len(rewards)):
+            pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
+            pick(tile, i, actions, q, chosen)
+        copy_tile(chosen, tile, out)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def pick(tile: Tile, arm: int, actions: AnyArray, q: FloatArray, chosen: FloatArray) -> None:
+    """Set `chosen` to q in the states of a tile where `actions` names the arm."""
+    at, named = np.uint64(tile.here), np.uint8(arm)
+    for j in range(np.uint64(tile.length)):
+        new, old = q[j], chosen[j]
+        chosen[j] = new if actions[at + j] == named else old
 
 
 @kernel
@@ -160,22 +142,13 @@ def pull_arm(
     out: FloatArray,
 ) -> None:
     """Set `out` to the worth of pulling one arm in every state."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
-    room = tile_room(pulls)
-    q = np.empty(room)
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            length = rows * (block[arms - 1] + 1)
-            pull_tile(arm, digits, strides, moves, block, later, rows, reward, prior, values, weights, q)
-            copy_tile(q, here, length, out)
-            here += length
-            next_tile(digits, block, rows)
+    q = np.empty(tile_room(pulls))
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        pull_tile(walk, tile, arm, reward, prior, values, weights, q)
+        copy_tile(q, tile, out)
+        tile = next_tile(walk, tile)
 
 
 @kernel
@@ -191,39 +164,24 @@ def mix(
     out: FloatArray,
 ) -> None:
     """Set `out` to the worth of pulling arm i with probability ``shares[i, state]``."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
     room = tile_room(pulls)
     q, total = np.empty(room), np.empty(room)
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            length = rows * (block[arms - 1] + 1)
-            total[:length] = 0.0
-            for i in range(arms):
-                pull_tile(
-                    i,
-                    digits,
-                    strides,
-                    moves,
-                    block,
-                    later,
-                    rows,
-                    rewards[i],
-                    prior,
-                    values,
-                    weights,
-                    q,
-                )
-                for j in range(length):
-                    total[j] += shares[i, here + j] * q[j]
-            copy_tile(total, here, length, out)
-            here += length
-            next_tile(digits, block, rows)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        total[: tile.length] = 0.0
+        for i in range(len(rewards)):
+            pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
+            add_share(tile, shares, i, q, total)
+        copy_tile(total, tile, out)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def add_share(tile: Tile, shares: FloatArray, i: int, q: FloatArray, total: FloatArray) -> None:
+    """Add arm i's share of q to the total in the states of a tile."""
+    for j in range(tile.length):
+        total[j] += shares[i, tile.here + j] * q[j]
 
 
 @kernel
@@ -240,34 +198,33 @@ def average(
 
     With weights, :math:`W(s) P(s) = W P(s{+}\text{success}) + W P(s{+}\text{failure})`.
     """
-    arms = pulls.shape[1]
-    last = arms - 1
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
-    tile = np.empty(tile_room(pulls))
-    digits = np.empty(arms, np.int64)
-    for b in range(len(pulls)):
-        block, later = pulls[b], after[b]
-        here, end = starts[b], starts[b] + enter_block(block, strides, moves)
-        width = block[last] + 1
-        digits[:] = 0
-        while here < end:
-            rows = rows_of_tile(digits, block)
-            lost = failure_start(last, digits, moves, later)
-            at = 0
-            for _ in range(rows):
-                for j in range(width):
-                    won = prior[last, 0] + j
-                    missed = prior[last, 1] + block[last] - j
-                    if len(weights) > 0:
-                        won, missed = weights[lost + j + 1], weights[lost + j]
-                    both = won + missed
-                    p = won / both if both > 0 else 0.5
-                    tile[at] = p * shares[lost + j + 1] + (1.0 - p) * shares[lost + j]
-                    at += 1
-                lost += width + 1
-            copy_tile(tile, here, at, out)
-            here += at
-            next_tile(digits, block, rows)
+    average_of = np.empty(tile_room(pulls))
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        average_tile(walk, tile, prior, shares, weights, average_of)
+        copy_tile(average_of, tile, out)
+        tile = next_tile(walk, tile)
+
+
+@borrowing
+def average_tile(
+    walk: Walk, tile: Tile, prior: FloatArray, shares: FloatArray, weights: FloatArray, out: FloatArray
+) -> None:
+    """Set `out` to the expectation of `shares` over a pull of the last arm in the states of a tile."""
+    last = len(walk.digits) - 1
+    lost, at = failure_start(walk, tile, last), 0
+    alpha, beta = prior[last, 0], prior[last, 1] + walk.pulls[tile.block, last]
+    for _ in range(tile.rows):
+        for j in range(tile.width):
+            won, missed = alpha + j, beta - j
+            if len(weights) > 0:
+                won, missed = weights[lost + j + 1], weights[lost + j]
+            both = won + missed
+            p = won / both if both > 0 else 0.5
+            out[at] = p * shares[lost + j + 1] + (1.0 - p) * shares[lost + j]
+            at += 1
+        lost += tile.width + 1
 
 
 @kernel
@@ -287,31 +244,47 @@ def spread(
     `paths` holds the probability of each state, or with weights the number of ways to reach it: its
     probability is that number times W.
     """
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
-    digits = np.empty(arms, np.int64)
     expected = 0.0
-    for b in range(len(pulls)):
-        here, end = starts[b], starts[b] + enter_block(pulls[b], strides, moves)
-        digits[:] = 0
-        while here < end:
-            for j in range(pulls[b, arms - 1] + 1):
-                ways = paths[here + j]
-                if ways == 0.0:
-                    continue
-                i = actions[here + j]
-                lost = failure_start(i, digits, moves, after[b]) + j
-                won = lost + strides[i]
-                if len(weights) > 0:
-                    expected += ways * rewards[i] * weights[won]
-                    out[won] += ways
-                    out[lost] += ways
-                else:
-                    successes = j if i == arms - 1 else digits[i]
-                    p = (prior[i, 0] + successes) / (prior[i, 0] + prior[i, 1] + pulls[b, i])
-                    expected += ways * rewards[i] * p
-                    out[won] += ways * p
-                    out[lost] += ways * (1.0 - p)
-            here += pulls[b, arms - 1] + 1
-            next_tile(digits, pulls[b], 1)
+    walk = new_walk(pulls, starts, after)
+    tile = first_tile(walk)
+    while tile.length > 0:
+        for row in range(tile.rows):
+            expected = send_row(walk, tile, row, paths, weights, rewards, prior, actions, out, expected)
+        tile = next_tile(walk, tile)
+    return expected
+
+
+@borrowing
+def send_row(
+    walk: Walk,
+    tile: Tile,
+    row: int,
+    paths: FloatArray,
+    weights: FloatArray,
+    rewards: FloatArray,
+    prior: FloatArray,
+    actions: AnyArray,
+    out: FloatArray,
+    expected: float,
+) -> float:
+    """Add what a row of a tile sends on to `out`; return `expected` and the reward expected there."""
+    last = len(walk.digits) - 1
+    here = tile.here + row * tile.width
+    for j in range(tile.width):
+        ways = paths[here + j]
+        if ways == 0.0:
+            continue
+        i = actions[here + j]
+        lost = failure_start(walk, tile, i) + row * (tile.width + 1 if i == last else tile.width) + j
+        won = lost + walk.strides[i]
+        if len(weights) > 0:
+            expected += ways * rewards[i] * weights[won]
+            out[won] += ways
+            out[lost] += ways
+        else:
+            wins = j if i == last else successes(walk, i, row)
+            p = (prior[i, 0] + wins) / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
+            expected += ways * rewards[i] * p
+            out[won] += ways * p
+            out[lost] += ways * (1.0 - p)
     return expected

@@ -3,88 +3,149 @@ r"""Compiled walk through the blocks of a layer, and what is worked out for each
 A block is gone through in **tiles**: runs of consecutive states that differ in the successes of the last two
 arms only, as many rows (states that differ in the last arm only) as fit into the fastest cache. A pull of
 any arm but the last takes a tile to two runs of consecutive states; a pull of the last arm takes each row to
-one.
+one. A sweep goes from `first_tile` by `next_tile` while the tile has states.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from elsv._jit import inlined
-from elsv._typing import FloatArray, IntArray
+from elsv._jit import borrowing, inlined
+from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.choice import TIE_TOLERANCE
 
 TILE = 1024  # states; a tile has at least one row, however long
 
 
+class Walk(NamedTuple):
+    """The blocks that a sweep goes through, and the numbering of the one it is in."""
+
+    pulls: IntArray  # [B, N]
+    starts: IntArray  # [B], number of each block's first state
+    after: IntArray  # [B, N], number of the first state of the block n + e_i in the next layer
+    strides: IntArray  # [N], what one success of arm j adds to a state's number
+    moves: IntArray  # [N, N], the same after a pull of arm i
+    digits: IntArray  # [N], successes of all arms but the last in the first row of the tile
+
+
+class Tile(NamedTuple):
+    """Some rows of a block."""
+
+    block: int
+    here: int  # number of the first state
+    rows: int
+    width: int  # states in a row
+    length: int  # states; none past the last tile
+
+
 @inlined
-def enter_block(pulls: IntArray, strides: IntArray, moves: IntArray) -> int:
-    """Set what one success of arm j adds to a state's number, here and after a pull of i; return the size.
+def new_walk(pulls: IntArray, starts: IntArray, after: IntArray) -> Walk:
+    """Return a walk through the blocks `pulls` that has not begun; `after` is read when arms are pulled."""
+    arms = pulls.shape[1]
+    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
+    return Walk(pulls, starts, after, strides, moves, np.empty(arms, np.int64))
+
+
+@inlined
+def tile_room(pulls: IntArray) -> int:
+    """Return the most states that a tile of these blocks can have."""
+    return int(max(TILE, pulls[:, pulls.shape[1] - 1].max() + 1))
+
+
+@borrowing
+def tile_at(walk: Walk, block: int, here: int) -> Tile:
+    """Return the tile of a block that starts at the walk's digits, which is the state `here`."""
+    last = walk.pulls.shape[1] - 1
+    rows, width = 1, walk.pulls[block, last] + 1
+    if last > 0:
+        left = walk.pulls[block, last - 1] + 1 - walk.digits[last - 1]
+        rows = left if left * width <= TILE else min(left, max(1, TILE // width))
+    return Tile(block, here, rows, width, rows * width)
+
+
+@borrowing
+def enter_block(walk: Walk, block: int) -> Tile:
+    """Set what one success of arm j adds to a state's number; return the block's first tile.
 
     ``strides[j]`` is for this block, and for the block n + e_i when j >= i. ``moves[i, j]`` is for n + e_i.
     """
-    arms = len(pulls)
+    if block == len(walk.pulls):
+        return Tile(block, 0, 0, 0, 0)
+    arms = walk.pulls.shape[1]
     size = 1
     for j in range(arms - 1, -1, -1):
-        strides[j] = size
-        size *= pulls[j] + 1
+        walk.digits[j] = 0
+        walk.strides[j] = size
+        size *= walk.pulls[block, j] + 1
     for i in range(arms):
         for j in range(arms):
-            moves[i, j] = strides[j] + (strides[j] // (pulls[i] + 1) if j < i else 0)
-    return int(size)
+            wider = walk.strides[j] // (walk.pulls[block, i] + 1) if j < i else 0
+            walk.moves[i, j] = walk.strides[j] + wider
+    return tile_at(walk, block, walk.starts[block])
 
 
-@inlined
-def rows_of_tile(digits: IntArray, pulls: IntArray) -> int:
-    """Return how many rows the tile has that starts at `digits`, the successes of all arms but the last."""
-    arms = len(pulls)
-    if arms == 1:
-        return 1
-    return int(min(pulls[arms - 2] + 1 - digits[arms - 2], max(1, TILE // (pulls[arms - 1] + 1))))
+@borrowing
+def first_tile(walk: Walk) -> Tile:
+    """Return the first tile of a walk."""
+    return enter_block(walk, 0)
 
 
-@inlined
-def next_tile(digits: IntArray, pulls: IntArray, rows: int) -> None:
-    """Advance `digits` by the rows of a tile."""
-    j = len(digits) - 2
+@borrowing
+def next_tile(walk: Walk, tile: Tile) -> Tile:
+    """Return the tile after this one."""
+    j = walk.pulls.shape[1] - 2
     if j < 0:
-        return
-    digits[j] += rows
-    while j > 0 and digits[j] > pulls[j]:
-        digits[j] = 0
+        return enter_block(walk, tile.block + 1)
+    walk.digits[j] += tile.rows
+    while j > 0 and walk.digits[j] > walk.pulls[tile.block, j]:
+        walk.digits[j] = 0
         j -= 1
-        digits[j] += 1
+        walk.digits[j] += 1
+    if walk.digits[0] > walk.pulls[tile.block, 0]:
+        return enter_block(walk, tile.block + 1)
+    return tile_at(walk, tile.block, tile.here + tile.length)
 
 
-@inlined
-def failure_start(i: int, digits: IntArray, moves: IntArray, after: IntArray) -> int:
+@borrowing
+def successes(walk: Walk, i: int, row: int) -> int:
+    """Return the successes of arm i, not the last, in a row of the tile."""
+    return int(walk.digits[i] + row if i == len(walk.digits) - 2 else walk.digits[i])
+
+
+@borrowing
+def failure_start(walk: Walk, tile: Tile, i: int) -> int:
     """Return the number of the tile's first state after a failure of arm i."""
-    at = after[i]
-    for j in range(len(digits) - 1):
-        at += digits[j] * moves[i, j]
+    at = walk.after[tile.block, i]
+    for j in range(len(walk.digits) - 1):
+        at += walk.digits[j] * walk.moves[i, j]
     return int(at)
 
 
-@inlined
-def chances(
-    i: int, digits: IntArray, pulls: IntArray, rows: int, prior: FloatArray, chance: FloatArray
-) -> None:
+@borrowing
+def chances(walk: Walk, tile: Tile, i: int, prior: FloatArray, chance: FloatArray) -> None:
     """Set P(success) of arm i in the states of a tile, the arms being independent."""
-    arms = len(pulls)
-    length = pulls[arms - 1] + 1
-    scale = 1.0 / (prior[i, 0] + prior[i, 1] + pulls[i])
-    for row in range(rows):
-        successes = digits[i] + row if i == arms - 2 else digits[i]
-        for j in range(length):
-            won = j if i == arms - 1 else successes
-            chance[row * length + j] = (prior[i, 0] + won) * scale
+    scale = 1.0 / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
+    for row in range(tile.rows):
+        for j in range(tile.width):
+            won = j if i == len(walk.digits) - 1 else successes(walk, i, row)
+            chance[row * tile.width + j] = (prior[i, 0] + won) * scale
 
 
-@inlined
-def pull_row(
+@borrowing
+def odds(walk: Walk, tile: Tile, i: int, prior: FloatArray) -> tuple[float, float]:
+    """Return P(success) of arm i in the tile's first state and what one success adds to it, without order."""
+    scale = 1.0 / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
+    return (prior[i, 0] + (walk.digits[i] if i < len(walk.digits) - 1 else 0)) * scale, scale
+
+
+@borrowing
+def pull_free(
     reward: float,
     p: float,
     slope: float,
+    first: int,
     lost: int,
     won: int,
     length: int,
@@ -92,10 +153,11 @@ def pull_row(
     at: int,
     q: FloatArray,
 ) -> None:
-    """Set q[at : at + length], the worth of one pull in consecutive states; P(success) is p + slope j.
+    """Set q[at : at + length], the worth of one pull in consecutive states.
 
-    The states after a failure and a success start at `lost` and `won`. Unsigned numbers spare the
-    check for negative ones, without which the loops would not be vectorised.
+    P(success) is p + slope j, where j counts from `first`. The states after a failure and a success start
+    at `lost` and `won`. Unsigned numbers spare the check for negative ones, without which the loops would
+    not be vectorised.
     """
     fail, win, here = np.uint64(lost), np.uint64(won), np.uint64(at)
     if slope == 0.0:
@@ -104,11 +166,11 @@ def pull_row(
             q[here + j] = gain + p * values[win + j] + rest * values[fail + j]
     else:
         for j in range(np.uint64(length)):
-            chance = p + slope * np.float64(np.int64(j))
+            chance = p + slope * np.float64(first + np.int64(j))
             q[here + j] = chance * (reward + values[win + j]) + (1.0 - chance) * values[fail + j]
 
 
-@inlined
+@borrowing
 def pull_weighted(
     reward: float,
     lost: int,
@@ -125,15 +187,11 @@ def pull_weighted(
         q[here + j] = reward * weights[win + j] + values[win + j] + values[fail + j]
 
 
-@inlined
+@borrowing
 def pull_tile(
+    walk: Walk,
+    tile: Tile,
     i: int,
-    digits: IntArray,
-    strides: IntArray,
-    moves: IntArray,
-    pulls: IntArray,
-    after: IntArray,
-    rows: int,
     reward: float,
     prior: FloatArray,
     values: FloatArray,
@@ -141,103 +199,79 @@ def pull_tile(
     q: FloatArray,
 ) -> None:
     """Set q to the worth of pulling arm i in the states of a tile (times W, if weighted)."""
-    arms = len(pulls)
-    length = pulls[arms - 1] + 1
-    lost = failure_start(i, digits, moves, after)
-    step = length + 1 if i == arms - 1 else length
+    last = len(walk.digits) - 1
+    lost, stride = failure_start(walk, tile, i), walk.strides[i]
+    step = tile.width + 1 if i == last else tile.width
     if len(weights) > 0:
-        if i < arms - 1:
-            pull_weighted(reward, lost, lost + strides[i], rows * length, values, weights, 0, q)
-        else:
-            for row in range(rows):
-                at = lost + row * step
-                pull_weighted(reward, at, at + 1, length, values, weights, row * length, q)
+        # The rows are one run unless the last arm is pulled.
+        length = tile.width if i == last else tile.length
+        for row in range(1 if length == tile.length else tile.rows):
+            fail = lost + row * step
+            pull_weighted(reward, fail, fail + stride, length, values, weights, row * length, q)
         return
-    scale = 1.0 / (prior[i, 0] + prior[i, 1] + pulls[i])
-    p = (prior[i, 0] + (digits[i] if i < arms - 1 else 0)) * scale
-    for row in range(rows):
-        at = lost + row * step
-        chance = p + row * scale if i == arms - 2 else p
-        slope = scale if i == arms - 1 else 0.0
-        pull_row(reward, chance, slope, at, at + strides[i], length, values, row * length, q)
+    p, scale = odds(walk, tile, i, prior)
+    # An arm before the last two has the same chance in all rows.
+    length = tile.length if i < last - 1 else tile.width
+    for row in range(1 if length == tile.length else tile.rows):
+        fail, chance = lost + row * step, p + row * scale if i == last - 1 else p
+        slope = scale if i == last else 0.0
+        pull_free(reward, chance, slope, 0, fail, fail + stride, length, values, row * length, q)
 
 
-@inlined
-def add_tile(
-    digits: IntArray,
-    moves: IntArray,
-    pulls: IntArray,
-    after: IntArray,
-    rows: int,
-    weights: FloatArray,
-    out: FloatArray,
-) -> None:
+@borrowing
+def add_tile(walk: Walk, tile: Tile, weights: FloatArray, out: FloatArray) -> None:
     """Set `out` to W of a tile, the sum over the last arm's outcomes; to 1 if the arms are independent."""
-    arms = len(pulls)
-    length = pulls[arms - 1] + 1
     if len(weights) == 0:
-        out[: rows * length] = 1.0
+        out[: tile.length] = 1.0
         return
-    lost = failure_start(arms - 1, digits, moves, after)
-    for row in range(rows):
-        fail, at = np.uint64(lost + row * (length + 1)), np.uint64(row * length)
-        for j in range(np.uint64(length)):
+    lost = failure_start(walk, tile, len(walk.digits) - 1)
+    for row in range(tile.rows):
+        fail, at = np.uint64(lost + row * (tile.width + 1)), np.uint64(row * tile.width)
+        for j in range(np.uint64(tile.width)):
             out[at + j] = weights[fail + j] + weights[fail + j + np.uint64(1)]
 
 
-@inlined
-def copy_tile(source: FloatArray, first: int, length: int, out: FloatArray) -> None:
-    """Copy a tile to its place in the layer."""
-    at = np.uint64(first)
-    for j in range(np.uint64(length)):
-        out[at + j] = source[j]
-
-
-@inlined
-def tile_room(pulls: IntArray) -> int:
-    """Return the most states that a tile of these blocks can have."""
-    return int(max(TILE, pulls[:, pulls.shape[1] - 1].max() + 1))
-
-
-@inlined
+@borrowing
 def reward_tile(
-    i: int,
-    digits: IntArray,
-    strides: IntArray,
-    moves: IntArray,
-    pulls: IntArray,
-    after: IntArray,
-    rows: int,
-    reward: float,
-    prior: FloatArray,
-    weights: FloatArray,
-    q: FloatArray,
+    walk: Walk, tile: Tile, i: int, reward: float, prior: FloatArray, weights: FloatArray, q: FloatArray
 ) -> None:
     """Set q to the expected reward of one pull of arm i in the states of a tile (times W, if weighted)."""
-    arms = len(pulls)
-    length = pulls[arms - 1] + 1
     if len(weights) == 0:
-        chances(i, digits, pulls, rows, prior, q)
-        for j in range(rows * length):
+        chances(walk, tile, i, prior, q)
+        for j in range(tile.length):
             q[j] *= reward
         return
-    won = failure_start(i, digits, moves, after) + strides[i]
-    for row in range(rows):
-        win = np.uint64(won + row * (length + 1 if i == arms - 1 else length))
-        at = np.uint64(row * length)
-        for j in range(np.uint64(length)):
+    step = tile.width + 1 if i == len(walk.digits) - 1 else tile.width
+    won = failure_start(walk, tile, i) + walk.strides[i]
+    for row in range(tile.rows):
+        win, at = np.uint64(won + row * step), np.uint64(row * tile.width)
+        for j in range(np.uint64(tile.width)):
             q[at + j] = reward * weights[win + j]
 
 
-@inlined
+@borrowing
+def copy_tile(source: FloatArray, tile: Tile, out: FloatArray) -> None:
+    """Copy a tile to its place in the layer."""
+    at = np.uint64(tile.here)
+    for j in range(np.uint64(tile.length)):
+        out[at + j] = source[j]
+
+
+@borrowing
+def raise_tile(best: FloatArray, tile: Tile, rival: FloatArray) -> None:
+    """Set `best` to the larger of the two in every state of a tile."""
+    for j in range(tile.length):
+        best[j] = max(best[j], rival[j])
+
+
+@borrowing
 def least_tied(best: float, unit: float) -> float:
     """Return the least score that ties with `best` (`elsv.choice`), scores being multiples of `unit`."""
-    if np.isinf(best):
-        return best
-    return best - TIE_TOLERANCE * max(unit, abs(best))
+    least = best - TIE_TOLERANCE * max(unit, abs(best))
+    return best if np.isinf(best) else least
 
 
-@inlined
+@borrowing
 def first_best(q: FloatArray, j: int, unit: float) -> int:
     """Return the arm of column j by the tie rule."""
     best = q[0, j]
@@ -248,3 +282,40 @@ def first_best(q: FloatArray, j: int, unit: float) -> int:
         if q[i, j] >= least:
             return i
     return 0
+
+
+@borrowing
+def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
+    """Set `best` to the largest q of all arms in the states of a tile."""
+    mine = q[0]
+    for j in range(tile.length):
+        best[j] = mine[j]
+    for i in range(1, len(q)):
+        raise_tile(best, tile, q[i])
+
+
+@borrowing
+def choose_tile(
+    walk: Walk,
+    tile: Tile,
+    q: FloatArray,
+    best: FloatArray,
+    weights: FloatArray,
+    least: FloatArray,
+    actions: AnyArray,
+) -> None:
+    """Set `actions` of a tile to the arm that is best by q, the scores times W if weighted.
+
+    That is `first_best` of every column, but arm by arm and without branches, so that it is vectorised.
+    """
+    add_tile(walk, tile, weights, least)
+    for j in range(tile.length):
+        least[j] = least_tied(best[j], least[j])
+    at = np.uint64(tile.here)
+    for j in range(np.uint64(tile.length)):
+        actions[at + j] = np.uint8(0)
+    for i in range(len(q) - 1, -1, -1):
+        mine = q[i]
+        for j in range(np.uint64(tile.length)):
+            before = actions[at + j]
+            actions[at + j] = np.uint8(i) if mine[j] >= least[j] else before

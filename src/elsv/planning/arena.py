@@ -18,6 +18,11 @@ _NO_ACTIONS = np.empty(0, np.uint8)
 Blocks = tuple[IntArray, IntArray, IntArray]
 
 
+def blocks_of(layer: Layer, begin: int, end: int) -> Blocks:
+    """Return pulls, first states and successors of a range of blocks, as the kernels take them."""
+    return layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
+
+
 @dataclass(eq=False)
 class Arena:
     """Sweeps between layers of one problem's lattice, by a crew of threads.
@@ -77,12 +82,7 @@ class Arena:
 
     def sweep(self, layer: Layer, work: Callable[[Blocks], None]) -> None:
         """Call `work` on all blocks of the layer, shared among the threads."""
-
-        def part(begin: int, end: int) -> None:
-            # One start more than there are blocks: where the last block ends.
-            work((layer.pulls[begin:end], layer.starts[begin : end + 1], layer.after[begin:end]))
-
-        self.crew.run(layer, part)
+        self.crew.run(layer, lambda begin, end: work(blocks_of(layer, begin, end)))
 
     def maximise(
         self, layer: Layer, values: FloatArray, ordered: bool, actions: AnyArray = _NO_ACTIONS

@@ -5,6 +5,7 @@ Each class here is the whole-layer form of a policy. All use the tie rule of `el
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,16 +14,18 @@ import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Chain
+from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
 from elsv.indices.tables import Triangles, triangles
-from elsv.planning.arena import Arena
+from elsv.planning.arena import Arena, Blocks
 from elsv.planning.frontiers import Frontier
 from elsv.planning.lattice import Layer
 from elsv.planning.optimal import Actions
 from elsv.planning.shares import best_shares
 from elsv.problem import Problem
 from elsv.state import State
+from elsv.triangle import number
 
 _BATCH = 1 << 16
 _WINDOW = 64  # steps whose index tables are held at once
@@ -92,19 +95,29 @@ class IndexTables:
         self._sources: list[Triangles] = [triangles(index, setting.arm(int(i)), horizon - 1) for i in members]
         self._fixed = None if index.uses_step else self._stack(horizon)
         self._window: dict[int, FloatArray] = {}
+        self._lock = threading.Lock()
 
     def at(self, step: int) -> FloatArray:
         """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
         if self._fixed is not None:
             return self._fixed
-        if step not in self._window:
-            # Steps are asked for downwards, but tables are cheap only in increasing order.
-            first = max(1, step - _WINDOW + 1)
-            self._window = {earlier: self._stack(earlier) for earlier in range(first, step + 1)}
-        return self._window[step]
+        with self._lock:
+            if step not in self._window:
+                # Steps are asked for downwards, but tables are cheap only in increasing order.
+                first = max(1, step - _WINDOW + 1)
+                self._window = {earlier: self._stack(earlier) for earlier in range(first, step + 1)}
+            return self._window[step]
 
     def _stack(self, step: int) -> FloatArray:
         return np.stack([source(step) for source in self._sources])
+
+
+class Step(Protocol):
+    """A sweep over some blocks of a layer."""
+
+    def __call__(self, values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
+        """Set `out`, which may be `values`, to their worth from values and weights of the next layer."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -116,10 +129,23 @@ class IndexChoice:
 
     def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
         """Look every arm up in its table."""
-        from elsv.planning._choice_kernels import choose_by_tables
+        table, group = self.tables.at(layer.step), self.tables.group
+        for first in range(0, layer.size, _BATCH):
+            stop = min(first + _BATCH, layer.size)
+            index = table[group, number(*layer.counts(first, stop))]
+            actions[first:stop] = best_arm(arena.problem.rewards * index)
 
-        table, group, rewards = self.tables.at(layer.step), self.tables.group, arena.problem.rewards
-        arena.sweep(layer, lambda b: choose_by_tables(table, group, rewards, b[0], b[1], actions))
+    def follow(self, problem: Problem, layer: Layer) -> Step:
+        """Return a sweep that chooses and pulls in one, and writes no arms down."""
+        from elsv.planning._choice_kernels import follow_tables
+
+        rewards, prior = problem.rewards, problem.prior
+        index = self.tables.at(layer.step), self.tables.group
+
+        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
+            follow_tables(values, weights, *blocks, rewards, prior, *index, out)
+
+        return step
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,19 @@ import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.planning._sweeps import Progress, crew
-from elsv.planning.arena import Arena
-from elsv.planning.choosers import Chooser, Mixture
-from elsv.planning.lattice import Layer, layer_size
-from elsv.planning.solve import Cost, check_memory, estimate, horizon_of, largest_reward
+from elsv.planning._sweeps import Progress, Work, cores, crew
+from elsv.planning.arena import Arena, blocks_of
+from elsv.planning.choosers import Chooser, IndexChoice, Mixture
+from elsv.planning.lattice import Lattice, Layer, layer_size
+from elsv.planning.solve import (
+    Cost,
+    check_memory,
+    estimate,
+    horizon_of,
+    largest_reward,
+    overwrite_layers,
+)
+from elsv.planning.weights import layer_weights
 from elsv.problem import Problem
 
 
@@ -54,35 +62,82 @@ def evaluate_choosers(
     memory, workers, progress
         As for `elsv.planning.solve.solve`.
     """
-    horizon = horizon_of(problem)
     if not choosers:
         raise InvalidInputError("name at least one policy to evaluate")
-    reach = max(1, *(chooser.reach for chooser in choosers))
-    check_memory(_cost(problem, choosers, reach), memory)
+    report = progress or (lambda done, total: None)
+    followers = [chooser for chooser in choosers if isinstance(chooser, IndexChoice)]
+    check_memory(_cost(problem, choosers), memory)
     start = time.perf_counter()
+    if len(followers) == len(choosers):
+        totals, spent = _in_place(problem, followers, cores(workers), report)
+    else:
+        totals, spent = _by_layers(problem, choosers, cores(workers), report)
+    # What policies share is in the first one's time.
+    spent[0] = time.perf_counter() - start - sum(spent[1:])
+    largest = largest_reward(problem)
+    return [Evaluation(total, largest - total, s) for total, s in zip(totals, spent, strict=True)]
+
+
+def _in_place(
+    problem: Problem, followers: Sequence[IndexChoice], workers: int, progress: Progress
+) -> tuple[list[float], list[float]]:
+    """Return the value of every policy and its seconds; each layer takes the place of the next one."""
+    horizon = horizon_of(problem)
+    lattice = Lattice(problem.arms, horizon)
+    weights = np.empty(0)
+    if problem.order is not None:
+        weights = layer_weights(problem, lattice, horizon, workers)
+    values = [np.zeros(layer_size(problem.arms, horizon)) for _ in followers]
+    seconds: list[list[float]] = [[] for _ in followers]
+
+    def sweep_of(layer: Layer) -> Work:
+        steps = [follower.follow(problem, layer) for follower in followers]
+
+        def work(begin: int, end: int) -> None:
+            blocks = blocks_of(layer, begin, end)
+            for step, value, spent in zip(steps, values, seconds, strict=True):
+                start = time.perf_counter()
+                step(value, weights, blocks, value)
+                spent.append((time.perf_counter() - start) / workers)
+
+        return work
+
+    overwrite_layers(lattice, weights, sweep_of, workers, lambda done, _: progress(done, horizon))
+    root, scale = lattice.layer(0), 1.0
+    sweep_of(root)(0, 1)
+    if len(weights):
+        lost = root.after[0, -1]
+        scale = float(weights[lost] + weights[lost + 1])
+    progress(horizon, horizon)
+    return [float(value[0]) / scale for value in values], [sum(spent) for spent in seconds]
+
+
+def _by_layers(
+    problem: Problem, choosers: Sequence[Chooser | Mixture], workers: int, progress: Progress
+) -> tuple[list[float], list[float]]:
+    """Return the value of every policy and its seconds; as many layers are kept as the policies read."""
+    horizon = horizon_of(problem)
     spent = [0.0] * len(choosers)
     with crew(workers) as threads:
         arena = Arena(problem, horizon, threads)
         values = [arena.take(layer_size(problem.arms, horizon)) for _ in choosers]
         for value in values:
             value[:] = 0.0
-        shared = time.perf_counter() - start
         for made in range(horizon - 1, -1, -1):
-            begin = time.perf_counter()
-            layer = arena.descend(made, reach)
-            shared += time.perf_counter() - begin
+            layer = arena.descend(made, _reach(choosers))
             for k, chooser in enumerate(choosers):
-                begin = time.perf_counter()
+                start = time.perf_counter()
                 values[k] = _step_down(arena, layer, chooser, values[k])
-                spent[k] += time.perf_counter() - begin
-            if progress is not None:
-                progress(horizon - made, horizon)
+                spent[k] += time.perf_counter() - start
+            progress(horizon - made, horizon)
         root = arena.weights(0)
-    spent[0] += shared
     scale = float(root[0]) if len(root) else 1.0
-    largest = largest_reward(problem)
-    totals = [float(value[0]) / scale for value in values]
-    return [Evaluation(total, largest - total, s) for total, s in zip(totals, spent, strict=True)]
+    return [float(value[0]) / scale for value in values], spent
+
+
+def _reach(choosers: Sequence[Chooser | Mixture]) -> int:
+    """Return how many layers past the present one are read."""
+    return max(1, *(chooser.reach for chooser in choosers))
 
 
 def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: FloatArray) -> FloatArray:
@@ -95,6 +150,9 @@ def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: F
     if hasattr(chooser, "shares"):
         shares = chooser.shares(arena, layer)
         arena.sweep(layer, lambda blocks: mix(values, weights, *blocks, rewards, prior, shares, out))
+    elif isinstance(chooser, IndexChoice):
+        step = chooser.follow(arena.problem, layer)
+        arena.sweep(layer, lambda blocks: step(values, weights, blocks, out))
     else:
         actions = np.empty(layer.size, np.uint8)
         chooser.choose(arena, layer, actions)
@@ -103,10 +161,12 @@ def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: F
     return out
 
 
-def _cost(problem: Problem, choosers: Sequence[Chooser | Mixture], reach: int) -> Cost:
-    """Return what it takes: an array for each policy, a few to work in, the weights of `reach` layers."""
-    mixtures = sum(hasattr(chooser, "shares") for chooser in choosers)
-    arrays = len(choosers) + 4 + 2 * problem.arms * mixtures
+def _cost(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
+    """Return what it takes: an array for each policy, a few to work in, the weights of the layers read."""
+    arrays = len(choosers)
+    if all(isinstance(chooser, IndexChoice) for chooser in choosers):
+        return estimate(problem, arrays + (problem.order is not None))
+    arrays += 4 + 2 * problem.arms * sum(hasattr(chooser, "shares") for chooser in choosers)
     if problem.order is not None:
-        arrays += min(reach, horizon_of(problem)) + 1
+        arrays += min(_reach(choosers), horizon_of(problem)) + 1
     return estimate(problem, arrays)

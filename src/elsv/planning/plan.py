@@ -1,4 +1,4 @@
-r"""`Plan`, the default policy: within about one per cent of the Bayes optimum (past the paper).
+r"""`Plan`, the default policy: within one per cent of the Bayes optimum where that is known (past the paper).
 
 Without an order the finite-horizon Gittins index decides (the Gittins index, for a discount). With an order
 it searches d pulls ahead among a few candidate arms and commits at the frontier,
@@ -6,15 +6,14 @@ it searches d pulls ahead among a few candidate arms and commits at the frontier
 .. math:: V(s) = \max_i\; p_i(s) \bigl(r_i + V(s{+}\text{success}_i)\bigr)
     + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad V(\text{frontier}) = R \max_l r_l\, p_l,
 
-with R the pulls left. Few pulls may change nothing where many would, so it also weighs pulling one arm for a
-long time, to commit as soon as that is better. Both are worths of policies that can be followed, so lower
-bounds on the best one; the second is used where it gains clearly more over committing at once.
+with R the pulls left there. With a long way to go even d pulls may change nothing; then it weighs pulling one
+arm for longer, to commit as soon as that is better. Every score is the worth of a policy that could be
+followed, a lower bound on the best one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 
@@ -24,19 +23,21 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.planning.layers import depth_within, search_layers
 from elsv.planning.lookahead import check_step
-from elsv.planning.tree import make_tree
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.commit import remaining
 
-EFFORT = 512
+EFFORT = 1 << 16
 MOST_CANDIDATES = 3
-DEEPEST = 30  # pulls that a search of all candidates looks ahead
+DEEPEST = 40  # pulls that a search looks ahead
+PATIENCE = 3  # how many times as many pulls of a single arm are weighed
+LONG_WAY = 5  # how many times as many pulls must be left for a search to count as stalled
+STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
+WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
-CLEARLY = 2.0  # how many times the gain of a search that of pulling one arm must be to be preferred
-NOTHING = 1e-6  # gain, relative to committing at once, that the quadrature cannot tell from none
-_RULE = (16.0, 17.0)  # panels and cut of the quadrature: means within about 1e-6 (`elsv.beliefs.chain`)
+_RULE = (12.0, 20.0)  # panels and cut of the quadrature: scores within about 1e-8 of themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Plan:
     problem
         Gives rewards, order, horizon or discount.
     effort
-        Most frontier states for one decision. Results depend on it and on nothing like the time taken.
+        Most states that a search expands. Results depend on it and on nothing like the time taken.
 
     Examples
     --------
@@ -81,10 +82,10 @@ class Plan:
         rows = (-1, self.problem.arms)
         alpha = np.ascontiguousarray(state.alpha.reshape(rows)[:, ::turn])
         beta = np.ascontiguousarray(state.beta.reshape(rows)[:, ::turn])
-        q = self._search(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
+        q = self._plan(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
         return np.ascontiguousarray(q[:, ::turn]).reshape(state.alpha.shape)
 
-    def _search(self, alpha: FloatArray, beta: FloatArray, rewards: FloatArray, step: int) -> FloatArray:
+    def _plan(self, alpha: FloatArray, beta: FloatArray, rewards: FloatArray, step: int) -> FloatArray:
         """Return q ``[B, N]`` for arms whose means decrease."""
         from elsv.beliefs._chain_kernels import batch_moments
 
@@ -93,82 +94,100 @@ class Plan:
         worth = rewards * mean
         left = remaining(self.problem, step)
         # A pull from which nothing is learnt: the search can only find more.
-        later = left - 1 if self.problem.discount is None else left * self.problem.discount
-        q: FloatArray = worth + later * worth.max(axis=1, keepdims=True)
-        order, number = candidates(worth, rewards * np.sqrt(variance))
-        for size in range(min(2, self.problem.arms), min(MOST_CANDIDATES, self.problem.arms) + 1):
-            here = np.flatnonzero(number == size)
-            if len(here):
-                chosen = np.sort(order[here, :size], axis=1)
-                roots = Roots(alpha[here], beta[here], rewards, chosen, left * worth[here].max(axis=1))
-                q[here[:, None], chosen] = self._search_among(roots, left)
+        q: FloatArray = worth + (left - 1) * worth.max(axis=1, keepdims=True)
+        if self.problem.arms > 1:
+            here = np.flatnonzero(undecided(worth, rewards * np.sqrt(variance)))
+            roots = Roots(alpha[here], beta[here], rewards, worth[here])
+            q[here] = self._search(roots, q[here], left)
         return q
 
-    def _search_among(self, roots: Roots, left: float) -> FloatArray:
-        """Return q of the candidates ``[B, C]``, pulling no others before committing."""
-        from elsv.planning._plan_kernels import search_ahead, search_stops
+    def _search(self, roots: Roots, q: FloatArray, left: float) -> FloatArray:
+        """Return q ``[B, N]`` with what a search finds for the candidates."""
+        arms = len(roots.rewards)
+        count = min(arms, MOST_CANDIDATES)
+        pulls = None if self.problem.horizon is None else round(left)
+        depth = depth_of(count, self.effort, pulls)
+        chosen = np.broadcast_to(np.arange(arms), roots.alpha.shape)
+        long_way = is_long_way(depth, pulls)
+        if arms == count and not long_way:
+            return self._ahead(roots, np.ascontiguousarray(chosen), depth, left)
+        stops = self._stops(roots, most_stops(depth, pulls), left)
+        if arms > count:
+            chosen = candidates(roots.worth, stops, count)
+        q = q.copy()
+        np.put_along_axis(q, chosen, self._ahead(roots, np.ascontiguousarray(chosen), depth, left), axis=1)
+        return prefer(q, stops, left * roots.worth.max(axis=1)) if long_way else q
 
-        arms = roots.chosen.shape[1]
-        finite = self.problem.horizon is not None
-        pulls = round(left) if finite else None
-        discount = 1.0 if self.problem.discount is None else self.problem.discount
-        depth = depth_of(arms, self.effort, pulls)
-        tree = make_tree(arms, depth)
-        ahead, stops = np.empty(roots.chosen.shape), np.empty(roots.chosen.shape)
-        counts = (roots.alpha, roots.beta, roots.rewards, roots.chosen)
-        after = left - depth if finite else left
-        search_ahead(*counts, after, discount, *_RULE, tree.successes, tree.failures, tree.successors, ahead)
-        if depth == pulls:
-            return ahead
-        search_stops(*counts, left, discount, *_RULE, most_stops(arms, self.effort, pulls), stops)
-        return prefer(ahead, stops, roots.committed)
+    def _ahead(self, roots: Roots, chosen: IntArray, depth: int, left: float) -> FloatArray:
+        """Return the worth of pulling each candidate, searching on and committing, ``[B, C]``."""
+        from elsv.planning._ahead_kernels import search_ahead
+
+        q = np.empty(chosen.shape)
+        after = left if self.problem.horizon is None else left - depth
+        layers = search_layers(chosen.shape[1], depth)
+        counts = (roots.alpha, roots.beta, roots.rewards, chosen)
+        search_ahead(*counts, after, self._discount, *_RULE, layers, q)
+        return q
+
+    def _stops(self, roots: Roots, most: int, left: float) -> FloatArray:
+        """Return the worth of pulling each arm up to `most` times, to commit when better, ``[B, N]``."""
+        from elsv.planning._stops_kernels import search_stops
+
+        q = np.empty(roots.alpha.shape)
+        search_stops(roots.alpha, roots.beta, roots.rewards, left, self._discount, *_RULE, most, q)
+        return q
+
+    @property
+    def _discount(self) -> float:
+        return 1.0 if self.problem.discount is None else self.problem.discount
 
 
 @dataclass(frozen=True)
 class Roots:
-    """States to search from, arms in decreasing order of their means, and the arms to search among."""
+    """States to search from, arms in decreasing order of their means."""
 
     alpha: FloatArray  # [B, N]
     beta: FloatArray  # [B, N]
     rewards: FloatArray  # [N]
-    chosen: IntArray  # [B, C]
-    committed: FloatArray  # [B], what committing at once is worth
+    worth: FloatArray  # [B, N], expected rewards
+
+
+def undecided(worth: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return in which of the states ``[B]`` a search may pay.
+
+    It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
+    another arm to the best.
+    """
+    if worth.shape[1] <= MOST_CANDIDATES:
+        return np.ones(len(worth), dtype=bool)
+    hopeful: FloatArray = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
+    return np.asarray(hopeful.sum(axis=1) > 1)
+
+
+def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
+    """Return `count` arms ``[B, C]`` in their order: the best one, and those most worth many pulls."""
+    score = stops.copy()
+    score[np.arange(len(worth)), worth.argmax(axis=1)] = np.inf
+    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
 
 
 def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
-    """Return `stops` ``[..., C]`` where it gains clearly more over `committed` ``[...]``, else `ahead`."""
-    gain = np.maximum(ahead.max(axis=-1) - committed, NOTHING * committed)
-    better = stops.max(axis=-1) - committed > CLEARLY * gain
-    return np.where(better[..., None], stops, ahead)
-
-
-def candidates(worth: FloatArray, spread: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return arms in the order of how well they may do ``[B, N]``, and how many to search ``[B]``.
-
-    The best one comes first, then by expected reward plus one standard deviation. With up to
-    `MOST_CANDIDATES` arms all are searched; else those that `ALIKE` standard deviations lift to the best.
-    """
-    rows, arms = worth.shape
-    best = worth.argmax(axis=1)
-    hope = worth + spread
-    hope[np.arange(rows), best] = np.inf
-    order = np.argsort(-hope, axis=1, kind="stable")
-    if arms <= MOST_CANDIDATES:
-        return order, np.full(rows, arms)
-    alike = (worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)).sum(axis=1)
-    return order, np.minimum(alike, MOST_CANDIDATES)
+    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
+    stalled = ahead.max(axis=-1) - committed <= STALLED * committed
+    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE * committed
+    return np.where((stalled & worthwhile)[..., None], stops, ahead)
 
 
 def depth_of(arms: int, effort: int, left: int | None) -> int:
-    """Return how many pulls of `arms` arms half of the effort looks ahead, in frontier states; at least 1."""
-    most = DEEPEST if left is None else min(left, DEEPEST)
-    depth = 1
-    while depth < most and 2 * comb(depth + 2 * arms, 2 * arms - 1) <= effort:
-        depth += 1
-    return depth
+    """Return how many pulls of `arms` arms the effort looks ahead; at least 1."""
+    return depth_within(arms, effort, DEEPEST if left is None else min(left, DEEPEST))
 
 
-def most_stops(arms: int, effort: int, left: int | None) -> int:
-    """Return how many pulls of one arm a quarter of the effort, shared by the arms, allows; at least 1."""
-    most = max(1, effort // (4 * arms) - 1)
-    return most if left is None else min(most, left)
+def most_stops(depth: int, left: int | None) -> int:
+    """Return how many pulls of one arm are weighed besides a search of this depth."""
+    return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
+
+
+def is_long_way(depth: int, left: int | None) -> bool:
+    """Return whether so many pulls are left that a search of this depth may stall."""
+    return left is None or left > LONG_WAY * depth

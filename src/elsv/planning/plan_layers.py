@@ -11,10 +11,10 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.planning.arena import Arena
-from elsv.planning.choosers import Chooser, IndexChoice, IndexTables
+from elsv.planning.choosers import Chooser, FixedChoice, IndexChoice, IndexTables, LookaheadChoice
 from elsv.planning.frontiers import CommitFrontier
 from elsv.planning.lattice import Layer
-from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, most_stops, prefer
+from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer
 from elsv.planning.solve import horizon_of
 
 
@@ -23,6 +23,8 @@ def plan_chooser(plan: Plan) -> Chooser:
     problem, horizon = plan.problem, horizon_of(plan.problem)
     if problem.order is None:
         return IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
+    if problem.arms == 1:
+        return FixedChoice(0)
     if problem.arms > MOST_CANDIDATES:
         raise InvalidInputError(
             f"plan is evaluated exactly for up to {MOST_CANDIDATES} ordered arms, got {problem.arms}; "
@@ -33,7 +35,7 @@ def plan_chooser(plan: Plan) -> Chooser:
 
 @dataclass(frozen=True)
 class PlanChoice:
-    """Search of all arms, or of many pulls of one where that gains clearly more."""
+    """Search of all arms, or many pulls of one where that stalls."""
 
     arms: int
     effort: int
@@ -41,21 +43,24 @@ class PlanChoice:
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        return 1 + max(depth_of(self.arms, self.effort, None), most_stops(self.arms, self.effort, None))
+        return 1 + most_stops(self._depth(None), None)
 
     def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
         """Compare what the arms are worth, per unit of weight."""
         left = arena.horizon - layer.made
+        depth = self._depth(left)
+        if not is_long_way(depth, left):
+            LookaheadChoice(CommitFrontier(), depth).choose(arena, layer, actions)
+            return
         weights = arena.weights(layer.made)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
-        depth = depth_of(self.arms, self.effort, left)
-        q = _ahead(arena, layer, depth) / unit
-        if depth < left:
-            committed = CommitFrontier().fill(arena, layer, True)
-            stops = _stops(arena, layer, most_stops(self.arms, self.effort, left))
-            q = prefer(q, stops / unit, committed / unit[:, 0])
-            arena.give(committed)
-        actions[:] = best_arm(q)
+        committed = CommitFrontier().fill(arena, layer, True)
+        ahead, stops = _ahead(arena, layer, depth), _stops(arena, layer, most_stops(depth, left))
+        actions[:] = best_arm(prefer(ahead / unit, stops / unit, committed / unit[:, 0]))
+        arena.give(committed)
+
+    def _depth(self, left: int | None) -> int:
+        return depth_of(self.arms, self.effort, left)
 
 
 def _ahead(arena: Arena, layer: Layer, depth: int) -> FloatArray:

@@ -15,6 +15,7 @@ with an order).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +27,7 @@ from elsv.beliefs import Chain
 from elsv.choice import TIE_TOLERANCE, best_arm
 from elsv.errors import InvalidInputError
 from elsv.planning._sweeps import Cascade, Progress, Work, available_memory, cores
+from elsv.planning.arena import blocks_of
 from elsv.planning.forward import expected_rewards
 from elsv.planning.lattice import Lattice, Layer, layer_size, states_up_to
 from elsv.planning.optimal import Actions, pack
@@ -195,7 +197,7 @@ def _backward(
     problem: Problem, horizon: int, keep: int, workers: int, progress: Progress
 ) -> tuple[FloatArray, dict[int, bytes]]:
     """Return q of every arm at the root, and the packed actions of the steps 1 … `keep`."""
-    from elsv.planning import _lattice_kernels as kernels
+    from elsv.planning._lattice_kernels import maximise
 
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
@@ -204,25 +206,46 @@ def _backward(
         weights = layer_weights(problem, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
-    def stage(made: int) -> tuple[Layer, Work]:
-        layer = lattice.layer(made)
+    def sweep_of(layer: Layer) -> Work:
         actions: AnyArray = np.empty(layer.size if layer.step <= keep else 0, np.uint8)
 
         def work(begin: int, end: int) -> None:
-            blocks = layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
-            kernels.maximise(values, weights, *blocks, problem.rewards, problem.prior, values, actions)
-            if len(weights):
-                kernels.add_weights(weights, *blocks, weights)
+            blocks = blocks_of(layer, begin, end)
+            maximise(values, weights, *blocks, problem.rewards, problem.prior, values, actions)
             if len(actions) and end == len(layer.pulls):
                 kept[layer.step] = pack(actions)
 
-        return layer, work
+        return work
 
-    Cascade(horizon - 1, stage, progress).run(workers)
+    overwrite_layers(lattice, weights, sweep_of, workers, progress)
     scores = _root(problem, lattice, values, weights)
     if keep:
         kept[1] = pack(np.array([best_arm(scores)], dtype=np.uint8))
     return scores, kept
+
+
+def overwrite_layers(
+    lattice: Lattice,
+    weights: FloatArray,
+    sweep_of: Callable[[Layer], Work],
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Sweep over the layers T - 1 … 1, each in the place of the next one, and so `weights` unless empty."""
+    from elsv.planning._lattice_kernels import add_weights
+
+    def stage(made: int) -> tuple[Layer, Work]:
+        layer = lattice.layer(made)
+        sweep = sweep_of(layer)
+
+        def work(begin: int, end: int) -> None:
+            sweep(begin, end)
+            if len(weights):
+                add_weights(weights, *blocks_of(layer, begin, end), weights)
+
+        return layer, work
+
+    Cascade(lattice.most - 1, stage, progress).run(workers)
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:
