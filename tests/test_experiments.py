@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from elsv.cli_reproduce import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
+from elsv.exact import evaluate, solve
 from elsv.experiments import (
     arms,
     cost,
@@ -42,6 +43,8 @@ from elsv.experiments.claims import (
 from elsv.experiments.registry import EXPERIMENTS, NAMES, chosen
 from elsv.experiments.run import reproduce
 from elsv.problem import Problem
+from elsv.report import figures
+from elsv.report._drawing import last_finite, spread_apart
 
 TINY = {
     "transition": transition.Settings(),
@@ -53,7 +56,10 @@ TINY = {
         authors_horizon=4,
     ),
     "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
-    "optimum": optimum.Settings(horizons=(3, 6), depth_horizon=6, depths=(1, 2, 6), region_horizon=12),
+    "optimum": optimum.Settings(
+        horizons=(3, 6, 8, 9), three_arms_to=8, discounts_to=6, thompson_to=3, searches_to=6, depth_horizon=6,
+        depths=(1, 2, 6), region_horizon=12,
+    ),
     "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
     "growth": growth.Settings(
         horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
@@ -111,6 +117,41 @@ def test_no_policy_beats_the_optimum_and_commit_to_the_end_meets_it(outcomes):
             assert min(row.values()) >= row["optimum"] - 1e-9
     for rows in numbers["regret_by_depth"].values():
         assert rows["6"]["commit"] == pytest.approx(rows["6"]["optimum"], abs=1e-9)
+
+
+def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
+    regret = outcomes["optimum"].numbers["regret"]
+    ends = {
+        name: {label: max(int(t) for t, row in rows.items() if label in row) for label in optimum.POLICIES}
+        for name, rows in regret.items()
+    }
+    pair, discounts, wide, free = ends.values()
+    assert set(pair.values()) == {9}
+    assert {label for label, end in discounts.items() if end < 6} == {"TS", "TS constrained"}
+    assert (wide["TS"], wide["plan"], wide["commit, depth 5"], wide["greedy on the belief"]) == (3, 6, 6, 8)
+    assert {label for label, end in free.items() if end < 8} == {"TS", "TS constrained"}
+    captions = {drawing.name: drawing.caption for drawing in outcomes["optimum"].drawings}
+    assert "end early" not in captions["horizon-pair"]
+    assert "(T = 3: " in captions["horizon-wide"]
+    assert "(T = 6: " in captions["horizon-wide"]
+
+
+def test_a_line_that_ends_early_is_labelled_by_its_last_value():
+    assert last_finite([3.0, 2.0, np.nan]) == 2.0
+    assert spread_apart([0.5, 0.9], [0.5, 0.5], top=1.0) == [0.25, 0.75]
+    figure = figures.lines([1, 2], {"on": [1.0, 4.0], "off": [2.0, np.nan]}, x_label="x", y_label="y")
+    assert {text.get_text() for text in figure.axes[0].texts} == {"on", "off"}
+    assert all(np.isfinite(text.get_position()).all() for text in figure.axes[0].texts)
+
+
+def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
+    problem = Problem(rewards=[1.0, 1.0, 1.0], horizon=6)
+    case = optimum.Case("free", (1.0, 1.0, 1.0), None, (6,))
+    labels = [*optimum.POLICIES, "best fixed arm"]
+    names = [*optimum.POLICIES.values(), "fixed:arm=1"]
+    found = {label: row.regret for label, row in zip(labels, evaluate(problem, names), strict=True)}
+    found["optimum"] = solve(problem).regret
+    assert optimum.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):

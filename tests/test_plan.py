@@ -277,6 +277,9 @@ def test_whole_layers_choose_as_single_states(effort):
     assert layers.value == pytest.approx(states.value, abs=1e-7)
 
 
-def test_exact_evaluation_of_many_ordered_arms_is_refused():
+def test_more_ordered_arms_are_evaluated_state_by_state_or_refused():
+    problem = Problem([0.4, 0.6, 0.8, 1.0], "decreasing", 5)
+    optimum, plan = evaluate(problem, ["optimal", "plan"])
+    assert plan.regret == pytest.approx(optimum.regret, rel=0.01)
     with pytest.raises(InvalidInputError, match="simulate"):
-        plan_chooser(Plan(Problem([1, 1, 1, 1], "decreasing", 5)))
+        plan_chooser(Plan(Problem([1, 1, 1, 1], "decreasing", 30)))

@@ -35,7 +35,8 @@ def regions(horizon: int) -> Drawing:
     caption = (
         f"The optimal arm by the successes of both arms, two arms, T = {horizon}: blue pulls arm 1, orange "
         "arm 2. With few pulls of arm 1 behind it, it is pulled even where its mean is lower; with an order, "
-        "what is seen of one arm speaks about the other. Exact."
+        "what is seen of one arm speaks about the other. On the dotted line both have the same share of "
+        "successes. Exact."
     )
     return Drawing("regions", _figure(panels), caption)
 

@@ -11,26 +11,38 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.planning.arena import Arena
-from elsv.planning.choosers import Chooser, FixedChoice, IndexChoice, IndexTables, LookaheadChoice
+from elsv.planning.choosers import (
+    Chooser,
+    FixedChoice,
+    FunctionChoice,
+    IndexChoice,
+    IndexTables,
+    LookaheadChoice,
+)
 from elsv.planning.frontiers import CommitFrontier
-from elsv.planning.lattice import Layer
+from elsv.planning.lattice import Layer, states_up_to
 from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer
 from elsv.planning.solve import horizon_of
 
+MOST_SEARCHES = 200_000  # a few minutes
+
 
 def plan_chooser(plan: Plan) -> Chooser:
-    """Return the whole-layer form of `plan`; an order needs few enough arms that all are searched."""
+    """Return the whole-layer form of `plan`; with more ordered arms than it searches, state by state."""
     problem, horizon = plan.problem, horizon_of(plan.problem)
     if problem.order is None:
         return IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
     if problem.arms == 1:
         return FixedChoice(0)
-    if problem.arms > MOST_CANDIDATES:
+    if problem.arms <= MOST_CANDIDATES:
+        return PlanChoice(problem.arms, plan.effort, horizon)
+    states = states_up_to(problem.arms, horizon - 1)
+    if states > MOST_SEARCHES:
         raise InvalidInputError(
-            f"plan is evaluated exactly for up to {MOST_CANDIDATES} ordered arms, got {problem.arms}; "
-            "simulate it instead"
+            f"plan with {problem.arms} ordered arms is evaluated exactly by a search from each state, "
+            f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
         )
-    return PlanChoice(problem.arms, plan.effort)
+    return FunctionChoice(plan)
 
 
 @dataclass(frozen=True)
@@ -39,11 +51,13 @@ class PlanChoice:
 
     arms: int
     effort: int
+    horizon: int
 
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        return 1 + most_stops(self._depth(None), None)
+        depth = self._depth(self.horizon)
+        return 1 + (most_stops(depth, None) if is_long_way(depth, self.horizon) else depth)
 
     def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
         """Compare what the arms are worth, per unit of weight."""

@@ -61,6 +61,19 @@ def draw_lines(
     return drawn
 
 
+def last_finite(values: ArrayLike) -> float:
+    """Return where a line ends: its last value that is a number.
+
+    Examples
+    --------
+    >>> last_finite([3.0, 2.0, float("nan")])
+    2.0
+    """
+    y = np.asarray(values, dtype=np.float64)
+    finite = y[np.isfinite(y)]
+    return float(finite[-1]) if len(finite) else float(y[-1])
+
+
 def thinned(length: int, log_x: bool = False, most: int = 400) -> IntArray:
     """Return at most `most` positions out of `length`, first and last included."""
     if length <= most:
@@ -82,7 +95,7 @@ def label_ends(figure: Any, axes: Any, last: Mapping[str, float], look: Mapping[
     to_axes = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]
     ends = sorted((float(to_axes.transform((right, y))[1]), name) for name, y in last.items())
-    places = spread_apart([end for end, _ in ends], [heights[name] for _, name in ends])
+    places = spread_apart([end for end, _ in ends], [heights[name] for _, name in ends], top=1.0)
     for (end, name), place in zip(ends, places, strict=True):
         leader = {"color": look[name].colour, "linewidth": 0.8, "clip_on": False}
         axes.plot([1.003, 1.022], [end, place], transform=axes.transAxes, **leader)
@@ -98,22 +111,26 @@ def label_ends(figure: Any, axes: Any, last: Mapping[str, float], look: Mapping[
     return True
 
 
-def spread_apart(places: list[float], heights: list[float]) -> list[float]:
+def spread_apart(places: list[float], heights: list[float], top: float = math.inf) -> list[float]:
     """Return sorted `places` moved so that blocks of these `heights` do not overlap nor go below 0.
+
+    They do not go above `top` either, if there is room for all.
 
     Examples
     --------
     >>> spread_apart([0.0, 1.0, 1.0], [0.5, 0.5, 0.5])
     [0.25, 0.75, 1.25]
+    >>> spread_apart([0.5, 0.9], [0.5, 0.5], top=1.0)
+    [0.25, 0.75]
     """
     groups: list[tuple[float, list[float]]] = []  # (centre, heights from the bottom)
     for place, height in zip(places, heights, strict=True):
-        centre, blocks = max(place, height / 2), [height]
+        centre, blocks = max(min(place, top - height / 2), height / 2), [height]
         while groups and groups[-1][0] + sum(groups[-1][1]) / 2 > centre - sum(blocks) / 2 + 1e-12:
             before, lower = groups.pop()
             centre = (before * len(lower) + centre * len(blocks)) / (len(lower) + len(blocks))
             blocks = lower + blocks
-            centre = max(centre, sum(blocks) / 2)
+            centre = max(min(centre, top - sum(blocks) / 2), sum(blocks) / 2)
         groups.append((centre, blocks))
     moved = []
     for centre, blocks in groups:

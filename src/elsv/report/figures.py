@@ -16,6 +16,7 @@ from elsv._typing import FloatArray
 from elsv.report._drawing import (
     draw_lines,
     label_ends,
+    last_finite,
     legend_below,
     plain_log_ticks,
     thinned,
@@ -82,7 +83,7 @@ def lines(
         axes.set_ylim(bottom=0)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
-    ends = {name: float(np.asarray(y)[-1]) for name, y in series.items()}
+    ends = {name: last_finite(y) for name, y in series.items()}
     if reference is not None:
         value, label = reference
         drawn[label] = axes.axhline(value, color=INK, linewidth=0.9, dashes=(2, 2))

@@ -21,8 +21,8 @@ INK, SOFT_INK, RULE = "#222222", "#5a5f66", "#d9dce0"
 WIDTH = 6.0  # inches
 FONT_SIZE = 9.5
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.4, 1.3)), (0, (6, 1.5, 1.4, 1.5)))
-# Okabe and Ito's colours without the yellow, which white paper swallows; wine and grey added.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#6b7078")
+# Okabe and Ito's colours without the yellow, which white paper swallows; wine, grey and ink added.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#6b7078", INK)
 _PREFERRED = {
     "elsv": 0,
     "thompson": 1,
@@ -36,6 +36,7 @@ _PREFERRED = {
     "greedy": 7,
     "random": 7,
     "fixed": 7,
+    "plan": 8,
 }
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -89,7 +90,7 @@ class Style:
 def styles(names: Iterable[str]) -> dict[str, Style]:
     """Return a style for each name: well-known policies keep their own, the others take what is free.
 
-    The first eight differ in colour; the next ones repeat the colours with other dashes.
+    The first nine differ in colour; the next ones repeat the colours with other dashes.
 
     Examples
     --------
