@@ -35,8 +35,9 @@ bench: $(VENV)/.bench ## Measure speed and memory against the targets, and other
 docs-check: $(READY) ## Run every example of README and docs, check the generated pages
 	$(BIN)/python -m pytest -q tests/test_docs.py
 
-docs: $(READY) ## Write the generated pages anew (docs/cli.md)
+docs: $(READY) ## Write the generated pages and figures anew (docs/cli.md, docs/figures)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/figures.py
 
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .
