@@ -22,7 +22,7 @@ def working(what: str) -> AbstractContextManager[Any]:
         return nullcontext()
     from rich.console import Console
 
-    return Console(stderr=True).status(what)
+    return Console(stderr=True).status(f"{what} (kernels are compiled on first use, up to a minute)")
 
 
 def wrote(out: Path, rows: int, as_json: bool, **settings: Any) -> None:
