@@ -269,6 +269,14 @@ def test_within_one_per_cent_of_the_optimum(about, horizon):
     assert optimum.regret * (1 - 1e-6) <= plan.regret <= 1.01 * optimum.regret
 
 
+@pytest.mark.parametrize("rewards", [[0.6, 0.7, 1], [0.5, 0.6, 1]])
+def test_within_one_per_cent_where_it_takes_many_pulls_to_change_the_best_arm(rewards):
+    problem = Problem(rewards, "decreasing", 50)
+    optimum, five, plan = evaluate(problem, ["optimal", "commit:depth=5", "plan"])
+    assert five.regret > 1.04 * optimum.regret
+    assert plan.regret <= 1.01 * optimum.regret
+
+
 @pytest.mark.parametrize("effort", [7, 28, 84, 3000])
 def test_whole_layers_choose_as_single_states(effort):
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 13)
