@@ -62,11 +62,12 @@ class Arena:
         if self.problem.order is not None:
             from elsv.planning._lattice_kernels import add_weights
 
-            out = self.take(layer.size)
+            # Many layers of weights may be held at once: none takes more room than it needs.
+            out = np.empty(layer.size)
             self.sweep(layer, lambda blocks: add_weights(self._weights[made + 1], *blocks, out))
             self._weights[made] = out
         for old in [m for m in self._weights if m > made + reach]:
-            self.give(self._weights.pop(old))
+            del self._weights[old]
         for old in [m for m in self._layers if m > made + reach]:
             del self._layers[old]
         return layer

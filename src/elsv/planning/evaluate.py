@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from elsv.errors import InvalidInputError
 from elsv.planning._sweeps import Progress, Work, cores, crew
 from elsv.planning.arena import Arena, blocks_of
 from elsv.planning.choosers import Chooser, IndexChoice, Mixture
-from elsv.planning.lattice import Lattice, Layer, layer_size
+from elsv.planning.lattice import Lattice, Layer, layer_size, states_up_to
 from elsv.planning.solve import (
     Cost,
     check_memory,
@@ -167,6 +167,10 @@ def _cost(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
     if all(isinstance(chooser, IndexChoice) for chooser in choosers):
         return estimate(problem, arrays + (problem.order is not None))
     arrays += 4 + 2 * problem.arms * sum(hasattr(chooser, "shares") for chooser in choosers)
-    if problem.order is not None:
-        arrays += min(_reach(choosers), horizon_of(problem)) + 1
-    return estimate(problem, arrays)
+    cost = estimate(problem, arrays)
+    if problem.order is None:
+        return cost
+    last = horizon_of(problem)
+    below = last - _reach(choosers) - 1
+    weights = states_up_to(problem.arms, last) - (states_up_to(problem.arms, below) if below >= 0 else 0)
+    return replace(cost, bytes=cost.bytes + 8 * weights)
