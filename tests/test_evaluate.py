@@ -428,3 +428,8 @@ class TestCommands:
         done = run(*arguments)
         assert isinstance(done.exception, InvalidInputError)
         assert says in str(done.exception)
+
+
+def test_thompson_sampling_of_too_many_ordered_states_is_refused_at_once():
+    with pytest.raises(InvalidInputError, match=r"P\(best\) of 31,824 states.*simulate"):
+        evaluate(Problem([0.4, 0.6, 0.8, 1.0], "decreasing", 12), ["thompson"])

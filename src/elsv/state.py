@@ -130,7 +130,10 @@ class State:
 def check_arms(state: State, problem: Problem) -> None:
     """Raise unless the state has the problem's number of arms and was reached from its prior."""
     if state.arms != problem.arms:
-        raise InvalidInputError(f"state must have {problem.arms} arms as the problem has, got {state.arms}")
+        raise InvalidInputError(
+            f"state must have {problem.arms} arms as the problem has, got {state.arms}; "
+            "give one alpha,beta pair for each"
+        )
     for name, counts, start in (
         ("alpha", state.alpha, problem.prior[:, 0]),
         ("beta", state.beta, problem.prior[:, 1]),

@@ -28,6 +28,7 @@ from elsv.state import State
 from elsv.triangle import number
 
 _BATCH = 1 << 16
+_MOST_BEST = 20_000  # states of four ordered arms and more for which P(best) is integrated; minutes
 _WINDOW = 64  # steps whose index tables are held at once
 
 
@@ -263,6 +264,11 @@ class ThompsonMixture:
         shares = best_shares(problem, self.ordered, layer, arena.crew)
         if shares is not None:
             return shares
+        if layer.size > _MOST_BEST:
+            raise InvalidInputError(
+                f"thompson with {problem.arms} ordered arms needs P(best) of {layer.size:,} states, "
+                f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
+            )
         belief = Chain(problem.order or "decreasing")
         shares = np.empty((problem.arms, layer.size))
         for here, state in layer.batches(problem, _BATCH):

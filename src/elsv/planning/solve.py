@@ -93,7 +93,7 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
     if limit is not None and cost.bytes > limit:
         raise InvalidInputError(
             f"{cost.states:,} states need {cost.bytes / 1e9:,.1f} GB and about {cost.seconds:,.0f} s; "
-            f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead"
+            f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
         )
 
 
