@@ -29,7 +29,9 @@ def test_solve(problem):
 def test_evaluate(problem):
     names = ["greedy", "commit:depth=10", "block:depth=2,blocks=1+2", "thompson", "fixed:arm=2"]
     arguments = [part for name in names for part in ("-p", name)]
-    answer = json.loads(elsv("evaluate", problem, *arguments, "--json").stdout)
+    done = elsv("evaluate", problem, *arguments, "--json")
+    answer = json.loads(done.stdout)
+    assert "states, about" in done.stderr
     assert answer["optimal"]["value"] == pytest.approx(3.6032376, abs=5e-8)
     rows = {row["policy"]: row for row in answer["policies"]}
     assert list(rows) == names

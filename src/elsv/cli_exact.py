@@ -44,10 +44,7 @@ def solve(
         raise InvalidInputError("--keep goes with --save FILE")
     loaded = _load(problem, horizon)
     cost = estimate(loaded)
-    print(
-        f"{cost.states:,} states, about {cost.bytes / 1e6:,.0f} MB and {max(1.0, cost.seconds):,.0f} s",
-        file=sys.stderr,
-    )
+    _announce(cost)
     if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
         keep = loaded.horizon
     with _progress("solving") as progress:
@@ -102,7 +99,8 @@ def evaluate(
     loaded = _load(problem, horizon)
     names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
     with _progress("evaluating") as progress:
-        best, *rows = run(loaded, ["optimal", *names], memory=_bytes(memory), workers=jobs, progress=progress)
+        limits: dict[str, Any] = {"memory": _bytes(memory), "workers": jobs, "progress": progress}
+        best, *rows = run(loaded, ["optimal", *names], announce=_announce, **limits)
     gaps = [gap_percent(row, best) for row in rows]
     if as_json:
         policies = [
@@ -117,6 +115,14 @@ def evaluate(
     for row, gap in zip((best, *rows), (None, *gaps), strict=True):
         above = "" if gap is None else f"{gap:11.3f} %"
         print(f"{row.name:<{width}}  {row.value:14.9f}  {row.regret:14.9f}  {above}".rstrip())
+
+
+def _announce(cost: Any) -> None:
+    """Say what the work will take, compilation apart."""
+    print(
+        f"{cost.states:,} states, about {cost.bytes / 1e6:,.0f} MB and {max(1.0, cost.seconds):,.0f} s",
+        file=sys.stderr,
+    )
 
 
 def _load(path: Path, horizon: int | None) -> Any:

@@ -7,7 +7,7 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from elsv.planning.choosers import (
     ThompsonMixture,
     UniformMixture,
 )
-from elsv.planning.evaluate import evaluate_choosers
+from elsv.planning.evaluate import cost_of, evaluate_choosers
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.optimal import Actions, OptimalPolicy
 from elsv.planning.plan import Plan
@@ -74,6 +74,7 @@ def evaluate(
     memory: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    announce: Callable[[Cost], None] | None = None,
 ) -> list[PolicyValue]:
     """Return the exact Bayes reward of every policy, in the order given.
 
@@ -90,6 +91,8 @@ def evaluate(
         Threads; default: one for each core.
     progress
         Called with (steps done, steps in all).
+    announce
+        Called before the start with what it will take.
 
     Examples
     --------
@@ -103,6 +106,9 @@ def evaluate(
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     choosers = [chooser_of(problem, policy) for policy in given if policy != OPTIMAL]
+    if announce is not None:
+        costs = [estimate(problem), *([cost_of(problem, choosers)] if choosers else [])]
+        announce(Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs)))
     limits: dict[str, Any] = {"memory": memory, "workers": workers, "progress": progress}
     values = iter(evaluate_choosers(problem, choosers, **limits) if choosers else ())
     rows = []

@@ -168,13 +168,18 @@ class LookaheadChoice:
 
     def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
         """Back the frontier up to the layer and compare."""
+        values = self.values_after(arena, layer)
+        arena.give(arena.maximise(layer, values, self.ordered, actions))
+        if self.first is not None:
+            self._prefer_infinite(arena, layer, actions, self.first)
+
+    def values_after(self, arena: Arena, layer: Layer) -> FloatArray:
+        """Return what the search finds in the next layer, in room taken from the arena."""
         top = min(layer.made + self.depth, arena.horizon)
         values = self.frontier.fill(arena, arena.layer(top), self.ordered)
         for made in range(top - 1, layer.made, -1):
             values = arena.maximise(arena.layer(made), values, self.ordered)
-        arena.give(arena.maximise(layer, values, self.ordered, actions))
-        if self.first is not None:
-            self._prefer_infinite(arena, layer, actions, self.first)
+        return values
 
     @staticmethod
     def _prefer_infinite(arena: Arena, layer: Layer, actions: AnyArray, tables: IndexTables) -> None:

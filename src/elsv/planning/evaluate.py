@@ -66,7 +66,7 @@ def evaluate_choosers(
         raise InvalidInputError("name at least one policy to evaluate")
     report = progress or (lambda done, total: None)
     followers = [chooser for chooser in choosers if isinstance(chooser, IndexChoice)]
-    check_memory(_cost(problem, choosers), memory)
+    check_memory(cost_of(problem, choosers), memory)
     start = time.perf_counter()
     if len(followers) == len(choosers):
         totals, spent = _in_place(problem, followers, cores(workers), report)
@@ -161,13 +161,19 @@ def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: F
     return out
 
 
-def _cost(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
-    """Return what it takes: an array for each policy, a few to work in, the weights of the layers read."""
+def cost_of(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
+    """Return what it takes: an array for each policy, a few to work in, the weights of the layers read.
+
+    The seconds are those of the sweeps; a policy that is asked state by state takes longer.
+    """
     arrays = len(choosers)
+    sweeps = sum(1 + chooser.reach for chooser in choosers)
     if all(isinstance(chooser, IndexChoice) for chooser in choosers):
-        return estimate(problem, arrays + (problem.order is not None))
+        cost = estimate(problem, arrays + (problem.order is not None))
+        return replace(cost, seconds=sweeps * cost.seconds)
     arrays += 4 + 2 * problem.arms * sum(hasattr(chooser, "shares") for chooser in choosers)
     cost = estimate(problem, arrays)
+    cost = replace(cost, seconds=sweeps * cost.seconds)
     if problem.order is None:
         return cost
     last = horizon_of(problem)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
@@ -152,7 +152,7 @@ class Roots:
     worth: FloatArray  # [B, N], expected rewards
 
 
-def undecided(worth: FloatArray, spread: FloatArray) -> FloatArray:
+def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
     """Return in which of the states ``[B]`` a search may pay.
 
     It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
@@ -160,7 +160,7 @@ def undecided(worth: FloatArray, spread: FloatArray) -> FloatArray:
     """
     if worth.shape[1] <= MOST_CANDIDATES:
         return np.ones(len(worth), dtype=bool)
-    hopeful: FloatArray = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
+    hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
     return np.asarray(hopeful.sum(axis=1) > 1)
 
 

@@ -79,10 +79,7 @@ class PlanChoice:
 
 def _ahead(arena: Arena, layer: Layer, depth: int) -> FloatArray:
     """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
-    top = layer.made + depth
-    values = CommitFrontier().fill(arena, arena.layer(top), True)
-    for made in range(top - 1, layer.made, -1):
-        values = arena.maximise(arena.layer(made), values, True)
+    values = LookaheadChoice(CommitFrontier(), depth).values_after(arena, layer)
     q = np.empty((layer.size, arena.problem.arms))
     for arm in range(arena.problem.arms):
         copy = arena.take(len(values))
