@@ -75,6 +75,8 @@ class Plan:
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or its index without an order, shape ``[..., N]``."""
         check_step(self.problem, step)
+        if self.problem.order is None and searches_free(self.problem, step, self.effort):
+            return self._free(state, step)
         if self.problem.order is None:
             index: Index = Gittins() if self.problem.horizon is None else FiniteGittins()
             return self.problem.rewards * index(state.alpha, state.beta, step, Setting.of(self.problem))
@@ -84,6 +86,20 @@ class Plan:
         beta = np.ascontiguousarray(state.beta.reshape(rows)[:, ::turn])
         q = self._plan(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
         return np.ascontiguousarray(q[:, ::turn]).reshape(state.alpha.shape)
+
+    def _free(self, state: State, step: int) -> FloatArray:
+        """Return q ``[..., N]`` of independent arms."""
+        from elsv.planning._ahead_kernels import search_free
+
+        left = remaining(self.problem, step)
+        depth = depth_of(self.problem.arms, self.effort, round(left))
+        rows = (-1, self.problem.arms)
+        alpha = np.ascontiguousarray(state.alpha.reshape(rows))
+        beta = np.ascontiguousarray(state.beta.reshape(rows))
+        q = np.empty(alpha.shape)
+        layers = search_layers(self.problem.arms, depth)
+        search_free(alpha, beta, self.problem.rewards, left - depth, 1.0, layers, q)
+        return q.reshape(state.alpha.shape)
 
     def _plan(self, alpha: FloatArray, beta: FloatArray, rewards: FloatArray, step: int) -> FloatArray:
         """Return q ``[B, N]`` for arms whose means decrease."""
@@ -186,6 +202,14 @@ def depth_of(arms: int, effort: int, left: int | None) -> int:
 def most_stops(depth: int, left: int | None) -> int:
     """Return how many pulls of one arm are weighed besides a search of this depth."""
     return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
+
+
+def searches_free(problem: Problem, step: int, effort: int) -> bool:
+    """Return whether independent arms are searched: few arms, and not a long way to go."""
+    if problem.horizon is None or not 1 < problem.arms <= MOST_CANDIDATES:
+        return False
+    left = round(remaining(problem, step))
+    return not is_long_way(depth_of(problem.arms, effort, left), left)
 
 
 def is_long_way(depth: int, left: int | None) -> bool:
