@@ -18,7 +18,17 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.planning._ahead_kernels import search_ahead
 from elsv.planning.layers import search_layers
-from elsv.planning.plan import EFFORT, Plan, candidates, depth_of, is_long_way, most_stops, prefer, undecided
+from elsv.planning.plan import (
+    EFFORT,
+    Plan,
+    candidates,
+    depth_of,
+    is_long_way,
+    most_stops,
+    prefer,
+    searches_free,
+    undecided,
+)
 from elsv.planning.plan_layers import plan_chooser
 
 ORDERED = {"order": "decreasing"}
@@ -45,19 +55,23 @@ def mean(counts, arm):
     return weight(after(counts, arm, 1, 0)) / weight(counts)
 
 
-def committed(counts, rewards, left, among=None):
+def free_mean(counts, arm):
+    return Fraction(counts[arm][0], sum(counts[arm]))
+
+
+def committed(counts, rewards, left, among=None, mean=mean):
     return left * max(r * mean(counts, i) for i, r in enumerate(rewards) if among is None or i in among)
 
 
 @cache
-def ahead(counts, rewards, depth, left, gamma=1, among=None):
+def ahead(counts, rewards, depth, left, gamma=1, among=None, mean=mean):
     """Return the q of every arm for lookahead of `depth` on the commit value: the plain recursion."""
     then_left = left - 1 if gamma == 1 else left
 
     def value(then):
         if depth == 1:
-            return committed(then, rewards, then_left, among)
-        return max(ahead(then, rewards, depth - 1, then_left, gamma, among))
+            return committed(then, rewards, then_left, among, mean)
+        return max(ahead(then, rewards, depth - 1, then_left, gamma, among, mean))
 
     q = []
     for arm, reward in enumerate(rewards):
@@ -189,14 +203,41 @@ def test_a_batch_equals_its_instances_one_by_one():
     assert np.array_equal(plan(State(alpha, beta), 300), best_arm(together))
 
 
+@pytest.mark.parametrize("arms", [1, 2, 3, 5])
+def test_search_of_independent_arms_equals_the_plain_recursion(arms):
+    counts = ((1, 1), (3, 2), (2, 2), (1, 4), (5, 1))[:arms]
+    rewards = tuple(Fraction(k, 10) for k in (9, 7, 10, 8, 4))[:arms]
+    problem = Problem([float(r) for r in rewards], horizon=30)
+    plan = Plan(problem, effort=comb(3 + 2 * arms, 3))  # three pulls
+    expected = ahead(counts, rewards, 3, 9, 1, None, free_mean)
+    assert plan.scores(state_of(counts), 22) == pytest.approx([float(x) for x in expected], rel=1e-12)
+
+
 @pytest.mark.parametrize(
-    ("goal", "index"), [({"horizon": 20}, FiniteGittins()), ({"discount": 0.9}, Gittins())]
+    ("goal", "index", "effort"),
+    [({"horizon": 20}, FiniteGittins(), 84), ({"discount": 0.9}, Gittins(), EFFORT)],
 )
-def test_without_an_order_the_gittins_index_decides(goal, index):
+def test_without_an_order_the_gittins_index_decides_where_the_search_is_too_short(goal, index, effort):
     problem = Problem([0.4, 0.7, 1.0], **goal)
     state = State([[1, 2, 1], [3, 1, 4]], [[1, 1, 3], [2, 5, 1]])
     expected = problem.rewards * index(state.alpha, state.beta, 5, Setting.of(problem))
-    assert np.array_equal(Plan(problem).scores(state, 5), expected)
+    assert np.array_equal(Plan(problem, effort).scores(state, 5), expected)
+
+
+def test_independent_arms_are_searched_where_that_is_known_to_be_nearer_the_optimum():
+    longest = {arms: max(t for t in range(1, 500) if searches_free(arms, EFFORT, t)) for arms in (2, 3, 10)}
+    assert longest == {2: 320, 3: 150, 10: 25}
+    assert not searches_free(11, EFFORT, 1)
+    assert searches_free(3, 84, 9)  # three pulls ahead
+    assert not searches_free(3, 84, 10)
+
+
+@pytest.mark.parametrize("rewards", [[1, 1], [0.9, 1], [1, 1, 1], [0.4, 0.7, 1], [0.4, 0.6, 0.8, 1]])
+@pytest.mark.parametrize("effort", [84, 1000, EFFORT])
+def test_without_an_order_searching_is_not_farther_from_the_optimum_than_the_index(rewards, effort):
+    problem = Problem(rewards, horizon=22)
+    optimum, plan, index = evaluate(problem, ["optimal", f"plan:effort={effort}", "finite-gittins"])
+    assert optimum.regret * (1 - 1e-9) <= plan.regret <= index.regret * (1 + 1e-9)
 
 
 def test_no_score_is_below_a_pull_without_learning_nor_above_knowing_everything():
@@ -278,8 +319,9 @@ def test_within_one_per_cent_where_it_takes_many_pulls_to_change_the_best_arm(re
 
 
 @pytest.mark.parametrize("effort", [7, 28, 84, 3000])
-def test_whole_layers_choose_as_single_states(effort):
-    problem = Problem([0.4, 0.7, 1.0], "decreasing", 13)
+@pytest.mark.parametrize("order", ["decreasing", None])
+def test_whole_layers_choose_as_single_states(effort, order):
+    problem = Problem([0.4, 0.7, 1.0], order, 13)
     plan = Plan(problem, effort)
     layers, states = evaluate(problem, [plan_chooser(plan), plan])
     assert layers.value == pytest.approx(states.value, abs=1e-7)

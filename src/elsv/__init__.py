@@ -10,6 +10,7 @@ from elsv.errors import (
     MissingExtraError,
     SamplingError,
 )
+from elsv.exact import evaluate, solve
 from elsv.explain import ArmExplanation, Explanation, explain
 from elsv.indices import Index, Setting, make_index
 from elsv.live import Bandit
@@ -44,9 +45,11 @@ __all__ = [
     "belief_of",
     "best_arm",
     "compare",
+    "evaluate",
     "explain",
     "lookahead",
     "make_index",
     "make_policy",
     "policy_names",
+    "solve",
 ]

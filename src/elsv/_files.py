@@ -18,7 +18,7 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> Non
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
-        raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
+        raise _unwritable(target, error) from error
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
@@ -28,10 +28,20 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> Non
         os.replace(temporary, target)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
-        raise InvalidInputError(f"cannot write {target}: {error.strerror or error}") from error
+        raise _unwritable(target, error) from error
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def unreadable(what: object, error: OSError, remedy: str) -> InvalidInputError:
+    """Return the error to raise for a file that cannot be read."""
+    return InvalidInputError(f"cannot read {what}: {error.strerror or error}; {remedy}")
+
+
+def _unwritable(target: Path, error: OSError) -> InvalidInputError:
+    reason = error.strerror or error
+    return InvalidInputError(f"cannot write {target}: {reason}; choose a path where you may write")
 
 
 def write_text(path: str | Path, text: str) -> None:

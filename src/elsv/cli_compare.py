@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elsv._files import unreadable
 from elsv.console import Json, ProblemFile, print_json, working
 from elsv.errors import InvalidInputError
 
@@ -185,7 +186,7 @@ def _read_means(path: Path) -> FloatArray:
                 raise ValueError(f"row {number} reads {','.join(row)!r}")
         return np.array(rows, dtype=np.float64)
     except OSError as error:
-        raise InvalidInputError(f"cannot read means from {path}: {error.strerror or error}") from error
+        raise unreadable(f"means from {path}", error, "give a .csv or .npy file") from error
     except (ValueError, EOFError) as error:
         told = "not a NumPy file of numbers" if path.suffix.lower() == ".npy" else error
         raise InvalidInputError(f"{path} must hold one row of means for each instance: {told}") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._files import write_text
+from elsv._files import unreadable, write_text
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.explain import Explanation, explain
 from elsv.names import parse
@@ -142,7 +142,7 @@ def _read(path: str | Path) -> dict[str, Any]:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constants)
     except OSError as error:
-        raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from error
+        raise unreadable(path, error, "give the path that Bandit.save wrote to") from error
     except (UnicodeDecodeError, ValueError) as error:
         raise CorruptFileError(f"{path} is not a bandit saved by elsv: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:

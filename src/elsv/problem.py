@@ -17,12 +17,13 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._files import write_text
+from elsv._files import unreadable, write_text
 from elsv._typing import FloatArray
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 
 Order = Literal["decreasing", "increasing"]
 _KEYS = ("rewards", "order", "horizon", "discount", "prior", "names")
+_REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +139,9 @@ class Problem:
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
-            raise InvalidInputError(f"cannot read problem file {path}: {error.strerror or error}") from error
+            raise unreadable(f"problem file {path}", error, _REMEDY) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise CorruptFileError(f"{path} is not a TOML file: {error}") from error
+            raise CorruptFileError(f"{path} is not a TOML file: {error}; {_REMEDY}") from error
         try:
             return cls.from_dict(values)
         except InvalidInputError as error:

@@ -43,12 +43,7 @@ POLICIES = {
 }
 _IN_PAPER = ("ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
 # Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
-_SAME_WITHOUT_ORDER = {
-    "ELSV-Gittins": "Gittins",
-    "ELSV-UCB": "UCB",
-    "TS constrained": "TS",
-    "finite-horizon Gittins": "plan",
-}
+_SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
 _FLOOR, _DEPTH_FLOOR = 1e-2, 1e-3  # per cent; a logarithmic axis has no place for the optimum itself
 _THOMPSON, _SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
 _VALUES = {

@@ -181,7 +181,7 @@ def search_ahead(
     largest = layers.first_state[depth + 1] - layers.first_state[depth]
     values = (np.empty(largest), np.empty(largest))
     widest = layers.tail_states[count - 1, depth + 2] - layers.tail_states[count - 1, depth + 1]
-    sums, slab = np.empty(widest), np.empty((0, widest))
+    sums, slab, prior = np.empty(widest), np.empty((0, widest)), np.empty((count, 2))
     for n in range(instances):
         chosen = candidates[n]
         grid = make_grid(alpha[n], beta[n], depth + 1.0, nats, cut, room)
@@ -193,12 +193,31 @@ def search_ahead(
         second = node_weights(grid.half) * grid.density[chosen[1]]
         last = weights[layers.first_state[depth + 1] :]
         join(depth + 1, second, rows, table, layers, powers, slab, sums, last)
-        _back_up(rewards[chosen], left, discount, layers, weights, values, q[n])
+        _back_up(rewards[chosen], prior, left, discount, layers, weights, values, q[n])
+
+
+@kernel
+def search_free(
+    alpha: FloatArray,
+    beta: FloatArray,
+    rewards: FloatArray,
+    left: float,
+    layers: Layers,
+    q: FloatArray,
+) -> None:
+    """Set q ``[B, N]`` for independent arms: the same search of all of them, without weights."""
+    depth = len(layers.first_block) - 3
+    largest = layers.first_state[depth + 1] - layers.first_state[depth]
+    values, nothing = (np.empty(largest), np.empty(largest)), np.empty(0)
+    for n in range(len(alpha)):
+        counts = np.stack((alpha[n], beta[n]), axis=1)
+        _back_up(rewards, counts, left, 1.0, layers, nothing, values, q[n])
 
 
 @kernel
 def _back_up(
     rewards: FloatArray,
+    prior: FloatArray,
     left: float,
     discount: float,
     layers: Layers,
@@ -206,17 +225,22 @@ def _back_up(
     room: tuple[FloatArray, FloatArray],
     q: FloatArray,
 ) -> None:
-    """Set q of the root from W of the last layer; `weights` is filled up for the others."""
+    """Set q of the root from W of the last layer; `weights` is filled up for the others.
+
+    Without weights the arms are independent, and `prior` ``[N, 2]`` are the root's counts.
+    """
     values, spare = room
-    prior, no_actions = np.empty((len(rewards), 2)), np.empty(0, np.uint8)
+    no_actions, weighted = np.empty(0, np.uint8), len(weights) > 0
     depth = len(layers.first_block) - 3
     for m in range(depth, -1, -1):
         begin, end = layers.first_block[m], layers.first_block[m + 1]
         pulls, after = layers.pulls[begin:end], layers.after[begin:end]
         starts = layers.starts[begin + m : end + m + 1]
-        here = weights[layers.first_state[m] : layers.first_state[m + 1]]
-        later = weights[layers.first_state[m + 1] : layers.first_state[m + 2]]
-        add_weights(later, pulls, starts, after, here)
+        here, later = weights, weights
+        if weighted:
+            here = weights[layers.first_state[m] : layers.first_state[m + 1]]
+            later = weights[layers.first_state[m + 1] : layers.first_state[m + 2]]
+            add_weights(later, pulls, starts, after, here)
         if m == depth:
             commit_values(later, pulls, starts, after, rewards, prior, left, values)
         elif m > 0:
@@ -225,7 +249,12 @@ def _back_up(
         else:
             for c in range(len(rewards)):
                 lost = after[0, c]
-                q[c] = (rewards[c] * later[lost + 1] + values[lost] + values[lost + 1]) / here[0]
+                won = lost + 1
+                if weighted:
+                    q[c] = (rewards[c] * later[won] + values[lost] + values[won]) / here[0]
+                else:
+                    p = prior[c, 0] / (prior[c, 0] + prior[c, 1])
+                    q[c] = p * (rewards[c] + values[won]) + (1 - p) * values[lost]
         if discount != 1.0:
-            for s in range(len(here)):
+            for s in range(layers.first_state[m + 1] - layers.first_state[m]):
                 values[s] *= discount

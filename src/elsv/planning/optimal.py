@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._files import write_bytes
+from elsv._files import unreadable, write_bytes
 from elsv._typing import AnyArray, IntArray
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.planning.lattice import Lattice, layer_size
@@ -24,6 +24,7 @@ from elsv.problem import Problem
 from elsv.state import State, check_arms
 
 _MAGIC = b"elsv optimal 1\n"
+_REMEDY = "make it with elsv solve PROBLEM.toml --save FILE"
 
 
 def pack(actions: AnyArray) -> bytes:
@@ -71,9 +72,9 @@ class Actions:
         try:
             content = Path(path).read_bytes()
         except OSError as error:
-            raise InvalidInputError(f"cannot read {path}: {error.strerror or error}") from error
+            raise unreadable(path, error, _REMEDY) from error
         if not content.startswith(_MAGIC):
-            raise CorruptFileError(f"{path} does not hold optimal arms; make it with solve(problem, save=…)")
+            raise CorruptFileError(f"{path} does not hold optimal arms; {_REMEDY}")
         digest, rest = content[len(_MAGIC) : len(_MAGIC) + 65], content[len(_MAGIC) + 65 :]
         if digest != _digest(rest):
             raise CorruptFileError(f"{path} is damaged: its checksum is wrong; solve the problem again")

@@ -21,7 +21,7 @@ from elsv.planning.choosers import (
 )
 from elsv.planning.frontiers import CommitFrontier
 from elsv.planning.lattice import Layer, states_up_to
-from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer
+from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer, searches_free
 from elsv.planning.solve import horizon_of
 
 MOST_SEARCHES = 200_000  # a few minutes
@@ -31,7 +31,8 @@ def plan_chooser(plan: Plan) -> Chooser:
     """Return the whole-layer form of `plan`; with more ordered arms than it searches, state by state."""
     problem, horizon = plan.problem, horizon_of(plan.problem)
     if problem.order is None:
-        return IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
+        index = IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
+        return FreeChoice(problem.arms, plan.effort, horizon, index)
     if problem.arms == 1:
         return FixedChoice(0)
     if problem.arms <= MOST_CANDIDATES:
@@ -75,6 +76,30 @@ class PlanChoice:
 
     def _depth(self, left: int | None) -> int:
         return depth_of(self.arms, self.effort, left)
+
+
+@dataclass(frozen=True)
+class FreeChoice:
+    """Search of independent arms, or their index where the search is too short."""
+
+    arms: int
+    effort: int
+    horizon: int
+    index: IndexChoice
+
+    @property
+    def reach(self) -> int:
+        """The way to the frontier; no weights are read."""
+        return depth_of(self.arms, self.effort, self.horizon)
+
+    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+        """Search if the planner does."""
+        left = arena.horizon - layer.made
+        if searches_free(self.arms, self.effort, left):
+            depth = depth_of(self.arms, self.effort, left)
+            LookaheadChoice(CommitFrontier(), depth).choose(arena, layer, actions)
+        else:
+            self.index.choose(arena, layer, actions)
 
 
 def _ahead(arena: Arena, layer: Layer, depth: int) -> FloatArray:
