@@ -25,7 +25,7 @@ from elsv.experiments import (
     transition,
     values,
 )
-from elsv.experiments.base import Context
+from elsv.experiments.base import Context, Simulation
 from elsv.experiments.claims import (
     Change,
     Lead,
@@ -157,6 +157,31 @@ def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):
     for name in ("theorem", "cost", "decomposition"):
         assert [claim.verdict for claim in outcomes[name].claims] == [Verdict.HOLDS], name
+
+
+def test_comparisons_side_by_side_are_those_one_by_one():
+    shares = []
+    context = Context(seed=3, jobs=2, progress=shares.append)
+    problem = Problem([0.8, 1.0], "decreasing", 10)
+    options = {"horizon": 5}
+    several = {
+        "long": Simulation(problem, {"ours": "elsv"}, 300, weight=2),
+        "short": Simulation(problem, {"ours": "thompson"}, 20, options=options),
+    }
+    found = context.compare_all(several)
+    assert list(found) == ["long", "short"]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    for key, one in several.items():
+        alone = context.compare((0, 1), problem, one.policies, one.instances, **one.options)
+        assert np.array_equal(found[key]["ours"].mean, alone["ours"].mean)
+
+
+def test_an_error_in_one_of_several_comparisons_is_raised():
+    problem = Problem([0.8, 1.0], "decreasing", 10)
+    several = {"good": Simulation(problem, {"a": "elsv"}, 20), "bad": Simulation(problem, {"a": "elsv"}, 0)}
+    with pytest.raises(InvalidInputError, match="instances"):
+        Context(jobs=2).compare_all(several)
 
 
 def test_full_and_quick_settings_are_of_one_kind():

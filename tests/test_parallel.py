@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.problem import Problem
 from elsv.simulation.aggregate import Accumulator
 from elsv.simulation.compare import compare
-from elsv.simulation.engine import Run, run_chunk
+from elsv.simulation.engine import Run, StoppedError, run_chunk
 from elsv.simulation.instances import FromPrior
 from elsv.simulation.parallel import run_chunks
 from elsv.simulation.store import ChunkStore, fingerprint
@@ -108,10 +110,40 @@ def test_a_cluster_without_the_extra(monkeypatch):
         list(run_chunks(make_run(), [0], dask="tcp://127.0.0.1:9"))
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_comparison_gives_up_when_it_is_told_to(jobs):
+    stop = threading.Event()
+
+    def stop_at_step_three(state, step, rng):
+        if step == 3:
+            stop.set()
+        assert step <= 3
+        return np.zeros(state.shape, dtype=np.int64)
+
+    with pytest.raises(StoppedError):
+        compare(PROBLEM, [stop_at_step_three], 100, jobs=jobs, stop=stop)
+
+
+def test_after_an_error_in_one_chunk_the_others_end_early():
+    latest, first = {}, threading.Lock()
+
+    def fail_in_one(state, step, rng):
+        latest[threading.get_ident()] = step
+        if step == 2 and first.acquire(blocking=False):
+            raise ZeroDivisionError
+        time.sleep(0.02)
+        return np.zeros(state.shape, dtype=np.int64)
+
+    problem = Problem([1.0, 1.0], horizon=500)
+    with pytest.raises(ZeroDivisionError):
+        compare(problem, [fail_in_one], 600, jobs=2)
+    assert max(latest.values()) < 400
+
+
 def test_resume_goes_on_from_what_is_finished(tmp_path, one_thread, monkeypatch):
     calls = []
 
-    def stop_after_two(run, chunk):
+    def stop_after_two(run, chunk, *rest):
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(chunk)
@@ -124,7 +156,7 @@ def test_resume_goes_on_from_what_is_finished(tmp_path, one_thread, monkeypatch)
     (tmp_path / "chunks" / "000001.npz").write_bytes(b"damaged")
     later = []
 
-    def count(run, chunk):
+    def count(run, chunk, *rest):
         later.append(chunk)
         return run_chunk(run, chunk)
 

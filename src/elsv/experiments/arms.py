@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Table
+from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Simulation, Table
 from elsv.experiments.claims import GROWS, Claim, Verdict, grows, listed, minus
 from elsv.experiments.comparisons import columns_of, numbers_of
 from elsv.problem import Problem
@@ -40,13 +40,18 @@ Runs = Mapping[tuple[float, int], Comparison]
 
 def run(settings: Settings, context: Context) -> Outcome:
     """Compare for every number of arms and both ladders of rewards."""
-    cases = [(least, arms) for least in settings.least for arms in settings.arms]
-    found: dict[tuple[float, int], Comparison] = {}
-    for k, (least, arms) in enumerate(cases):
-        problem = Problem(rewards=np.linspace(least, 1, arms), order="decreasing", horizon=settings.horizon)
-        instances = settings.instances[settings.arms.index(arms)]
-        share = (k / len(cases), (k + 1) / len(cases))
-        found[least, arms] = context.compare(share, problem, POLICIES, instances)
+    found = context.compare_all(
+        {
+            (least, arms): Simulation(
+                Problem(rewards=np.linspace(least, 1, arms), order="decreasing", horizon=settings.horizon),
+                POLICIES,
+                instances,
+                weight=arms,
+            )
+            for least in settings.least
+            for arms, instances in zip(settings.arms, settings.instances, strict=True)
+        }
+    )
     names = [_ladder(least) for least in settings.least]
     table = [
         [found[least, n].difference("Gittins", "ELSV-Gittins") for n in settings.arms]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from elsv._typing import AnyArray
 from elsv.experiments.claims import Claim
@@ -13,6 +15,20 @@ from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison, compare
+from elsv.simulation.parallel import available_cores
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One of several comparisons; `weight` is its share of their time, for the progress bar."""
+
+    problem: Problem
+    policies: Mapping[str, str | Policy]
+    instances: int
+    weight: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,33 @@ class Context:
             self.progress(begin + (end - begin) * done / total)
 
         return compare(problem, policies, instances, self.seed, jobs=self.jobs, progress=report, **options)
+
+    def compare_all(self, simulations: Mapping[Key, Simulation]) -> dict[Key, Comparison]:
+        """Run several comparisons side by side: one that has few chunks leaves no core idle."""
+        total = sum(simulation.weight for simulation in simulations.values())
+        shares = dict.fromkeys(simulations, 0.0)
+        lock, over = threading.Lock(), threading.Event()
+
+        def run(key: Key) -> Comparison:
+            s = simulations[key]
+
+            def report(done: int, chunks: int) -> None:
+                with lock:
+                    shares[key] = s.weight / total * done / chunks
+                    self.progress(sum(shares.values()))
+
+            shared: dict[str, Any] = {"jobs": self.jobs, "progress": report, "stop": over}
+            return compare(s.problem, s.policies, s.instances, self.seed, **shared, **s.options)
+
+        with ThreadPoolExecutor(self.jobs or available_cores()) as pool:
+            try:
+                # The longest first, so that none is left over when the others are done.
+                longest = sorted(simulations, key=lambda key: -simulations[key].weight)
+                pending = {key: pool.submit(run, key) for key in longest}
+                return {key: pending[key].result() for key in simulations}
+            finally:
+                over.set()  # after an error or an interruption nobody waits for the rest
+                pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Table
+from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Simulation, Table
 from elsv.experiments.claims import NO_DIFFERENCE, Change, Claim, minus, no_difference
 from elsv.experiments.comparisons import columns_of, curves, numbers_of
 from elsv.problem import Problem
@@ -46,15 +46,17 @@ def run(settings: Settings, context: Context) -> Outcome:
         "sweep": policies_of(VALUES, settings.sweep_depths),
         "authors": policies_of(AUTHORS_VALUES, settings.authors_depths),
     }
-    found = {
-        "whole": context.compare((0, 0.3), plain, policies["whole"], settings.instances),
-        "sweep": context.compare(
-            (0.3, 0.7), plain, policies["sweep"], settings.sweep_instances, horizon=settings.sweep_horizon
-        ),
-        "authors": context.compare(
-            (0.7, 1), ordered, policies["authors"], len(means), horizon=settings.authors_horizon, means=means
-        ),
-    }
+    shorter, authors = (
+        {"horizon": settings.sweep_horizon},
+        {"horizon": settings.authors_horizon, "means": means},
+    )
+    found = context.compare_all(
+        {
+            "whole": Simulation(plain, policies["whole"], settings.instances, 0.2),
+            "sweep": Simulation(plain, policies["sweep"], settings.sweep_instances, 0.3, shorter),
+            "authors": Simulation(ordered, policies["authors"], len(means), 0.5, authors),
+        }
+    )
     titles = {
         "whole": f"{settings.instances:,} instances from the prior, {settings.horizon} steps",
         "sweep": f"{settings.sweep_instances:,} instances from the prior, {settings.sweep_horizon} steps",

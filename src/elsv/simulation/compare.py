@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -165,6 +166,7 @@ def compare(
     resume: bool = False,
     keep_raw: bool = False,
     progress: Progress | None = None,
+    stop: threading.Event | None = None,
 ) -> Comparison:
     """Run policies on the same instances and outcomes and measure their regret.
 
@@ -190,6 +192,8 @@ def compare(
         Keep the regret curve of every instance (memory grows with the instances).
     progress
         Called with the number of finished chunks and of all chunks.
+    stop
+        Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
     labels, specs = _labelled(policies, problem)
     run = Run(
@@ -211,7 +215,7 @@ def compare(
         accumulator.add(tally)
         left.discard(tally.chunk)
     _report(progress, run, left)
-    for tally in run_chunks(run, sorted(left), jobs, workers, dask):
+    for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop):
         if store is not None:
             store.save(tally)
         accumulator.add(tally)

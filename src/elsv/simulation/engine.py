@@ -74,8 +74,19 @@ class ChunkTally:
     difference_squares: FloatArray  # [P, P]
 
 
-def run_chunk(run: Run, chunk: int) -> ChunkTally:
-    """Run every policy on the instances of one chunk; a pure function of its arguments."""
+class StoppedError(Exception):
+    """Nobody wants the result any more."""
+
+
+def _never() -> bool:
+    return False
+
+
+def run_chunk(run: Run, chunk: int, stopped: Callable[[], bool] = _never) -> ChunkTally:
+    """Run every policy on the instances of one chunk; a pure function of `run` and `chunk`.
+
+    `stopped` is asked at every step whether to give up, with `StoppedError`.
+    """
     start = chunk * run.chunk_size
     stop = min(run.instances, start + run.chunk_size)
     # One stream for the means, one for the outcomes, one for the policies' own draws. The last is the
@@ -83,7 +94,9 @@ def run_chunk(run: Run, chunk: int) -> ChunkTally:
     for_means, for_outcomes, for_policy = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(3)
     means = run.source.means(start, stop, np.random.default_rng(for_means))
     key = for_outcomes.generate_state(1, np.uint64)[0]
-    played = [_play(run, policy, means, key, np.random.default_rng(for_policy)) for policy in run.policies]
+    played = [
+        _play(run, policy, means, key, np.random.default_rng(for_policy), stopped) for policy in run.policies
+    ]
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
     return ChunkTally(
@@ -99,7 +112,12 @@ Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
 
 
 def _play(
-    run: Run, policy: str | Policy, means: FloatArray, key: np.uint64, rng: np.random.Generator
+    run: Run,
+    policy: str | Policy,
+    means: FloatArray,
+    key: np.uint64,
+    rng: np.random.Generator,
+    stopped: Callable[[], bool],
 ) -> tuple[PolicyTally, FloatArray]:
     """Return the tally of one policy and the final regret of every instance."""
     from elsv.simulation import _engine_kernels as kernels
@@ -120,6 +138,8 @@ def _play(
     row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
     seconds = 0.0
     for t in range(1, horizon + 1):
+        if stopped():
+            raise StoppedError
         began = time.perf_counter()
         arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began

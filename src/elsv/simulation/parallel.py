@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Literal
@@ -21,6 +22,7 @@ def run_chunks(
     jobs: int | None = None,
     workers: Workers = "threads",
     dask: str | None = None,
+    stop: threading.Event | None = None,
 ) -> Iterator[ChunkTally]:
     """Yield the chunks as they finish, in any order.
 
@@ -34,6 +36,8 @@ def run_chunks(
         ``"threads"`` (the kernels release the GIL) or ``"processes"``.
     dask
         Address of a dask scheduler, instead of local workers (extra ``dask``).
+    stop
+        Once it is set, threads give up at their next step with `StoppedError`.
     """
     if dask is not None:
         yield from _on_dask(run, chunks, dask)
@@ -42,7 +46,7 @@ def run_chunks(
         raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
     count = min(jobs or available_cores(), max(1, len(chunks)))
     if workers == "threads":
-        yield from _on_threads(run, chunks, count)
+        yield from _on_threads(run, chunks, count, stop)
     elif workers == "processes":
         yield from _on_processes(run, chunks, count)
     else:
@@ -54,15 +58,23 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _on_threads(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkTally]:
+def _on_threads(
+    run: Run, chunks: Sequence[int], jobs: int, stop: threading.Event | None
+) -> Iterator[ChunkTally]:
+    over = threading.Event()
+
+    def stopped() -> bool:
+        return over.is_set() or (stop is not None and stop.is_set())
+
     if jobs == 1:
         for chunk in chunks:
-            yield run_chunk(run, chunk)
+            yield run_chunk(run, chunk, stopped)
         return
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            yield from _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk), chunks, jobs)
+            yield from _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk, stopped), chunks, jobs)
         finally:
+            over.set()  # after an error or an interruption nobody waits for the rest
             pool.shutdown(wait=True, cancel_futures=True)
 
 
