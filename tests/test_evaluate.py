@@ -24,8 +24,8 @@ from elsv import (
 from elsv.exact import OptimalPolicy, chooser_of, evaluate, solve
 from elsv.indices import make_index
 from elsv.planning._sweeps import crew
-from elsv.planning.choosers import FunctionChoice, IndexChoice, LookaheadChoice
-from elsv.planning.evaluate import evaluate_choosers
+from elsv.planning.choosers import FunctionChoice, IndexChoice, IndexTables, LookaheadChoice, OneStepChoice
+from elsv.planning.evaluate import cost_of, evaluate_choosers
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.lattice import Lattice
 from elsv.planning.shares import best_shares
@@ -166,6 +166,64 @@ def test_theorem_1_exactly():
     for name in ("gittins", "ucb", "bayes-ucb"):
         index, value = values_of(problem, [name, f"elsv:index={name}"])
         assert value == pytest.approx(index, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"rewards": [0.4, 0.7, 1.0], "order": "decreasing"},
+        {"rewards": [1.0, 0.5, 0.3], "order": "increasing", "prior": [[1, 1], [0.5, 0.5], [2, 3]]},
+        {"rewards": [0.6, 1.0], "order": "decreasing", "prior": [[1, 2], [1, 2]]},
+        {"rewards": [0.4, 0.6, 0.1, 1.0], "order": "decreasing"},
+        {"rewards": [0.9], "order": "decreasing"},
+    ],
+    ids=lambda about: str(about["rewards"]),
+)
+def test_one_step_on_a_separable_value_equals_lookahead_from_a_frontier(about):
+    problem = Problem(horizon=9, **about)
+    for name, weight in (("gittins", 1.0), ("ucb", 1.0), ("bayes-ucb", 0.4), ("kl-ucb", 1.0)):
+        index = make_index(name)
+        value = SeparableValue(problem, index, weight)
+        infinite = IndexTables(problem, index, 9) if name in ("ucb", "kl-ucb") else None
+        rows = evaluate(
+            problem, [OneStepChoice(value), LookaheadChoice(frontier_of(value), 1, True, infinite)]
+        )
+        assert rows[0].value == pytest.approx(rows[1].value, abs=1e-9)
+        policy = make_policy(f"elsv:index={name},weight={weight}", problem)
+        assert isinstance(chooser_of(problem, policy), OneStepChoice)
+
+
+def test_one_step_without_a_value_is_greedy():
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 9)
+    assert isinstance(chooser_of(problem, "greedy"), OneStepChoice)
+    greedy, asked = values_of(problem, ["greedy", FunctionChoice(make_policy("greedy", problem))])
+    assert greedy == pytest.approx(asked, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, "decreasing"])
+def test_the_optimum_beside_other_policies_is_the_one_that_solve_finds(order):
+    problem = Problem([0.4, 0.7, 1.0], order, 12)
+    (alone,) = values_of(problem, "optimal")
+    assert alone == values_of(problem, ["thompson", "optimal", "gittins"])[1]
+    assert alone == pytest.approx(solve(problem).value, rel=1e-14)
+
+
+def test_policies_that_do_not_fit_into_memory_together_go_one_after_the_other():
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 25)
+    names = ["gittins", "elsv", "thompson", "ucb", "commit:depth=2", "optimal"]
+    together = evaluate(problem, names)
+    choosers = [chooser_of(problem, name) for name in names]
+    least = max(cost_of(problem, [chooser]).bytes for chooser in choosers)
+    shares, said = [], []
+    apart = evaluate(
+        problem, names, memory=least, progress=lambda *done: shares.append(done), announce=said.append
+    )
+    assert [row.value for row in apart] == [row.value for row in together]
+    assert said[0].bytes <= least < cost_of(problem, choosers).bytes
+    assert shares[-1][0] == shares[-1][1] > 2 * 25  # more than two passes
+    assert [done for done, _ in shares] == sorted(done for done, _ in shares)
+    with pytest.raises(InvalidInputError, match="shorter horizon"):
+        evaluate(problem, names, memory=least - 1)
 
 
 def mixture_by_fractions(problem, shares):

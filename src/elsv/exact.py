@@ -15,18 +15,20 @@ import numpy as np
 
 from elsv.beliefs import Belief, Chain, Independent
 from elsv.errors import InvalidInputError
-from elsv.indices import Index, Setting
+from elsv.indices import Index, Setting, make_index
 from elsv.planning._sweeps import Progress
 from elsv.planning.choosers import (
     Chooser,
     FixedChoice,
+    Follower,
     FunctionChoice,
-    GreedyChoice,
     IndexChoice,
     IndexTables,
     KnownChoice,
+    LayerPolicy,
     LookaheadChoice,
-    Mixture,
+    OneStepChoice,
+    OptimalChoice,
     ThompsonMixture,
     UniformMixture,
 )
@@ -53,7 +55,7 @@ __all__ = [
     "solve",
 ]
 
-AnyPolicy = str | Policy | Chooser | Mixture
+AnyPolicy = str | Policy | LayerPolicy
 OPTIMAL = "optimal"
 
 
@@ -105,17 +107,14 @@ def evaluate(
     """
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    choosers = [chooser_of(problem, policy) for policy in given if policy != OPTIMAL]
-    if announce is not None:
-        costs = [estimate(problem), *([cost_of(problem, choosers)] if choosers else [])]
-        announce(Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs)))
-    limits: dict[str, Any] = {"memory": memory, "workers": workers, "progress": progress}
-    values = iter(evaluate_choosers(problem, choosers, **limits) if choosers else ())
-    rows = []
-    for policy in given:
-        found = solve(problem, **limits) if policy == OPTIMAL else next(values)
-        rows.append(PolicyValue(_name(policy), found.value, found.regret, found.seconds))
-    return rows
+    choosers = [chooser_of(problem, policy) for policy in given]
+    if announce is not None and choosers:
+        announce(cost_of(problem, choosers, memory))
+    found = evaluate_choosers(problem, choosers, memory=memory, workers=workers, progress=progress)
+    return [
+        PolicyValue(_name(policy), one.value, one.regret, one.seconds)
+        for policy, one in zip(given, found, strict=True)
+    ]
 
 
 def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
@@ -126,10 +125,12 @@ def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
     return 0.0 if abs(percent) < 1e-9 else percent
 
 
-def chooser_of(problem: Problem, policy: AnyPolicy) -> Chooser | Mixture:
+def chooser_of(problem: Problem, policy: AnyPolicy) -> LayerPolicy:
     """Return the whole-layer form of a policy."""
-    if hasattr(policy, "choose") or hasattr(policy, "shares"):
-        return policy  # type: ignore[return-value]
+    if isinstance(policy, LayerPolicy):
+        return policy
+    if isinstance(policy, str) and policy == OPTIMAL:
+        return OptimalChoice()
     made = policy if isinstance(policy, OptimalPolicy) else make_policy(policy, problem)
     if isinstance(made, OptimalPolicy):
         return KnownChoice(made.actions)
@@ -142,7 +143,9 @@ def chooser_of(problem: Problem, policy: AnyPolicy) -> Chooser | Mixture:
     if isinstance(made, Random):
         return UniformMixture()
     if isinstance(made, Greedy):
-        return GreedyChoice(_ordered(problem, made.belief))
+        if _ordered(problem, made.belief):
+            return OneStepChoice()
+        return IndexChoice(IndexTables(problem, make_index("greedy"), horizon_of(problem)))
     if isinstance(made, Thompson):
         return ThompsonMixture(_ordered(problem, made.belief))
     if all(hasattr(made, part) for part in ("value", "belief", "depth")):
@@ -150,9 +153,11 @@ def chooser_of(problem: Problem, policy: AnyPolicy) -> Chooser | Mixture:
     return FunctionChoice(made)
 
 
-def _lookahead(problem: Problem, policy: Any) -> Chooser:
+def _lookahead(problem: Problem, policy: Any) -> Chooser | Follower:
     """Return lookahead on the policy's value with its belief and depth."""
     ordered, value = _ordered(problem, policy.belief), policy.value
+    if ordered and policy.depth == 1 and isinstance(value, SeparableValue):
+        return OneStepChoice(value)
     frontier = frontier_of(value)
     if isinstance(value, CommitValue | BlockCommitValue):
         own = value.belief

@@ -59,7 +59,13 @@ class Context:
         return compare(problem, policies, instances, self.seed, jobs=self.jobs, progress=report, **options)
 
     def compare_all(self, simulations: Mapping[Key, Simulation]) -> dict[Key, Comparison]:
-        """Run several comparisons side by side: one that has few chunks leaves no core idle."""
+        """Run several comparisons side by side: one that has few chunks leaves no core idle.
+
+        The threads are shared out among them. If each had them all, the longest would be slowed by the others
+        and then run on alone.
+        """
+        jobs = self.jobs or available_cores()
+        each = -(-jobs // max(1, len(simulations)))
         total = sum(simulation.weight for simulation in simulations.values())
         shares = dict.fromkeys(simulations, 0.0)
         lock, over = threading.Lock(), threading.Event()
@@ -72,10 +78,10 @@ class Context:
                     shares[key] = s.weight / total * done / chunks
                     self.progress(sum(shares.values()))
 
-            shared: dict[str, Any] = {"jobs": self.jobs, "progress": report, "stop": over}
+            shared: dict[str, Any] = {"jobs": each, "progress": report, "stop": over}
             return compare(s.problem, s.policies, s.instances, self.seed, **shared, **s.options)
 
-        with ThreadPoolExecutor(self.jobs or available_cores()) as pool:
+        with ThreadPoolExecutor(jobs) as pool:
             try:
                 # The longest first, so that none is left over when the others are done.
                 longest = sorted(simulations, key=lambda key: -simulations[key].weight)

@@ -179,8 +179,7 @@ def regrets_of(case: Case, horizon: int) -> dict[str, float]:
     twins = {} if case.order is not None else _SAME_WITHOUT_ORDER
     labels = case.labels(horizon)
     distinct = [label for label in labels if label not in twins]
-    optimum = solve(problem)
-    rows = evaluate(problem, [POLICIES[label] for label in distinct])
+    optimum, *rows = evaluate(problem, ["optimal", *(POLICIES[label] for label in distinct)])
     known = {label: row.regret for label, row in zip(distinct, rows, strict=True)}
     found = {"optimum": optimum.regret} | {label: known[twins.get(label, label)] for label in labels}
     worth = problem.rewards * belief_of(problem).mean(State.initial(problem))

@@ -13,15 +13,16 @@ from elsv.planning._tile_kernels import (
     Tile,
     Walk,
     best_of_tile,
-    choose_tile,
     copy_tile,
     failure_start,
     first_best,
     first_tile,
+    least_of_tile,
     new_walk,
     next_tile,
     odds,
     pull_free,
+    pull_tile,
     pull_weighted,
     raise_tile,
     reward_tile,
@@ -237,26 +238,77 @@ def prefer_infinite_row(
                 break
 
 
+@borrowing
+def score_tile(
+    walk: Walk,
+    tile: Tile,
+    i: int,
+    reward: float,
+    won: FloatArray,
+    lost: FloatArray,
+    weights: FloatArray,
+    score: FloatArray,
+) -> None:
+    """Set `score` to reward (won W(s + success) + lost W(s + failure)) of arm i in the states of a tile."""
+    last, table = len(walk.digits) - 1, table_start(walk, tile, i)
+    step = tile.width + 1 if i == last else tile.width
+    start, stride = failure_start(walk, tile, i), walk.strides[i]
+    for row in range(tile.rows):
+        fail, at = np.uint64(start + row * step), np.uint64(row * tile.width)
+        win = fail + np.uint64(stride)
+        if i == last:
+            mine, other = won[table:], lost[table:]
+            for j in range(np.uint64(tile.width)):
+                score[at + j] = reward * (mine[j] * weights[win + j] + other[j] * weights[fail + j])
+        else:
+            own = table + successes(walk, i, row)
+            gain, loss = reward * won[own], reward * lost[own]
+            for j in range(np.uint64(tile.width)):
+                score[at + j] = gain * weights[win + j] + loss * weights[fail + j]
+
+
+@borrowing
+def prefer_tile(tile: Tile, score: FloatArray, least: FloatArray, q: FloatArray, chosen: FloatArray) -> None:
+    """Set `chosen` to q in the states of a tile where an arm's score is at least `least`."""
+    for j in range(np.uint64(tile.length)):
+        new, old = q[j], chosen[j]
+        chosen[j] = new if score[j] >= least[j] else old
+
+
 @kernel
-def choose_by_mean(
+def follow_one_step(
+    values: FloatArray,
     weights: FloatArray,
     pulls: IntArray,
     starts: IntArray,
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
-    actions: AnyArray,
+    won: FloatArray,
+    lost: FloatArray,
+    group: IntArray,
+    out: FloatArray,
 ) -> None:
-    """Set `actions` to the arm with the best expected reward; `weights` is W of the next layer."""
-    room = tile_room(pulls)
-    q, best, least = np.empty((len(rewards), room)), np.empty(room), np.empty(room)
+    """Set `out` to the worth of pulling the arm with the best score (`score_tile`), both times W.
+
+    `won` and `lost` ``[groups, states]`` are tables of the arms' own states.
+    """
+    room, last = tile_room(pulls), len(rewards) - 1
+    score, best, least = np.empty((last + 1, room)), np.empty(room), np.empty(room)
+    q, chosen = np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
-        for i in range(len(rewards)):
-            reward_tile(walk, tile, i, rewards[i], prior, weights, q[i])
-        best_of_tile(tile, q, best)
-        choose_tile(walk, tile, q, best, weights, least, actions)
+        for i in range(last + 1):
+            score_tile(walk, tile, i, rewards[i], won[group[i]], lost[group[i]], weights, score[i])
+        best_of_tile(tile, score, best)
+        least_of_tile(walk, tile, best, weights, least)
+        # The first arm that ties with the best is the last one to be taken.
+        pull_tile(walk, tile, last, rewards[last], prior, values, weights, chosen)
+        for i in range(last - 1, -1, -1):
+            pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
+            prefer_tile(tile, score[i], least, q, chosen)
+        copy_tile(chosen, tile, out)
         tile = next_tile(walk, tile)
 
 

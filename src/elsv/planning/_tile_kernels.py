@@ -295,6 +295,14 @@ def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
 
 
 @borrowing
+def least_of_tile(walk: Walk, tile: Tile, best: FloatArray, weights: FloatArray, least: FloatArray) -> None:
+    """Set `least` to the least score that ties with the best in the states of a tile."""
+    add_tile(walk, tile, weights, least)
+    for j in range(tile.length):
+        least[j] = least_tied(best[j], least[j])
+
+
+@borrowing
 def choose_tile(
     walk: Walk,
     tile: Tile,
@@ -308,9 +316,7 @@ def choose_tile(
 
     That is `first_best` of every column, but arm by arm and without branches, so that it is vectorised.
     """
-    add_tile(walk, tile, weights, least)
-    for j in range(tile.length):
-        least[j] = least_tied(best[j], least[j])
+    least_of_tile(walk, tile, best, weights, least)
     at = np.uint64(tile.here)
     for j in range(np.uint64(tile.length)):
         actions[at + j] = np.uint8(0)

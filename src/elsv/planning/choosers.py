@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,13 +25,15 @@ from elsv.planning.optimal import Actions
 from elsv.planning.shares import best_shares
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.triangle import number
+from elsv.triangle import number, states
+from elsv.values.separable import SeparableValue
 
 _BATCH = 1 << 16
 _MOST_BEST = 20_000  # states of four ordered arms and more for which P(best) is integrated; minutes
 _WINDOW = 64  # steps whose index tables are held at once
 
 
+@runtime_checkable
 class Chooser(Protocol):
     """A deterministic policy on whole layers."""
 
@@ -45,6 +47,7 @@ class Chooser(Protocol):
         ...
 
 
+@runtime_checkable
 class Mixture(Protocol):
     """A policy that pulls arm i with a probability that is known for every state."""
 
@@ -70,28 +73,42 @@ class FixedChoice:
         actions[:] = self.arm
 
 
-@dataclass(frozen=True)
-class GreedyChoice:
-    """The arm with the best expected reward under the belief."""
+class Step(Protocol):
+    """A sweep over some blocks of a layer."""
 
-    ordered: bool = True
-    reach: int = 1
+    def __call__(self, values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
+        """Set `out`, which may be `values`, to their worth from values and weights of the next layer."""
+        ...
 
-    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
-        """Compare expected rewards."""
-        from elsv.planning._choice_kernels import choose_by_mean
 
-        weights = arena.weights(layer.made + 1, self.ordered)
-        rewards, prior = arena.problem.rewards, arena.problem.prior
-        arena.sweep(layer, lambda b: choose_by_mean(weights, b[0], b[1], b[2], rewards, prior, actions))
+@runtime_checkable
+class Follower(Protocol):
+    """A deterministic policy that chooses and pulls in one sweep, writes no arms down and needs no room."""
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one it reads."""
+        ...
+
+    def follow(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer."""
+        ...
+
+
+LayerPolicy = Chooser | Follower | Mixture
+
+
+def distinct_priors(problem: Problem) -> tuple[IntArray, IntArray]:
+    """Return an arm of each distinct prior, and for every arm which of these has its prior."""
+    _, members, group = np.unique(problem.prior, axis=0, return_index=True, return_inverse=True)
+    return members.astype(np.int64), group.reshape(-1).astype(np.int64)
 
 
 class IndexTables:
     """Index values of all states of every arm at a step, one table for each distinct prior."""
 
     def __init__(self, problem: Problem, index: Index, horizon: int) -> None:
-        _, members, group = np.unique(problem.prior, axis=0, return_index=True, return_inverse=True)
-        self.group: IntArray = group.reshape(-1).astype(np.int64)
+        members, self.group = distinct_priors(problem)
         setting = Setting.of(problem)
         self._sources: list[Triangles] = [triangles(index, setting.arm(int(i)), horizon - 1) for i in members]
         self._fixed = None if index.uses_step else self._stack(horizon)
@@ -111,14 +128,6 @@ class IndexTables:
 
     def _stack(self, step: int) -> FloatArray:
         return np.stack([source(step) for source in self._sources])
-
-
-class Step(Protocol):
-    """A sweep over some blocks of a layer."""
-
-    def __call__(self, values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        """Set `out`, which may be `values`, to their worth from values and weights of the next layer."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,69 @@ class IndexChoice:
             follow_tables(values, weights, *blocks, rewards, prior, *index, out)
 
         return step
+
+
+@dataclass(frozen=True)
+class OptimalChoice:
+    """The best arm: the Bayes optimum itself, beside other policies."""
+
+    reach: int = 0
+
+    def follow(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer."""
+        from elsv.planning._lattice_kernels import maximise
+
+        rewards, prior, no_actions = problem.rewards, problem.prior, np.empty(0, np.uint8)
+
+        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
+            maximise(values, weights, *blocks, rewards, prior, out, no_actions)
+
+        return step
+
+
+@dataclass(frozen=True)
+class OneStepChoice:
+    r"""One step of lookahead on a separable value with the ordered belief (paper Algorithm 1, depth 1).
+
+    A pull of arm i changes only that arm's term of :math:`v = c \sum_i r_i \upsilon(s_i)`, so that but for
+    what all arms share
+
+    .. math:: q(s, i) = r_i \bigl[p_i(s)\, (1 + c\, \upsilon(s_i{+}\text{success}) - c\, \upsilon(s_i))
+        + (1 - p_i(s))\, (c\, \upsilon(s_i{+}\text{failure}) - c\, \upsilon(s_i))\bigr],
+
+    two tables for each arm. Without a value the arm with the best expected reward is pulled. An arm whose
+    index is infinite comes first.
+    """
+
+    value: SeparableValue | None = None
+    reach: int = 0
+
+    def follow(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer."""
+        from elsv.planning._choice_kernels import follow_one_step
+
+        rewards, prior = problem.rewards, problem.prior
+        members, group = distinct_priors(problem)
+        gains = [self._gains(layer.step, int(i)) for i in members]
+        won, lost = np.stack([w for w, _ in gains]), np.stack([v for _, v in gains])
+
+        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
+            follow_one_step(values, weights, *blocks, rewards, prior, won, lost, group, out)
+
+        return step
+
+    def _gains(self, step: int, arm: int) -> tuple[FloatArray, FloatArray]:
+        """Return what a success and a failure are worth, per unit of reward, in every state of an arm."""
+        successes, pulls = states(step)
+        if self.value is None:
+            return np.ones(len(pulls)), np.zeros(len(pulls))
+        table, failed = self.value.table(step + 1, arm), number(successes, pulls + 1)
+        here = table[: len(pulls)]
+        first = np.isneginf(here)
+        start = np.where(first, 0.0, here)
+        won = 1.0 + self.value.weight * (table[failed + 1] - start)
+        lost = self.value.weight * (table[failed] - start)
+        return np.where(first, np.inf, won), np.where(first, np.inf, lost)
 
 
 @dataclass(frozen=True)

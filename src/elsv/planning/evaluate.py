@@ -13,14 +13,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.planning._sweeps import Progress, Work, cores, crew
+from elsv.planning._sweeps import Progress, Work, available_memory, cores, crew
 from elsv.planning.arena import Arena, blocks_of
-from elsv.planning.choosers import Chooser, IndexChoice, Mixture
+from elsv.planning.choosers import Chooser, Follower, LayerPolicy, Mixture
 from elsv.planning.lattice import Lattice, Layer, layer_size, states_up_to
 from elsv.planning.solve import (
     Cost,
@@ -45,13 +46,13 @@ class Evaluation:
 
 def evaluate_choosers(
     problem: Problem,
-    choosers: Sequence[Chooser | Mixture],
+    choosers: Sequence[LayerPolicy],
     *,
     memory: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Evaluation]:
-    """Return the exact value of every policy, all in one pass over the lattice.
+    """Return the exact value of every policy, in as few passes over the lattice as the memory allows.
 
     Parameters
     ----------
@@ -64,25 +65,72 @@ def evaluate_choosers(
     """
     if not choosers:
         raise InvalidInputError("name at least one policy to evaluate")
-    report = progress or (lambda done, total: None)
-    followers = [chooser for chooser in choosers if isinstance(chooser, IndexChoice)]
-    check_memory(cost_of(problem, choosers), memory)
-    start = time.perf_counter()
-    if len(followers) == len(choosers):
-        totals, spent = _in_place(problem, followers, cores(workers), report)
-    else:
-        totals, spent = _by_layers(problem, choosers, cores(workers), report)
-    # What policies share is in the first one's time.
-    spent[0] = time.perf_counter() - start - sum(spent[1:])
+    passes = _passes(problem, choosers, memory)
+    check_memory(_cost(problem, passes), memory)
+    found: dict[int, tuple[float, float]] = {}
+    for k, one in enumerate(passes):
+        run = _in_place if one.in_place else _by_layers
+        results = run(problem, list(one.policies.values()), cores(workers), _part(progress, k, len(passes)))
+        found |= zip(one.policies, results, strict=True)
     largest = largest_reward(problem)
-    return [Evaluation(total, largest - total, s) for total, s in zip(totals, spent, strict=True)]
+    return [Evaluation(found[k][0], largest - found[k][0], found[k][1]) for k in range(len(choosers))]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Policies that go over the lattice together, by their places; all in place or all by layers."""
+
+    policies: dict[int, Any]
+    in_place: bool
+
+    def cost(self, problem: Problem) -> Cost:
+        """Return what it takes."""
+        policies = list(self.policies.values())
+        return _cost_in_place(problem, len(policies)) if self.in_place else _cost_by_layers(problem, policies)
+
+    def within(self, problem: Problem, limit: int | None) -> list[Pass]:
+        """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
+        if limit is None or len(self.policies) == 1 or self.cost(problem).bytes <= limit:
+            return [self]
+        items, half = list(self.policies.items()), len(self.policies) // 2
+        parts = (Pass(dict(part), self.in_place) for part in (items[:half], items[half:]))
+        return [one for part in parts for one in part.within(problem, limit)]
+
+
+def _passes(problem: Problem, choosers: Sequence[LayerPolicy], memory: int | None) -> list[Pass]:
+    """Return one pass for the policies that need no room and one for the others, or more to save memory."""
+    followers = {k: chooser for k, chooser in enumerate(choosers) if isinstance(chooser, Follower)}
+    others = {k: chooser for k, chooser in enumerate(choosers) if not isinstance(chooser, Follower)}
+    limit = available_memory() if memory is None else memory
+    return [
+        one
+        for policies, in_place in ((followers, True), (others, False))
+        if policies
+        for one in Pass(policies, in_place).within(problem, limit)
+    ]
+
+
+def _part(progress: Progress | None, number: int, parts: int) -> Progress:
+    """Return how one of several passes reports its own progress."""
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(number * total + done, parts * total)
+
+    return report
+
+
+def _with_shared(totals: list[float], spent: list[float], start: float) -> list[tuple[float, float]]:
+    """Return values and seconds; what the policies share is in the first one's time."""
+    spent[0] = time.perf_counter() - start - sum(spent[1:])
+    return list(zip(totals, spent, strict=True))
 
 
 def _in_place(
-    problem: Problem, followers: Sequence[IndexChoice], workers: int, progress: Progress
-) -> tuple[list[float], list[float]]:
+    problem: Problem, followers: Sequence[Follower], workers: int, progress: Progress
+) -> list[tuple[float, float]]:
     """Return the value of every policy and its seconds; each layer takes the place of the next one."""
-    horizon = horizon_of(problem)
+    start, horizon = time.perf_counter(), horizon_of(problem)
     lattice = Lattice(problem.arms, horizon)
     weights = np.empty(0)
     if problem.order is not None:
@@ -96,9 +144,9 @@ def _in_place(
         def work(begin: int, end: int) -> None:
             blocks = blocks_of(layer, begin, end)
             for step, value, spent in zip(steps, values, seconds, strict=True):
-                start = time.perf_counter()
+                began = time.perf_counter()
                 step(value, weights, blocks, value)
-                spent.append((time.perf_counter() - start) / workers)
+                spent.append((time.perf_counter() - began) / workers)
 
         return work
 
@@ -109,14 +157,14 @@ def _in_place(
         lost = root.after[0, -1]
         scale = float(weights[lost] + weights[lost + 1])
     progress(horizon, horizon)
-    return [float(value[0]) / scale for value in values], [sum(spent) for spent in seconds]
+    return _with_shared([float(value[0]) / scale for value in values], [sum(s) for s in seconds], start)
 
 
 def _by_layers(
     problem: Problem, choosers: Sequence[Chooser | Mixture], workers: int, progress: Progress
-) -> tuple[list[float], list[float]]:
+) -> list[tuple[float, float]]:
     """Return the value of every policy and its seconds; as many layers are kept as the policies read."""
-    horizon = horizon_of(problem)
+    began, horizon = time.perf_counter(), horizon_of(problem)
     spent = [0.0] * len(choosers)
     with crew(workers) as threads:
         arena = Arena(problem, horizon, threads)
@@ -132,7 +180,7 @@ def _by_layers(
             progress(horizon - made, horizon)
         root = arena.weights(0)
     scale = float(root[0]) if len(root) else 1.0
-    return [float(value[0]) / scale for value in values], spent
+    return _with_shared([float(value[0]) / scale for value in values], spent, began)
 
 
 def _reach(choosers: Sequence[Chooser | Mixture]) -> int:
@@ -147,12 +195,9 @@ def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: F
     rewards, prior = arena.problem.rewards, arena.problem.prior
     weights = arena.weights(layer.made + 1)
     out = arena.take(layer.size)
-    if hasattr(chooser, "shares"):
+    if isinstance(chooser, Mixture):
         shares = chooser.shares(arena, layer)
         arena.sweep(layer, lambda blocks: mix(values, weights, *blocks, rewards, prior, shares, out))
-    elif isinstance(chooser, IndexChoice):
-        step = chooser.follow(arena.problem, layer)
-        arena.sweep(layer, lambda blocks: step(values, weights, blocks, out))
     else:
         actions = np.empty(layer.size, np.uint8)
         chooser.choose(arena, layer, actions)
@@ -161,19 +206,29 @@ def _step_down(arena: Arena, layer: Layer, chooser: Chooser | Mixture, values: F
     return out
 
 
-def cost_of(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
+def cost_of(problem: Problem, choosers: Sequence[LayerPolicy], memory: int | None = None) -> Cost:
     """Return what it takes: an array for each policy, a few to work in, the weights of the layers read.
 
-    The seconds are those of the sweeps; a policy that is asked state by state takes longer.
+    The seconds are those of the sweeps; a policy that is asked state by state takes longer. Policies that
+    need more than `memory` bytes together (default: what is available) go one part after the other.
     """
-    arrays = len(choosers)
-    sweeps = sum(1 + chooser.reach for chooser in choosers)
-    if all(isinstance(chooser, IndexChoice) for chooser in choosers):
-        cost = estimate(problem, arrays + (problem.order is not None))
-        return replace(cost, seconds=sweeps * cost.seconds)
-    arrays += 4 + 2 * problem.arms * sum(hasattr(chooser, "shares") for chooser in choosers)
+    return _cost(problem, _passes(problem, choosers, memory))
+
+
+def _cost(problem: Problem, passes: Sequence[Pass]) -> Cost:
+    costs = [one.cost(problem) for one in passes]
+    return Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs))
+
+
+def _cost_in_place(problem: Problem, policies: int) -> Cost:
+    cost = estimate(problem, policies + (problem.order is not None))
+    return replace(cost, seconds=policies * cost.seconds)
+
+
+def _cost_by_layers(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
+    arrays = len(choosers) + 4 + 2 * problem.arms * sum(isinstance(c, Mixture) for c in choosers)
     cost = estimate(problem, arrays)
-    cost = replace(cost, seconds=sweeps * cost.seconds)
+    cost = replace(cost, seconds=sum(1 + chooser.reach for chooser in choosers) * cost.seconds)
     if problem.order is None:
         return cost
     last = horizon_of(problem)
