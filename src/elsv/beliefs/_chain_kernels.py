@@ -22,19 +22,21 @@ from elsv.beliefs._chain_messages_kernels import (
     stack_windows,
     upper_message,
 )
-from elsv.beliefs._chain_refine_kernels import refine
+from elsv.beliefs._chain_refine_kernels import Draft, new_draft, refine
 
 FEW = 12  # arms for which the march is tried first
 ROOM = 256  # panels that the march may use
+ROWS = 64  # panels in the window of an arm of a long chain, on average
 WIDEST_SPAN = 8.0  # nats on a panel of a long chain, where errors add up over the arms
 LARGEST_SKETCH = 8_000_000  # entries of one array of log-domain messages
 
 
 class Room(NamedTuple):
-    """Storage that states which the march can handle share."""
+    """Storage that the states of a batch share; what does not fit gets its own."""
 
     panels: Panels
     messages: Messages
+    draft: Draft
 
 
 class Solution(NamedTuple):
@@ -46,10 +48,18 @@ class Solution(NamedTuple):
 
 
 @kernel
+def sketch_size(arms: int) -> int:
+    """Return how many edges the panels of a long chain may have."""
+    return min(max(LARGEST_SKETCH // arms, 4096), 65536)
+
+
+@kernel
 def new_room(arms: int) -> Room:
     """Return storage for chains of up to `arms` arms."""
     few = min(arms, FEW)
-    return Room(new_panels(few, ROOM), new_messages(few * ROOM, ROOM))
+    messages = new_messages(max(few * ROOM, arms * ROWS), ROOM)
+    # Few arms seldom need a draft.
+    return Room(new_panels(few, ROOM), messages, new_draft(arms, sketch_size(arms) if arms > FEW else 0))
 
 
 @kernel
@@ -78,9 +88,11 @@ def place(
         if count > 0:
             return panels, count
     panels = new_panels(arms, 0)
-    capacity = min(max(LARGEST_SKETCH // arms, 4096), 65536)
+    draft = room.draft
+    if sketch_size(arms) > len(draft.edges):
+        draft = new_draft(arms, sketch_size(arms))
     span = min(1.2 * nats, WIDEST_SPAN)
-    edges, size = refine(alpha, beta, bottom, top, span, cut, capacity, panels.first, panels.last)
+    edges, size = refine(alpha, beta, bottom, top, span, cut, draft, panels.first, panels.last)
     return with_edges(edges[:size], panels), size - 1
 
 

@@ -44,6 +44,34 @@ def new_sketch(arms: int, capacity: int) -> Sketch:
     )
 
 
+class Draft(NamedTuple):
+    """Room for edges that are being split; clearing that of large arrays anew for each state took time."""
+
+    edges: FloatArray  # [capacity]
+    other: FloatArray  # [capacity], the edges of the next round
+    complement: FloatArray  # [capacity], log(1 - x) at the edges
+    x: FloatArray  # [capacity]
+    log_density: FloatArray  # [capacity]
+    demand: FloatArray  # [capacity], by panel
+    place: IntArray  # [capacity], numbers of the edges in the next round
+    sketch: Sketch
+
+
+@kernel
+def new_draft(arms: int, capacity: int) -> Draft:
+    """Return room for `capacity` edges of `arms` arms."""
+    return Draft(
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity, np.int64),
+        new_sketch(arms, capacity),
+    )
+
+
 @kernel
 def first_edges(
     alpha: FloatArray, beta: FloatArray, bottom: float, top: float, cut: float, edges: FloatArray
@@ -251,17 +279,23 @@ def refine(
     top: float,
     nats: float,
     cut: float,
-    capacity: int,
+    draft: Draft,
     first: IntArray,
     last: IntArray,
 ) -> tuple[FloatArray, int]:
-    """Return panel edges between the logits `bottom` and `top`, and their number; set every arm's window."""
+    """Return panel edges between the logits `bottom` and `top`, and their number; set every arm's window.
+
+    The edges are the draft's own. It may have room for more arms.
+    """
     arms = len(alpha)
-    edges, other = np.empty(capacity), np.empty(capacity)
-    complement, x = np.empty(capacity), np.empty(capacity)
-    log_density, demand = np.empty(capacity), np.empty(capacity)
-    place = np.empty(capacity, np.int64)
-    sketch = new_sketch(arms, capacity)
+    edges, other, complement, x, log_density, demand, place, all_arms = draft
+    sketch = Sketch(
+        all_arms.density[:arms],
+        all_arms.lower[:arms],
+        all_arms.upper[:arms],
+        all_arms.low[:arms],
+        all_arms.high[:arms],
+    )
     count = first_edges(alpha, beta, bottom, top, cut, edges)
     sketch.low[:] = 0
     sketch.high[:] = count - 1
