@@ -57,8 +57,8 @@ TINY = {
     ),
     "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
     "optimum": optimum.Settings(
-        horizons=(3, 6, 8, 9), three_arms_to=8, discounts_to=6, thompson_to=3, searches_to=6, depth_horizon=6,
-        depths=(1, 2, 6), region_horizon=12,
+        horizons=(3, 6, 8, 9), wide_to=8, free_to=8, discounts_to=6, thompson_to=3, searches_to=6,
+        depth_horizon=6, depths=(1, 2, 6), region_horizon=12,
     ),
     "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
     "growth": growth.Settings(
@@ -129,11 +129,21 @@ def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
     assert set(pair.values()) == {9}
     assert {label for label, end in discounts.items() if end < 6} == {"TS", "TS constrained"}
     assert (wide["TS"], wide["plan"], wide["commit, depth 5"], wide["greedy on the belief"]) == (3, 6, 6, 8)
-    assert {label for label, end in free.items() if end < 8} == {"TS", "TS constrained"}
+    assert free == wide
     captions = {drawing.name: drawing.caption for drawing in outcomes["optimum"].drawings}
     assert "end early" not in captions["horizon-pair"]
     assert "(T = 3: " in captions["horizon-wide"]
     assert "(T = 6: " in captions["horizon-wide"]
+
+
+def test_horizons_that_need_more_memory_than_there_is_are_left_out(monkeypatch):
+    full = optimum.EXPERIMENT.full
+    monkeypatch.setattr("elsv.experiments.optimum.available_memory", lambda: 10**9)
+    cases = optimum._cases(full)
+    assert cases["wide"].horizons[-1] == 70
+    assert cases["pair"].horizons == full.horizons
+    monkeypatch.setattr("elsv.experiments.optimum.available_memory", lambda: None)
+    assert optimum._cases(full)["wide"].horizons[-1] == 100
 
 
 def test_a_line_that_ends_early_is_labelled_by_its_last_value():

@@ -17,8 +17,7 @@ from elsv.errors import InvalidInputError, SamplingError, unknown_name
 from elsv.problem import Order
 from elsv.state import State
 
-# Numbers drawn at a time: enough to be fast, little enough to stay in cache.
-_BLOCK = 1 << 18
+_BLOCK = 1 << 18  # numbers drawn before it is asked who needs more
 
 
 @dataclass(frozen=True)
@@ -103,20 +102,17 @@ class Rejection:
         self, state: State, rng: np.random.Generator, wanted: int, limit: int
     ) -> tuple[FloatArray, IntArray, IntArray]:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
-        alpha, beta = state.alpha.reshape(-1, state.arms), state.beta.reshape(-1, state.arms)
+        from elsv.beliefs._rejection_kernels import collect
+
+        rows, sign = (-1, state.arms), 1.0 if self.order == "decreasing" else -1.0
+        alpha, beta = (np.ascontiguousarray(counts.reshape(rows)) for counts in (state.alpha, state.beta))
         total = np.zeros(alpha.shape)
         accepted, drawn = np.zeros(len(alpha), np.int64), np.zeros(len(alpha), np.int64)
         active = np.arange(len(alpha))
         while active.size:
             most = min(limit - int(drawn[active[0]]), max(1, _BLOCK // (active.size * state.arms)))
-            theta = rng.beta(alpha[active, None], beta[active, None], (active.size, most, state.arms))
-            steps = np.diff(theta, axis=-1)
-            passed = ((steps <= 0) if self.order == "decreasing" else (steps >= 0)).all(axis=-1)
-            rank = np.cumsum(passed, axis=1) + accepted[active, None]
-            passed &= rank <= wanted
-            total[active] += (theta * passed[..., None]).sum(axis=1)
+            collect(rng, active, alpha, beta, sign, most, wanted, total, accepted)
             drawn[active] += most
-            accepted[active] += passed.sum(axis=1)
             active = active[(accepted[active] < wanted) & (drawn[active] < limit)]
         return total, accepted, drawn
 

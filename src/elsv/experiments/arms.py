@@ -170,5 +170,5 @@ EXPERIMENT = Experiment(
     run,
     Settings(),
     Settings(arms=(3, 5, 10), instances=(512, 256, 256), horizon=60),
-    weight=8,
+    weight=9,
 )

@@ -226,5 +226,5 @@ EXPERIMENT = Experiment(
         grid_points=6,
         authors_horizon=50,
     ),
-    weight=14,
+    weight=9,
 )

@@ -222,5 +222,5 @@ EXPERIMENT = Experiment(
     run,
     Settings(),
     Settings(instances=512, repetitions=1, horizon=290),
-    weight=10,
+    weight=24,
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.beliefs import belief_of
-from elsv.exact import evaluate, solve
+from elsv.exact import estimate, evaluate, solve
 from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Table
 from elsv.experiments.claims import (
     LEAST_REGRET,
@@ -24,6 +24,7 @@ from elsv.experiments.claims import (
     no_difference,
 )
 from elsv.experiments.regions import regions
+from elsv.planning._sweeps import available_memory
 from elsv.problem import Order, Problem
 from elsv.report import figures
 from elsv.state import State
@@ -62,8 +63,9 @@ class Settings:
     wide: tuple[float, ...] = (0.4, 0.7, 1.0)
     pair: tuple[float, ...] = (0.6, 1.0)
     horizons: tuple[int, ...] = (10, 20, 30, 40, 50, 70, 100)
-    three_arms_to: int = 70
     discounts_to: int = 50
+    wide_to: int = 100
+    free_to: int = 70
     thompson_to: int = 40  # three arms
     searches_to: int = 50  # three arms
     depth_horizon: int = 30
@@ -92,7 +94,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     regrets: dict[str, dict[int, dict[str, float]]] = {}
     for k, case in enumerate(cases.values()):
         regrets[case.name] = {horizon: regrets_of(case, horizon) for horizon in case.horizons}
-        context.progress((0.05, 0.25, 0.6, 0.8)[k])
+        context.progress((0.05, 0.13, 0.78, 0.86)[k])
     searched = {key: cases[key] for key in ("wide", "free")}
     by_depth = {case.name: _by_depth(case, settings) for case in searched.values()}
     context.progress(0.98)
@@ -125,20 +127,44 @@ def run(settings: Settings, context: Context) -> Outcome:
 def _cases(settings: Settings) -> dict[str, Case]:
     """Return the problems, the one that reaches the longest horizons first."""
     until = dict.fromkeys(_THOMPSON, settings.thompson_to) | dict.fromkeys(_SEARCHES, settings.searches_to)
-    to = {"discounts": settings.discounts_to, "wide": settings.three_arms_to, "free": settings.three_arms_to}
-    reached = {key: tuple(t for t in settings.horizons if t <= last) for key, last in to.items()}
-    ordered = {
-        key: Case(f"ordered, rewards {_listed(rewards)}", rewards, "decreasing", reached[key], until)
-        for key, rewards in (("discounts", settings.discounts), ("wide", settings.wide))
-    }
-    pair = f"two arms, ordered, rewards {_listed(settings.pair)}"
-    # What takes long with an order is quick enough without it, but for Thompson sampling.
-    slow = dict.fromkeys(_THOMPSON, settings.thompson_to)
+    equal = (1.0, 1.0, 1.0)
     return {
-        "pair": Case(pair, settings.pair, "decreasing", settings.horizons),
-        **ordered,
-        "free": Case("no order, rewards 1, 1, 1", (1.0, 1.0, 1.0), None, reached["free"], slow),
+        "pair": Case(
+            f"two arms, ordered, rewards {_listed(settings.pair)}",
+            settings.pair,
+            "decreasing",
+            _within(settings.horizons, settings.horizons[-1], settings.pair, "decreasing"),
+        ),
+        **{
+            key: Case(
+                f"ordered, rewards {_listed(rewards)}",
+                rewards,
+                "decreasing",
+                _within(settings.horizons, last, rewards, "decreasing"),
+                until,
+            )
+            for key, rewards, last in (
+                ("discounts", settings.discounts, settings.discounts_to),
+                ("wide", settings.wide, settings.wide_to),
+            )
+        },
+        "free": Case(
+            f"no order, rewards {_listed(equal)}",
+            equal,
+            None,
+            _within(settings.horizons, settings.free_to, equal, None),
+            until,
+        ),
     }
+
+
+def _within(
+    horizons: Sequence[int], last: int, rewards: tuple[float, ...], order: Order | None
+) -> tuple[int, ...]:
+    """Return the horizons up to the last one for which there is memory."""
+    limit = available_memory()
+    needs = {t: estimate(Problem(rewards=rewards, order=order, horizon=t)).bytes for t in horizons}
+    return tuple(t for t in horizons if t <= last and (limit is None or needs[t] <= limit))
 
 
 def _text(by_depth: dict[str, dict[int, dict[str, float]]], horizon: int) -> str:
@@ -248,7 +274,7 @@ def _endings(case: Case) -> str:
     last = case.horizons[-1]
     reasons = (
         (_THOMPSON[0], "Thompson sampling", "P(best) in every state takes long"),
-        (_SEARCHES[0], "the two searches", "they keep many layers of states in memory"),
+        (_SEARCHES[0], "the two searches", "many sweeps for every step take long"),
     )
     told = [
         f"{who} (T = {case.until[label]}: {why})"
@@ -368,7 +394,12 @@ EXPERIMENT = Experiment(
     run,
     Settings(),
     Settings(
-        horizons=(5, 10, 15, 20), three_arms_to=15, depth_horizon=15, depths=(1, 3, 10), region_horizon=30
+        horizons=(5, 10, 15, 20),
+        wide_to=15,
+        free_to=15,
+        depth_horizon=15,
+        depths=(1, 3, 10),
+        region_horizon=30,
     ),
-    weight=14,
+    weight=22,
 )
