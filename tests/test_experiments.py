@@ -19,6 +19,7 @@ from elsv.experiments import (
     decomposition,
     depth,
     discount,
+    exact_cases,
     growth,
     optimum,
     theorem,
@@ -56,7 +57,7 @@ TINY = {
         authors_horizon=4,
     ),
     "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
-    "optimum": optimum.Settings(
+    "optimum": exact_cases.Settings(
         horizons=(3, 6, 8, 9), wide_to=8, free_to=8, discounts_to=6, thompson_to=3, searches_to=6,
         depth_horizon=6, depths=(1, 2, 6), region_horizon=12,
     ),
@@ -122,7 +123,9 @@ def test_no_policy_beats_the_optimum_and_commit_to_the_end_meets_it(outcomes):
 def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
     regret = outcomes["optimum"].numbers["regret"]
     ends = {
-        name: {label: max(int(t) for t, row in rows.items() if label in row) for label in optimum.POLICIES}
+        name: {
+            label: max(int(t) for t, row in rows.items() if label in row) for label in exact_cases.POLICIES
+        }
         for name, rows in regret.items()
     }
     pair, discounts, wide, free = ends.values()
@@ -138,12 +141,12 @@ def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
 
 def test_horizons_that_need_more_memory_than_there_is_are_left_out(monkeypatch):
     full = optimum.EXPERIMENT.full
-    monkeypatch.setattr("elsv.experiments.optimum.available_memory", lambda: 10**9)
-    cases = optimum._cases(full)
+    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: 10**9)
+    cases = exact_cases.cases_of(full)
     assert cases["wide"].horizons[-1] == 70
     assert cases["pair"].horizons == full.horizons
-    monkeypatch.setattr("elsv.experiments.optimum.available_memory", lambda: None)
-    assert optimum._cases(full)["wide"].horizons[-1] == 100
+    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: None)
+    assert exact_cases.cases_of(full)["wide"].horizons[-1] == 100
 
 
 def test_a_line_that_ends_early_is_labelled_by_its_last_value():
@@ -156,12 +159,12 @@ def test_a_line_that_ends_early_is_labelled_by_its_last_value():
 
 def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
     problem = Problem(rewards=[1.0, 1.0, 1.0], horizon=6)
-    case = optimum.Case("free", (1.0, 1.0, 1.0), None, (6,))
-    labels = [*optimum.POLICIES, "best fixed arm"]
-    names = [*optimum.POLICIES.values(), "fixed:arm=1"]
+    case = exact_cases.Case("free", (1.0, 1.0, 1.0), None, (6,))
+    labels = [*exact_cases.POLICIES, "best fixed arm"]
+    names = [*exact_cases.POLICIES.values(), "fixed:arm=1"]
     found = {label: row.regret for label, row in zip(labels, evaluate(problem, names), strict=True)}
     found["optimum"] = solve(problem).regret
-    assert optimum.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
+    assert exact_cases.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):
