@@ -115,6 +115,19 @@ def test_independent_weight_splits():
 
 
 class TestRejection:
+    @pytest.mark.parametrize(
+        ("count", "order"), [(1.0, "decreasing"), (3.5, "increasing"), (1e-6, "decreasing")]
+    )
+    def test_draws_are_those_of_algorithm_4_one_by_one(self, count, order):
+        state = State(np.full((4, 3), count), np.full((4, 3), 2 * count))
+        found = Rejection(order, draws=30).estimate(state, np.random.default_rng(5))
+        draws = np.random.default_rng(5).beta(count, 2 * count, (4, 30, 3))
+        sign = 1 if order == "decreasing" else -1
+        for row, mean, accepted in zip(draws, found.mean, found.accepted, strict=True):
+            kept = [theta for theta in row if (sign * np.diff(theta) <= 0).all()]
+            assert accepted == len(kept)
+            assert mean == pytest.approx(np.mean(kept, axis=0) if kept else [1 / 3] * 3, rel=1e-12)
+
     def test_as_printed_it_keeps_what_passes_and_counts_where_nothing_did(self):
         likely, hopeless = State([9, 5, 1], [1, 5, 9]), State([1, 50, 99], [99, 50, 1])
         both = State(np.stack([likely.alpha, hopeless.alpha]), np.stack([likely.beta, hopeless.beta]))

@@ -193,6 +193,26 @@ def test_one_step_on_a_separable_value_equals_lookahead_from_a_frontier(about):
         assert isinstance(chooser_of(problem, policy), OneStepChoice)
 
 
+def test_one_step_needs_an_order():
+    with pytest.raises(InvalidInputError, match="with an order"):
+        evaluate(Problem([0.4, 1.0], None, 5), [OneStepChoice()])
+
+
+def test_a_policy_that_is_refused_is_refused_before_the_others_run():
+    calls = []
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 12)
+
+    def wrong(state, step, rng):
+        calls.append(step)
+        return np.full(state.shape, 7)
+
+    with pytest.raises(InvalidInputError, match="whole numbers from 0 to 2"):
+        evaluate(
+            problem, ["optimal", "elsv", wrong], progress=lambda done, total: calls.append((done, total))
+        )
+    assert calls == [12]
+
+
 def test_one_step_without_a_value_is_greedy():
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 9)
     assert isinstance(chooser_of(problem, "greedy"), OneStepChoice)

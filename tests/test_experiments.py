@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +42,7 @@ from elsv.experiments.claims import (
     minus,
     no_difference,
 )
+from elsv.experiments.exact_views import short_of_memory
 from elsv.experiments.registry import EXPERIMENTS, NAMES, chosen
 from elsv.experiments.run import reproduce
 from elsv.problem import Problem
@@ -145,8 +147,12 @@ def test_horizons_that_need_more_memory_than_there_is_are_left_out(monkeypatch):
     cases = exact_cases.cases_of(full)
     assert cases["wide"].horizons[-1] == 70
     assert cases["pair"].horizons == full.horizons
+    assert short_of_memory(full, cases).endswith("memory: T = 100 (ordered, rewards 0.4, 0.7, 1).")
+    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: 0)
+    assert exact_cases.cases_of(full)["discounts"].horizons[-1] == 50
     monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: None)
     assert exact_cases.cases_of(full)["wide"].horizons[-1] == 100
+    assert short_of_memory(full, exact_cases.cases_of(full)) == ""
 
 
 def test_a_line_that_ends_early_is_labelled_by_its_last_value():
@@ -195,6 +201,26 @@ def test_an_error_in_one_of_several_comparisons_is_raised():
     several = {"good": Simulation(problem, {"a": "elsv"}, 20), "bad": Simulation(problem, {"a": "elsv"}, 0)}
     with pytest.raises(InvalidInputError, match="instances"):
         Context(jobs=2).compare_all(several)
+
+
+def test_an_error_does_not_wait_for_the_other_comparisons():
+    steps = []
+
+    def slow(state, step, rng):
+        steps.append(step)
+        time.sleep(0.01)
+        return np.zeros(state.shape, dtype=np.int64)
+
+    def broken(state, step, rng):
+        raise ZeroDivisionError
+
+    problem = Problem([0.8, 1.0], "decreasing", 1000)
+    several = {"slow": Simulation(problem, {"a": slow}, 20), "bad": Simulation(problem, {"a": broken}, 20)}
+    with pytest.raises(ZeroDivisionError):
+        Context(jobs=2).compare_all(several)
+    assert len(steps) < 900
+    with pytest.raises(InvalidInputError, match="jobs must be at least 1"):
+        Context(jobs=0).compare_all(several)
 
 
 def test_full_and_quick_settings_are_of_one_kind():

@@ -18,6 +18,7 @@ from elsv.problem import Order
 from elsv.state import State
 
 _BLOCK = 1 << 18  # numbers drawn before it is asked who needs more
+_SMALL = 0.1  # counts below which numba's Beta draws may take very long and NumPy's do not
 
 
 @dataclass(frozen=True)
@@ -102,16 +103,21 @@ class Rejection:
         self, state: State, rng: np.random.Generator, wanted: int, limit: int
     ) -> tuple[FloatArray, IntArray, IntArray]:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
-        from elsv.beliefs._rejection_kernels import collect
+        from elsv.beliefs._rejection_kernels import add_draws, collect
 
         rows, sign = (-1, state.arms), 1.0 if self.order == "decreasing" else -1.0
         alpha, beta = (np.ascontiguousarray(counts.reshape(rows)) for counts in (state.alpha, state.beta))
+        smallest = min(alpha.min(initial=1.0), beta.min(initial=1.0))
         total = np.zeros(alpha.shape)
         accepted, drawn = np.zeros(len(alpha), np.int64), np.zeros(len(alpha), np.int64)
         active = np.arange(len(alpha))
         while active.size:
             most = min(limit - int(drawn[active[0]]), max(1, _BLOCK // (active.size * state.arms)))
-            collect(rng, active, alpha, beta, sign, most, wanted, total, accepted)
+            if smallest < _SMALL:
+                theta = rng.beta(alpha[active, None], beta[active, None], (active.size, most, state.arms))
+                add_draws(theta, active, sign, wanted, total, accepted)
+            else:
+                collect(rng, active, alpha, beta, sign, most, wanted, total, accepted)
             drawn[active] += most
             active = active[(accepted[active] < wanted) & (drawn[active] < limit)]
         return total, accepted, drawn

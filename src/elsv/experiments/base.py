@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from elsv._typing import AnyArray
+from elsv.errors import InvalidInputError
 from elsv.experiments.claims import Claim
 from elsv.policies import Policy
 from elsv.problem import Problem
@@ -64,8 +65,10 @@ class Context:
         The threads are shared out among them. If each had them all, the longest would be slowed by the others
         and then run on alone.
         """
+        if self.jobs is not None and self.jobs < 1:
+            raise InvalidInputError(f"jobs must be at least 1, got {self.jobs}")
         jobs = self.jobs or available_cores()
-        each = -(-jobs // max(1, len(simulations)))
+        at_once = max(1, min(jobs, len(simulations)))
         total = sum(simulation.weight for simulation in simulations.values())
         shares = dict.fromkeys(simulations, 0.0)
         lock, over = threading.Lock(), threading.Event()
@@ -78,14 +81,16 @@ class Context:
                     shares[key] = s.weight / total * done / chunks
                     self.progress(sum(shares.values()))
 
-            shared: dict[str, Any] = {"jobs": each, "progress": report, "stop": over}
+            shared: dict[str, Any] = {"jobs": jobs // at_once, "progress": report, "stop": over}
             return compare(s.problem, s.policies, s.instances, self.seed, **shared, **s.options)
 
-        with ThreadPoolExecutor(jobs) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             try:
                 # The longest first, so that none is left over when the others are done.
                 longest = sorted(simulations, key=lambda key: -simulations[key].weight)
                 pending = {key: pool.submit(run, key) for key in longest}
+                for done in as_completed(pending.values()):
+                    done.result()  # an error is raised as soon as it is there
                 return {key: pending[key].result() for key in simulations}
             finally:
                 over.set()  # after an error or an interruption nobody waits for the rest

@@ -26,6 +26,7 @@ POLICIES = {
 }
 # Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
 SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
+ALWAYS = 50  # pulls; longer horizons are left out where memory is short
 THOMPSON, SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
 VALUES = {
     "separable (Gittins)": "elsv:index=gittins",
@@ -105,10 +106,11 @@ def cases_of(settings: Settings) -> dict[str, Case]:
 def _within(
     horizons: Sequence[int], last: int, rewards: tuple[float, ...], order: Order | None
 ) -> tuple[int, ...]:
-    """Return the horizons up to the last one for which there is memory."""
+    """Return the horizons up to the last one; above `ALWAYS` those for which there is memory."""
     limit = available_memory()
     needs = {t: estimate(Problem(rewards=rewards, order=order, horizon=t)).bytes for t in horizons}
-    return tuple(t for t in horizons if t <= last and (limit is None or needs[t] <= limit))
+    fits = {t: t <= ALWAYS or limit is None or needs[t] <= limit for t in horizons}
+    return tuple(t for t in horizons if t <= last and fits[t])
 
 
 def regrets_of(case: Case, horizon: int) -> dict[str, float]:

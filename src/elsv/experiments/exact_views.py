@@ -54,6 +54,22 @@ def text(by_depth: dict[str, dict[int, dict[str, float]]], horizon: int) -> str:
     )
 
 
+def short_of_memory(settings: Settings, cases: Mapping[str, Case]) -> str:
+    """Return which horizons were left out for want of memory; nothing if none was."""
+    meant = {"discounts": settings.discounts_to, "wide": settings.wide_to, "free": settings.free_to}
+    left_out = [
+        f"T = {t} ({case.name})"
+        for key, case in cases.items()
+        for t in settings.horizons
+        if t <= meant.get(key, settings.horizons[-1]) and t not in case.horizons
+    ]
+    return (
+        f"\n\n**Left out**, because this machine has too little memory: {listed(left_out)}."
+        if left_out
+        else ""
+    )
+
+
 def least(percent: float) -> str:
     """Return a percentage, or that it is below what the figures show."""
     return f"{percent:.3f}" if percent >= _DEPTH_FLOOR else f"less than {_DEPTH_FLOOR:g}"

@@ -23,6 +23,7 @@ from elsv.experiments.exact_views import (
     horizon_drawing,
     horizon_table,
     least,
+    short_of_memory,
     text,
 )
 from elsv.experiments.regions import regions
@@ -42,7 +43,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     context.progress(0.98)
     free = cases["free"].name
     return Outcome(
-        text=text(deeper, settings.depth_horizon),
+        text=text(deeper, settings.depth_horizon) + short_of_memory(settings, cases),
         numbers={
             "regret": {name: _keyed(rows) for name, rows in regrets.items()},
             "regret_by_depth": {name: _keyed(rows) for name, rows in deeper.items()},

@@ -70,7 +70,8 @@ def reproduce(
 
     ``report.html`` is one self-contained page, ``summary.json`` has all numbers and verdicts, ``results/``
     one JSON file for each experiment and a Parquet file where there are curves, ``figures/`` every figure as
-    SVG and PNG. The same seed gives the same bytes on any number of jobs, times aside.
+    SVG and PNG. The same seed gives the same bytes on any number of jobs, times aside; where memory is too
+    short for the longest exact horizons, they are left out and the page says so.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Compiled search for ordered arms: pull any of a few candidates d times, then commit.
+r"""Compiled search: pull any of a few candidates d times, then commit; with an order or without.
 
 The states are those of a lattice of the candidates (`elsv.planning.lattice`) with the root at its origin.
 W of the layer d + 1 is a product over quadrature nodes (`elsv.planning._grid_kernels`): rows for the first

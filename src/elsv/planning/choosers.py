@@ -1,6 +1,7 @@
 """The arm that a policy pulls in every state of a layer, and how the layer's worth follows from it.
 
-Each class here is the whole-layer form of a policy. All use the tie rule of `elsv.choice`.
+Each class here is the whole-layer form of a policy. All use the tie rule of `elsv.choice`; `OneStepChoice`
+applies it to what the arms do not share.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from elsv.planning.optimal import Actions
 from elsv.planning.shares import best_shares
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.triangle import number, states
+from elsv.triangle import number, size, states
 from elsv.values.separable import SeparableValue
 
 _BATCH = 1 << 16
@@ -111,9 +112,16 @@ class IndexTables:
         members, self.group = distinct_priors(problem)
         setting = Setting.of(problem)
         self._sources: list[Triangles] = [triangles(index, setting.arm(int(i)), horizon - 1) for i in members]
+        self._horizon = horizon
         self._fixed = None if index.uses_step else self._stack(horizon)
         self._window: dict[int, FloatArray] = {}
         self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """The most that the tables take."""
+        held = 1 if self._fixed is not None else min(_WINDOW, self._horizon)
+        return 8 * held * len(self._sources) * size(self._horizon)
 
     def at(self, step: int) -> FloatArray:
         """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
@@ -197,6 +205,10 @@ class OneStepChoice:
         """Return the sweep of a layer."""
         from elsv.planning._choice_kernels import follow_one_step
 
+        if problem.order is None:
+            raise InvalidInputError(
+                "OneStepChoice is for a problem with an order, got one without; use LookaheadChoice there"
+            )
         rewards, prior = problem.rewards, problem.prior
         members, group = distinct_priors(problem)
         gains = [self._gains(layer.step, int(i)) for i in members]

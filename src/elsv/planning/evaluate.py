@@ -21,7 +21,7 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.planning._sweeps import Progress, Work, available_memory, cores, crew
 from elsv.planning.arena import Arena, blocks_of
-from elsv.planning.choosers import Chooser, Follower, LayerPolicy, Mixture
+from elsv.planning.choosers import Chooser, Follower, IndexChoice, LayerPolicy, Mixture
 from elsv.planning.lattice import Lattice, Layer, layer_size, states_up_to
 from elsv.planning.solve import (
     Cost,
@@ -52,7 +52,7 @@ def evaluate_choosers(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Evaluation]:
-    """Return the exact value of every policy, in as few passes over the lattice as the memory allows.
+    """Return the exact value of every policy, in one or two passes over the lattice, or more to save memory.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ def evaluate_choosers(
     """
     if not choosers:
         raise InvalidInputError("name at least one policy to evaluate")
-    passes = _passes(problem, choosers, memory)
-    check_memory(_cost(problem, passes), memory)
+    limit = available_memory() if memory is None else memory
+    passes = _passes(problem, choosers, limit)
+    check_memory(_cost(problem, passes), limit)
     found: dict[int, tuple[float, float]] = {}
     for k, one in enumerate(passes):
         run = _in_place if one.in_place else _by_layers
@@ -86,7 +87,7 @@ class Pass:
     def cost(self, problem: Problem) -> Cost:
         """Return what it takes."""
         policies = list(self.policies.values())
-        return _cost_in_place(problem, len(policies)) if self.in_place else _cost_by_layers(problem, policies)
+        return (_cost_in_place if self.in_place else _cost_by_layers)(problem, policies)
 
     def within(self, problem: Problem, limit: int | None) -> list[Pass]:
         """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
@@ -97,14 +98,16 @@ class Pass:
         return [one for part in parts for one in part.within(problem, limit)]
 
 
-def _passes(problem: Problem, choosers: Sequence[LayerPolicy], memory: int | None) -> list[Pass]:
-    """Return one pass for the policies that need no room and one for the others, or more to save memory."""
+def _passes(problem: Problem, choosers: Sequence[LayerPolicy], limit: int | None) -> list[Pass]:
+    """Return one pass for the policies that need no room and one for the others, or more to save memory.
+
+    The others go first: they may be refused, and then nobody should have waited.
+    """
     followers = {k: chooser for k, chooser in enumerate(choosers) if isinstance(chooser, Follower)}
     others = {k: chooser for k, chooser in enumerate(choosers) if not isinstance(chooser, Follower)}
-    limit = available_memory() if memory is None else memory
     return [
         one
-        for policies, in_place in ((followers, True), (others, False))
+        for policies, in_place in ((others, False), (followers, True))
         if policies
         for one in Pass(policies, in_place).within(problem, limit)
     ]
@@ -139,7 +142,11 @@ def _in_place(
     seconds: list[list[float]] = [[] for _ in followers]
 
     def sweep_of(layer: Layer) -> Work:
-        steps = [follower.follow(problem, layer) for follower in followers]
+        steps = []
+        for follower, spent in zip(followers, seconds, strict=True):
+            began = time.perf_counter()
+            steps.append(follower.follow(problem, layer))
+            spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:
             blocks = blocks_of(layer, begin, end)
@@ -212,7 +219,7 @@ def cost_of(problem: Problem, choosers: Sequence[LayerPolicy], memory: int | Non
     The seconds are those of the sweeps; a policy that is asked state by state takes longer. Policies that
     need more than `memory` bytes together (default: what is available) go one part after the other.
     """
-    return _cost(problem, _passes(problem, choosers, memory))
+    return _cost(problem, _passes(problem, choosers, available_memory() if memory is None else memory))
 
 
 def _cost(problem: Problem, passes: Sequence[Pass]) -> Cost:
@@ -220,9 +227,10 @@ def _cost(problem: Problem, passes: Sequence[Pass]) -> Cost:
     return Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs))
 
 
-def _cost_in_place(problem: Problem, policies: int) -> Cost:
-    cost = estimate(problem, policies + (problem.order is not None))
-    return replace(cost, seconds=policies * cost.seconds)
+def _cost_in_place(problem: Problem, followers: Sequence[Follower]) -> Cost:
+    cost = estimate(problem, len(followers) + (problem.order is not None))
+    tables = sum(follower.tables.bytes for follower in followers if isinstance(follower, IndexChoice))
+    return replace(cost, bytes=cost.bytes + tables, seconds=len(followers) * cost.seconds)
 
 
 def _cost_by_layers(problem: Problem, choosers: Sequence[Chooser | Mixture]) -> Cost:
