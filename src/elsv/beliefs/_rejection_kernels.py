@@ -1,4 +1,4 @@
-"""Compiled rejection sampling: draws are made, tested and added up one by one, and never stored."""
+"""Compiled rejection sampling: draws are tested and added up one by one as they are made, or if given."""
 
 from __future__ import annotations
 
