@@ -45,7 +45,7 @@ def new_sketch(arms: int, capacity: int) -> Sketch:
 
 
 class Draft(NamedTuple):
-    """Room for edges that are being split, shared by states: fresh arrays for each took a third of the time."""
+    """Room for edges that are being split. States share it: fresh arrays took a third of the time."""
 
     edges: FloatArray  # [capacity]
     other: FloatArray  # [capacity], the edges of the next round
