@@ -24,8 +24,9 @@ from elsv import (
 from elsv.exact import OptimalPolicy, chooser_of, evaluate, solve
 from elsv.indices import make_index
 from elsv.planning._sweeps import crew
-from elsv.planning.choosers import FunctionChoice, IndexChoice, IndexTables, LookaheadChoice, OneStepChoice
+from elsv.planning.choosers import FunctionChoice, LookaheadChoice
 from elsv.planning.evaluate import cost_of, evaluate_choosers
+from elsv.planning.followers import IndexChoice, IndexTables, OneStepChoice
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.lattice import Lattice
 from elsv.planning.shares import best_shares
@@ -191,6 +192,17 @@ def test_one_step_on_a_separable_value_equals_lookahead_from_a_frontier(about):
         assert rows[0].value == pytest.approx(rows[1].value, abs=1e-9)
         policy = make_policy(f"elsv:index={name},weight={weight}", problem)
         assert isinstance(chooser_of(problem, policy), OneStepChoice)
+
+
+def test_one_step_breaks_near_ties_as_the_policy_does():
+    # At step 205 two arms are 5e-9 apart: a tie for the policy, whose scores are about -31.
+    problem = Problem([0.4, 1.0], "decreasing", 250)
+    value = make_policy("elsv:index=ucb1", problem).value
+    infinite = IndexTables(problem, value.index, 250)
+    one, other = values_of(
+        problem, [OneStepChoice(value), LookaheadChoice(frontier_of(value), 1, True, infinite)]
+    )
+    assert one == pytest.approx(other, abs=1e-11)
 
 
 def test_one_step_needs_an_order():

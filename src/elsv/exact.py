@@ -20,19 +20,15 @@ from elsv.planning._sweeps import Progress
 from elsv.planning.choosers import (
     Chooser,
     FixedChoice,
-    Follower,
     FunctionChoice,
-    IndexChoice,
-    IndexTables,
     KnownChoice,
     LayerPolicy,
     LookaheadChoice,
-    OneStepChoice,
-    OptimalChoice,
     ThompsonMixture,
     UniformMixture,
 )
 from elsv.planning.evaluate import cost_of, evaluate_choosers
+from elsv.planning.followers import Follower, IndexChoice, IndexTables, OneStepChoice, OptimalChoice
 from elsv.planning.frontiers import BatchFrontier, frontier_of
 from elsv.planning.optimal import Actions, OptimalPolicy
 from elsv.planning.plan import Plan

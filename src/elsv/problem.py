@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_text
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 
 Order = Literal["decreasing", "increasing"]
@@ -188,6 +188,12 @@ def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
     if array.ndim != dimensions:
         raise InvalidInputError(f"{name} must have {dimensions} dimension(s), got shape {array.shape}")
     return array
+
+
+def distinct_priors(problem: Problem) -> tuple[list[int], IntArray]:
+    """Return an arm of each distinct prior, and for every arm which of these has its prior: ``[N]``."""
+    _, members, group = np.unique(problem.prior, axis=0, return_index=True, return_inverse=True)
+    return [int(i) for i in members], group.reshape(-1).astype(np.int64)
 
 
 def _all_positive(name: str, array: FloatArray) -> None:

@@ -115,6 +115,13 @@ def successes(walk: Walk, i: int, row: int) -> int:
 
 
 @borrowing
+def table_start(walk: Walk, tile: Tile, i: int) -> int:
+    """Return the number of arm i's state without successes in the tile's block (`elsv.triangle`)."""
+    n = walk.pulls[tile.block, i]
+    return int(n * (n + 1) // 2)
+
+
+@borrowing
 def failure_start(walk: Walk, tile: Tile, i: int) -> int:
     """Return the number of the tile's first state after a failure of arm i."""
     at = walk.after[tile.block, i]

@@ -21,7 +21,8 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.planning._sweeps import Progress, Work, available_memory, cores, crew
 from elsv.planning.arena import Arena, blocks_of
-from elsv.planning.choosers import Chooser, Follower, IndexChoice, LayerPolicy, Mixture
+from elsv.planning.choosers import Chooser, LayerPolicy, Mixture
+from elsv.planning.followers import Follower, IndexChoice
 from elsv.planning.lattice import Lattice, Layer, layer_size, states_up_to
 from elsv.planning.solve import (
     Cost,

@@ -15,10 +15,9 @@ from elsv.planning.choosers import (
     Chooser,
     FixedChoice,
     FunctionChoice,
-    IndexChoice,
-    IndexTables,
     LookaheadChoice,
 )
+from elsv.planning.followers import IndexChoice, IndexTables
 from elsv.planning.frontiers import CommitFrontier
 from elsv.planning.lattice import Layer, states_up_to
 from elsv.planning.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer, searches_free

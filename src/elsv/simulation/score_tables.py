@@ -8,10 +8,10 @@ from collections import OrderedDict
 import numpy as np
 
 from elsv import triangle
-from elsv._typing import FloatArray, IntArray
+from elsv._typing import FloatArray
 from elsv.indices import Index, Setting
 from elsv.indices.tables import Triangles, triangles
-from elsv.problem import Problem
+from elsv.problem import Problem, distinct_priors
 
 # Tables of all steps together, for one index and prior; longer runs make them chunk by chunk.
 _MOST_BYTES = 256_000_000
@@ -43,10 +43,9 @@ class ScoreTables:
     """Tables of one index for all arms of a problem: ``at(step)`` and which table serves which arm."""
 
     def __init__(self, problem: Problem, index: Index, horizon: int) -> None:
-        _, members, group = np.unique(problem.prior, axis=0, return_index=True, return_inverse=True)
-        self.group: IntArray = group.reshape(-1).astype(np.int64)
+        members, self.group = distinct_priors(problem)
         setting = Setting.of(problem)
-        self._sources = [_source(index, setting.arm(int(i)), horizon) for i in members]
+        self._sources = [_source(index, setting.arm(i), horizon) for i in members]
 
     def at(self, step: int) -> FloatArray:
         """Return the scores at `step`, ``[groups, size(step)]``."""

@@ -22,7 +22,7 @@ from elsv import triangle
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
-from elsv.problem import Problem
+from elsv.problem import Problem, distinct_priors
 from elsv.state import State
 
 
@@ -59,10 +59,10 @@ class SeparableValue:
     def __post_init__(self) -> None:
         if not np.isfinite(self.weight):
             raise InvalidInputError(f"weight must be a finite number, got {self.weight}")
-        _, members, group = np.unique(self.problem.prior, axis=0, return_index=True, return_inverse=True)
+        members, group = distinct_priors(self.problem)
         object.__setattr__(self, "_setting", Setting.of(self.problem))
-        object.__setattr__(self, "_group", group.reshape(-1).astype(np.int64))
-        object.__setattr__(self, "_members", tuple(int(i) for i in members))
+        object.__setattr__(self, "_group", group)
+        object.__setattr__(self, "_members", tuple(members))
 
     def table(self, step: int, arm: int = 0) -> FloatArray:
         r"""Return :math:`\upsilon_{step}` of `arm` (from 0) for reward 1 and weight 1.
