@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.timing import seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
-from elsv.planning.plan import Plan, depth_of
-from elsv.planning.plan_layers import plan_chooser
+from elsv.policies.plan import Plan, depth_of
+from elsv.policies.plan_layers import plan_chooser
 
 # arms, milliseconds aimed for
 DECISIONS = ((3, 5), (10, 30), (50, 500))

@@ -21,15 +21,15 @@ from elsv import (
     lookahead,
     make_policy,
 )
+from elsv.beliefs.layer_best import best_shares
 from elsv.exact import OptimalPolicy, chooser_of, evaluate, solve
+from elsv.exact.evaluate import cost_of, evaluate_choosers
 from elsv.indices import make_index
-from elsv.planning._sweeps import crew
-from elsv.planning.choosers import FunctionChoice, LookaheadChoice
-from elsv.planning.evaluate import cost_of, evaluate_choosers
-from elsv.planning.followers import IndexChoice, IndexTables, OneStepChoice
-from elsv.planning.frontiers import BatchFrontier, frontier_of
-from elsv.planning.lattice import Lattice
-from elsv.planning.shares import best_shares
+from elsv.lattice.numbering import Lattice
+from elsv.lattice.workers import crew
+from elsv.policies.choosers import FunctionChoice, LookaheadChoice
+from elsv.policies.followers import IndexChoice, IndexTables, OneStepChoice
+from elsv.policies.frontiers import BatchFrontier, frontier_of
 from elsv.values.commit import BlockCommitValue, CommitValue
 from test_solve import brute_force
 
@@ -475,7 +475,7 @@ class TestCommands:
         import typer
         from typer.testing import CliRunner
 
-        from elsv import cli_exact
+        from elsv.cli import exact as cli_exact
 
         app = typer.Typer()
         app.command()(cli_exact.solve)

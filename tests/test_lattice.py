@@ -10,8 +10,8 @@ from scipy.special import betaln
 
 import paper_beliefs
 from elsv import Chain, InvalidInputError, Problem, State
-from elsv.planning.lattice import Lattice, layer_size, states_up_to
-from elsv.planning.weights import layer_weights
+from elsv.beliefs.layer_weights import layer_weights
+from elsv.lattice.numbering import Lattice, layer_size, states_up_to
 
 
 def all_states(arms: int, made: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

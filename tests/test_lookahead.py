@@ -9,9 +9,9 @@ import paper
 from elsv.beliefs import Chain, Independent, Rejection
 from elsv.errors import InvalidInputError
 from elsv.indices import FunctionIndex
-from elsv.planning import lookahead
-from elsv.planning.tree import make_tree, states_within
 from elsv.problem import Problem
+from elsv.search import lookahead
+from elsv.search.tree import make_tree, states_within
 from elsv.state import State
 from elsv.values import SeparableValue
 
@@ -106,7 +106,7 @@ def test_large_batches_are_cut_into_chunks_without_a_trace(monkeypatch):
     rng = np.random.default_rng(4)
     state = State(1.0 + rng.integers(0, 3, (50, 3)), 1.0 + rng.integers(0, 3, (50, 3)))
     whole = lookahead(problem, state, 20, value, Independent(), 2)
-    monkeypatch.setattr(sys.modules["elsv.planning.lookahead"], "_CHUNK", 700)
+    monkeypatch.setattr(sys.modules["elsv.search.lookahead"], "_CHUNK", 700)
     assert (lookahead(problem, state, 20, value, Independent(), 2) == whole).all()
 
 

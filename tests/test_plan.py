@@ -16,9 +16,7 @@ from elsv.exact import evaluate
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
-from elsv.planning._ahead_kernels import search_ahead
-from elsv.planning.layers import search_layers
-from elsv.planning.plan import (
+from elsv.policies.plan import (
     EFFORT,
     Plan,
     candidates,
@@ -29,7 +27,9 @@ from elsv.planning.plan import (
     searches_free,
     undecided,
 )
-from elsv.planning.plan_layers import plan_chooser
+from elsv.policies.plan_layers import plan_chooser
+from elsv.search._ahead_kernels import search_ahead
+from elsv.search.layers import search_layers
 
 ORDERED = {"order": "decreasing"}
 
@@ -143,7 +143,7 @@ def test_scores_do_not_depend_on_how_fine_the_quadrature_is(arms, scale, monkeyp
     state = State(*(scale * rng.uniform(0.3, 3.0, (2, 3, arms))))
     plan = Plan(Problem(np.linspace(0.4, 1, arms), "decreasing", 1000), effort=3000)
     found = plan.scores(state, 400)
-    monkeypatch.setattr("elsv.planning.plan._RULE", (4.0, 30.0))
+    monkeypatch.setattr("elsv.policies.plan._RULE", (4.0, 30.0))
     assert found == pytest.approx(plan.scores(state, 400), rel=1e-8)
 
 

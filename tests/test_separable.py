@@ -11,8 +11,8 @@ from elsv.beliefs import Independent
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices import INDEX_NAMES, FunctionIndex, Setting, make_index
-from elsv.planning import lookahead
 from elsv.problem import Problem
+from elsv.search import lookahead
 from elsv.state import State
 from elsv.values import SeparableValue
 

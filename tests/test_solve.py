@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import paper
 import paper_beliefs
 from elsv import CorruptFileError, InvalidInputError, Problem, State
-from elsv.planning import _sweeps
-from elsv.planning.lattice import Layer
-from elsv.planning.optimal import Actions, OptimalPolicy
-from elsv.planning.solve import estimate, largest_reward, solve
+from elsv.exact.solve import estimate, largest_reward, solve
+from elsv.lattice import workers as _sweeps
+from elsv.lattice.numbering import Layer
+from elsv.policies.optimal import Actions, OptimalPolicy
 
 # Exact to 1e-9 as printed: 3 arms, uniform priors, backward induction by an independent program.
 OPTIMAL = [
@@ -185,7 +185,7 @@ def test_a_failure_in_one_thread_ends_them_all():
 
 def test_layers_follow_one_another_at_a_distance_of_two_groups():
     """No layer works on a group before the layer after it has finished the next one."""
-    from elsv.planning.lattice import Lattice
+    from elsv.lattice.numbering import Lattice
 
     lattice = Lattice(2, 6)
     done: dict[int, int] = {6: inf}

@@ -11,12 +11,11 @@ from elsv.errors import (
     SamplingError,
 )
 from elsv.exact import evaluate, solve
-from elsv.explain import ArmExplanation, Explanation, explain
 from elsv.indices import Index, Setting, make_index
-from elsv.live import Bandit
-from elsv.planning import lookahead
+from elsv.live import ArmExplanation, Bandit, Explanation, explain
 from elsv.policies import Policy, make_policy, policy_names
 from elsv.problem import Problem
+from elsv.search import lookahead
 from elsv.simulation.compare import Comparison, compare
 from elsv.state import State
 from elsv.values import SeparableValue, ValueFunction

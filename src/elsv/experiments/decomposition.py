@@ -16,8 +16,8 @@ from elsv.choice import best_arm
 from elsv.experiments.base import Context, Experiment, Outcome, Table
 from elsv.experiments.claims import Claim, at_most
 from elsv.indices import index_from_name
-from elsv.planning import lookahead
 from elsv.problem import Problem
+from elsv.search import lookahead
 from elsv.simulation.aggregate import Z95
 from elsv.state import State
 from elsv.values import SeparableValue

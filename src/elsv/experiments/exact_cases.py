@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from elsv.beliefs import belief_of
 from elsv.exact import estimate, evaluate, solve
-from elsv.planning._sweeps import available_memory
+from elsv.lattice.workers import available_memory
 from elsv.problem import Order, Problem
 from elsv.state import State
 

@@ -16,8 +16,8 @@ from elsv.choice import best_arm
 from elsv.experiments.base import Context, Experiment, Outcome, Table
 from elsv.experiments.claims import Claim, at_most, minus
 from elsv.indices import Index, Setting, index_from_name
-from elsv.planning import lookahead
 from elsv.problem import Problem
+from elsv.search import lookahead
 from elsv.state import State
 from elsv.values import SeparableValue, ValueFunction
 

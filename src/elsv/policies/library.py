@@ -10,9 +10,9 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief, Chain, Independent
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting
-from elsv.planning.lookahead import lookahead
 from elsv.policies.base import BestScore
 from elsv.problem import Problem
+from elsv.search.lookahead import lookahead
 from elsv.state import State
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 

@@ -9,9 +9,9 @@ from elsv.beliefs import Belief, Independent, Rejection, belief_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.names import Name, convert, parse
-from elsv.planning.plan import Plan
 from elsv.policies.base import BestScore, FunctionPolicy, Policy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
+from elsv.policies.plan import Plan
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
@@ -115,7 +115,7 @@ def _plan(problem: Problem, spec: Name) -> Policy:
 
 
 def _optimal(problem: Problem, spec: Name) -> Policy:
-    from elsv.planning.optimal import OptimalPolicy
+    from elsv.policies.optimal import OptimalPolicy
 
     given = convert(spec.name, spec.parameters, {"file": str})
     if "file" not in given:

@@ -1,0 +1,8 @@
+"""The command line: one file for each command, no logic of its own.
+
+Read `app` first, which lists the commands and turns errors into exit code 2.
+"""
+
+from elsv.cli.app import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,286 @@
+"""``elsv compare``: policies on the same instances, a table on the terminal, a report in a directory."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elsv._files import unreadable
+from elsv.cli.console import Json, ProblemFile, print_json, working
+from elsv.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elsv._typing import FloatArray
+    from elsv.problem import Problem
+    from elsv.simulation.compare import Comparison, Progress
+
+DEFAULT_POLICIES = ("elsv", "thompson", "bayes-ucb", "greedy")
+_MOST_GRID_ROWS = 10_000_000
+
+
+def compare(
+    problem: ProblemFile,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--policy",
+            help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(DEFAULT_POLICIES)}.",
+            show_default=False,
+        ),
+    ] = None,
+    instances: Annotated[int, typer.Option(help="Number of instances, the same for every policy.")] = 5000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whoever runs them.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write report.html, summary.json, results.parquet and figures here."
+        ),
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="Steps to simulate; default: the problem's horizon.")
+    ] = None,
+    means: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows of means instead of draws from the prior: .csv or .npy."),
+    ] = None,
+    grid: Annotated[
+        int | None,
+        typer.Option(metavar="POINTS", help="All means on an even grid from 0 to 1 that fit the order."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
+    processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on a dask cluster (extra dask).")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what an interrupted run kept.")
+    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare policies on the same simulated instances: regret with its error, and a report."""
+    from elsv.problem import Problem
+    from elsv.simulation.compare import compare as run
+    from elsv.simulation.store import ChunkStore
+
+    _check(out, means, grid, jobs, processes, dask, resume, raw)
+    loaded = Problem.load(problem)
+    table = _means(loaded, means, grid)
+    _warn_of_order(loaded, table)
+    names = policy or list(DEFAULT_POLICIES)
+    with _kept_on_interrupt(out):
+        with _progress(len(names)) as progress:
+            comparison = run(
+                loaded,
+                names,
+                instances,
+                seed,
+                horizon=horizon,
+                means=table,
+                jobs=jobs,
+                workers="processes" if processes else "threads",
+                dask=dask,
+                out=out,
+                resume=resume,
+                keep_raw=raw,
+                progress=progress,
+            )
+        if out is not None:
+            from elsv.report.comparison import write_comparison
+
+            source = {"--horizon": horizon, "--means": means, "--grid": grid}
+            with working("writing the report"):
+                write_comparison(comparison, out, _command(problem, names, instances, seed, source, out))
+            ChunkStore(out, "").clear()
+    _show(comparison, as_json)
+    if table is not None and instances % len(table):
+        whole = -(-instances // len(table)) * len(table)
+        print(f"--instances {whole} would use each of the {len(table):,} rows equally often", file=sys.stderr)
+    if out is not None:
+        print(f"wrote {out / 'report.html'}", file=sys.stderr)
+
+
+def _check(
+    out: Path | None,
+    means: Path | None,
+    grid: int | None,
+    jobs: int | None,
+    processes: bool,
+    dask: str | None,
+    resume: bool,
+    raw: bool,
+) -> None:
+    """Refuse options that do not go together, and a report that could not be written, before simulating."""
+    if out is None and (resume or raw):
+        raise InvalidInputError(f"{'--resume' if resume else '--raw'} needs --out DIR")
+    if means is not None and grid is not None:
+        raise InvalidInputError("--means and --grid both say which means to use; give one of them")
+    if dask is not None and (jobs is not None or processes):
+        raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
+    if out is None:
+        return
+    from elsv.report.comparison import check_extras
+
+    check_extras()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot use {out} as a directory: {error.strerror or error}") from error
+
+
+def _means(problem: Problem, path: Path | None, points: int | None) -> FloatArray | None:
+    """Return the means that --means or --grid ask for, ``[rows, N]``."""
+    from elsv.simulation.instances import grid
+
+    if path is not None:
+        return _read_means(path)
+    if points is None:
+        return None
+    if points < 2:
+        raise InvalidInputError(f"--grid POINTS must be at least 2, got {points}")
+    if points**problem.arms > _MOST_GRID_ROWS:
+        raise InvalidInputError(
+            f"--grid {points} with {problem.arms} arms has {points**problem.arms:,} points, more than "
+            f"{_MOST_GRID_ROWS:,}; give fewer points, or rows of means in a file with --means"
+        )
+    return grid(problem.arms, points, problem.order)
+
+
+def _warn_of_order(problem: Problem, table: FloatArray | None) -> None:
+    """Say on stderr if given means are not in the order that the problem says they have."""
+    import numpy as np
+
+    if table is None or problem.order is None or table.ndim != 2:
+        return
+    steps = np.diff(table, axis=1)
+    wrong = ((steps > 0) if problem.order == "decreasing" else (steps < 0)).any(axis=1)
+    if wrong.any():
+        print(
+            f"note: {int(wrong.sum()):,} of {len(table):,} rows of means are not in {problem.order} order; "
+            "policies that use the order are misled there",
+            file=sys.stderr,
+        )
+
+
+def _read_means(path: Path) -> FloatArray:
+    """Read rows of numbers from a CSV file (a first line of names is skipped) or a NumPy file."""
+    import numpy as np
+
+    if path.suffix.lower() not in (".csv", ".npy"):
+        raise InvalidInputError(f"--means reads .csv or .npy, got {str(path)!r}")
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        rows = [line.split(",") for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        if rows and not any(_is_number(field) for field in rows[0]):
+            rows = rows[1:]
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(rows[0]) or not all(_is_number(field) for field in row):
+                raise ValueError(f"row {number} reads {','.join(row)!r}")
+        return np.array(rows, dtype=np.float64)
+    except OSError as error:
+        raise unreadable(f"means from {path}", error, "give a .csv or .npy file") from error
+    except (ValueError, EOFError) as error:
+        told = "not a NumPy file of numbers" if path.suffix.lower() == ".npy" else error
+        raise InvalidInputError(f"{path} must hold one row of means for each instance: {told}") from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
+    """On Ctrl-C say what is kept and how to go on, and end with exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = 0 if out is None else len(list((out / "chunks").glob("*.npz")))
+        if out is None:
+            print("interrupted; nothing is kept without --out", file=sys.stderr)
+        elif kept == 0:
+            print("interrupted before any part was finished", file=sys.stderr)
+        else:
+            print(
+                f"interrupted; {kept} finished {'part is' if kept == 1 else 'parts are'} kept in {out}: "
+                "repeat the command with --resume to go on",
+                file=sys.stderr,
+            )
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _progress(policies: int) -> Iterator[Progress | None]:
+    """Show a progress bar on stderr, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"comparing {policies} {'policy' if policies == 1 else 'policies'}", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _show(comparison: Comparison, as_json: bool) -> None:
+    """Print the headline table, the best policy in bold, or the JSON object."""
+    from elsv.report.comparison import finite
+    from elsv.report.headline import HEADERS, headline_rows, verdict
+
+    if as_json:
+        print_json(finite(comparison.to_dict()))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
+    headers = [header.replace(" ± ", "\n± ").replace(" / ", "\n/ ") for header in HEADERS]
+    rows = headline_rows(comparison)
+    shown = _columns_that_fit([headers, *rows], console.width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for k in shown:
+        table.add_column(headers[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
+    for place, row in enumerate(rows):
+        best = place == 0 and len(rows) > 1
+        table.add_row(*(row[k] for k in shown), style="bold" if best else None)
+    console.print(table)
+    console.print(verdict(comparison).replace("`", ""), soft_wrap=not sys.stdout.isatty())
+
+
+def _columns_that_fit(rows: list[list[str]], width: int) -> list[int]:
+    """Leave out quantiles first, then the median and the ratio, where the terminal is narrow."""
+    needed = [max(len(line) for row in rows for line in row[k].split("\n")) + 3 for k in range(len(rows[0]))]
+    needed[0] = min(needed[0], 24)
+    shown = list(range(len(needed)))
+    for k in (4, 3, 2, 5, 6):
+        if sum(needed[j] for j in shown) > width:
+            shown.remove(k)
+    return shown
+
+
+def _command(
+    problem: Path, names: list[str], instances: int, seed: int, optional: dict[str, Any], out: Path
+) -> str:
+    """Return the command line that repeats the run; how many workers shared it does not matter."""
+    words = ["elsv", "compare", str(problem)]
+    for name in names:
+        words += ["-p", name]
+    words += ["--instances", str(instances), "--seed", str(seed)]
+    for option, value in optional.items():
+        if value is not None:
+            words += [option, str(value)]
+    return shlex.join([*words, "--out", str(out)])

@@ -1,0 +1,156 @@
+"""The commands `elsv solve` and `elsv evaluate`: exact answers, printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from elsv.cli.console import Json, ProblemFile, print_json
+from elsv.errors import InvalidInputError
+
+DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
+# Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
+_STATES_TO_KEEP = 200_000_000
+Horizon = Annotated[int | None, typer.Option(help="Number of pulls, instead of the problem's own.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
+Memory = Annotated[
+    float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
+]
+
+
+def solve(
+    problem: ProblemFile,
+    horizon: Horizon = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the optimal arm of every state here.")
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(metavar="STEP", help="With --save: only the steps up to this one.")
+    ] = None,
+    memory: Memory = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Bayes-optimal expected reward and regret, exactly, and the arms to pull first."""
+    from elsv.exact import estimate
+    from elsv.exact import solve as run
+
+    if keep is not None and save is None:
+        raise InvalidInputError("--keep goes with --save FILE")
+    loaded = _load(problem, horizon)
+    cost = estimate(loaded)
+    _announce(cost)
+    if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
+        keep = loaded.horizon
+    with _progress("solving") as progress:
+        found = run(loaded, save=save, keep=keep, memory=_bytes(memory), workers=jobs, progress=progress)
+    names = [loaded.names[arm] for arm in found.actions]
+    if as_json:
+        result: dict[str, Any] = {
+            "horizon": loaded.horizon,
+            "value": found.value,
+            "regret": found.regret,
+            "first_arms": [arm + 1 for arm in found.actions],
+            "scores": found.scores.tolist(),
+            "reward_by_step": None if found.rewards is None else found.rewards.tolist(),
+            "states": found.states,
+            "bytes": found.bytes,
+            "seconds": found.seconds,
+        }
+        print_json(result | ({"saved": str(save)} if save is not None else {}))
+        return
+    print(f"value   {found.value:.9f}")
+    print(f"regret  {found.regret:.9f}")
+    print(f"first   {' or '.join(names)}")
+    if found.rewards is not None:
+        chosen = sorted({1, *(round(k * loaded.horizon / 5) for k in range(1, 6))} - {0})
+        steps = "  ".join(f"t={t}: {found.rewards[t - 1]:.4f}" for t in chosen)
+        print(f"reward  {steps}")
+    print(f"states  {found.states:,} in {found.seconds:.1f} s")
+    if save is not None:
+        print(f"wrote {save}", file=sys.stderr)
+
+
+def evaluate(
+    problem: ProblemFile,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p",
+            "--policy",
+            help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(DEFAULT_POLICIES)}.",
+            show_default=False,
+        ),
+    ] = None,
+    horizon: Horizon = None,
+    memory: Memory = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Exact expected reward and regret of policies: no simulation, no error bars."""
+    from elsv.exact import evaluate as run
+    from elsv.exact import gap_percent
+
+    loaded = _load(problem, horizon)
+    names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
+    with _progress("evaluating") as progress:
+        limits: dict[str, Any] = {"memory": _bytes(memory), "workers": jobs, "progress": progress}
+        best, *rows = run(loaded, ["optimal", *names], announce=_announce, **limits)
+    gaps = [gap_percent(row, best) for row in rows]
+    if as_json:
+        policies = [
+            {"policy": row.name, "value": row.value, "regret": row.regret, "gap_percent": gap}
+            for row, gap in zip(rows, gaps, strict=True)
+        ]
+        optimal = {"value": best.value, "regret": best.regret}
+        print_json({"horizon": loaded.horizon, "optimal": optimal, "policies": policies})
+        return
+    width = max(len(row.name) for row in (best, *rows))
+    print(f"{'policy':<{width}}  {'reward':>14}  {'regret':>14}  above optimum")
+    for row, gap in zip((best, *rows), (None, *gaps), strict=True):
+        above = "" if gap is None else f"{gap:11.3f} %"
+        print(f"{row.name:<{width}}  {row.value:14.9f}  {row.regret:14.9f}  {above}".rstrip())
+
+
+def _announce(cost: Any) -> None:
+    """Say what the work will take, compilation apart."""
+    print(
+        f"{cost.states:,} states, about {cost.bytes / 1e6:,.0f} MB and {max(1.0, cost.seconds):,.0f} s",
+        file=sys.stderr,
+    )
+
+
+def _load(path: Path, horizon: int | None) -> Any:
+    """Return the problem, with another horizon if one is given."""
+    from elsv.problem import Problem
+
+    loaded = Problem.load(path)
+    if horizon is None:
+        return loaded
+    values = {key: value for key, value in loaded.to_dict().items() if key != "discount"}
+    return Problem.from_dict(values | {"horizon": horizon})
+
+
+def _bytes(gigabytes: float | None) -> int | None:
+    if gigabytes is not None and not gigabytes > 0:
+        raise InvalidInputError(f"--memory must be a positive number of GB, got {gigabytes:g}")
+    return None if gigabytes is None else int(1e9 * gigabytes)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr while working, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

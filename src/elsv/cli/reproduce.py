@@ -1,0 +1,87 @@
+"""``elsv reproduce``: the paper's figures and claims, measured again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elsv.cli.console import Json, print_json
+from elsv.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elsv.experiments.run import Reproduction
+
+
+def reproduce(
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Write report.html, summary.json, results and figures here."),
+    ],
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Smaller problems and fewer instances; under a minute after compilation."
+        ),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Experiment: transition, values, theorem, cost, depth, discount, optimum, arms, growth or "
+            "decomposition; repeat for more. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; default: one a core.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
+    from elsv.experiments.run import reproduce as run
+
+    if seed < 0:
+        raise InvalidInputError(f"--seed must be at least 0, got {seed}")
+    if jobs is not None and jobs < 1:
+        raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
+    try:
+        with _progress() as progress:
+            found = run(out, only or (), quick, seed, jobs, progress)
+    except KeyboardInterrupt:
+        print(f"interrupted; what was finished is in {out / 'results'}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found)
+    print(f"wrote {out / 'report.html'}", file=sys.stderr)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None] | None]:
+    """Show a progress bar on stderr, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description:<14}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda name, share: bar.update(task, description=name, completed=share)
+
+
+def _show(found: Reproduction) -> None:
+    """Print the verdicts, one line for each claim."""
+    claims = [claim for _, outcome in found.parts for claim in outcome.claims]
+    for claim in sorted(claims, key=lambda c: c.label):
+        print(f"{claim.label:<8}  {claim.verdict.value:<15} {claim.says}")
+        if claim.in_short != claim.verdict.value:
+            print(f"{'':<26}{claim.in_short}")

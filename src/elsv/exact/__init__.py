@@ -1,0 +1,25 @@
+"""Exact answers for problems whose states can all be counted: the optimum, and the value of any policy.
+
+`solve` gives the Bayes optimum and `evaluate` what any policy earns: no simulation, no error bars (past the
+paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum.
+"""
+
+from elsv.exact.policy_values import (
+    PolicyValue,
+    evaluate,
+    gap_percent,
+)
+from elsv.exact.solve import Cost, Solution, estimate, solve
+from elsv.policies.optimal import Actions, OptimalPolicy
+
+__all__ = [
+    "Actions",
+    "Cost",
+    "OptimalPolicy",
+    "PolicyValue",
+    "Solution",
+    "estimate",
+    "evaluate",
+    "gap_percent",
+    "solve",
+]

@@ -1,0 +1,159 @@
+"""Live use: one bandit that chooses, observes, explains itself, and survives a restart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv._files import unreadable, write_text
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.live.explain import Explanation, explain
+from elsv.names import parse
+from elsv.policies import DEFAULT_POLICY, Policy, make_policy
+from elsv.problem import Problem
+from elsv.state import State, check_arms
+
+_FORMAT = "elsv-bandit"
+_VERSION = 1
+
+
+class Bandit:
+    """A problem, a policy and what has been seen so far.
+
+    Parameters
+    ----------
+    problem
+        What to choose among.
+    policy
+        A name such as ``"elsv:index=gittins"`` or a function ``(state, step, rng) -> arm``.
+    seed
+        For policies that draw; the same seed and the same outcomes give the same choices. Default: fresh.
+    state
+        Counts to start from, such as those of another bandit; default: the prior.
+
+    Examples
+    --------
+    >>> bandit = Bandit(Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=50), seed=1)
+    >>> arm = bandit.choose()
+    >>> bandit.observe(arm, success=True)
+    >>> bandit.step
+    2
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: str | Policy = DEFAULT_POLICY,
+        seed: int | None = None,
+        state: State | None = None,
+    ) -> None:
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise InvalidInputError(f"seed must be a whole number, at least 0, got {seed!r}")
+        self.problem = problem
+        self.policy = make_policy(policy, problem)
+        self.policy_name = str(parse(policy)) if isinstance(policy, str) else None
+        self.state = State.initial(problem) if state is None else _one(state, problem)
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def step(self) -> int:
+        """t, one more than the number of outcomes seen."""
+        return self.state.step(self.problem)
+
+    def __repr__(self) -> str:
+        name = self.policy_name or "a policy of your own"
+        return f"Bandit({self.problem.arms} arms, {name!r}, step {self.step})"
+
+    def choose(self) -> int:
+        """Return the arm to pull now, from 0. A policy that draws may answer differently each time."""
+        self._within_horizon()
+        return int(self.policy(self.state, self.step, self._rng))
+
+    def observe(self, arm: int, success: bool) -> None:
+        """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen."""
+        self.state = self.state.observe(arm, success)
+
+    def explain(self) -> Explanation:
+        """Return the choice in this state and each arm's mean, interval, bonus, q and P(best).
+
+        The draws of a policy that draws are its next ones, yet `choose` is not affected.
+        """
+        self._within_horizon()
+        rng = np.random.Generator(type(self._rng.bit_generator)())
+        rng.bit_generator.state = self._rng.bit_generator.state
+        name = self.policy_name or "a policy of your own"
+        return explain(self.problem, self.policy, self.state, self.step, rng, name)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a JSON file, atomically."""
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "problem": self.problem.to_dict(),
+            "policy": self.policy_name,
+            "alpha": self.state.alpha.tolist(),
+            "beta": self.state.beta.tolist(),
+            "rng": self._rng.bit_generator.state,
+        }
+        write_text(path, json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path, policy: str | Policy | None = None) -> Bandit:
+        """Read what `save` wrote.
+
+        `policy` replaces the saved one; it must be given if the policy was a function.
+        """
+        content = _read(path)
+        try:
+            chosen = content["policy"] if policy is None else policy
+            if chosen is None:
+                raise InvalidInputError(
+                    f"{path} was saved with a policy of your own; pass it: Bandit.load(path, policy=…)"
+                )
+            bandit = cls(Problem.from_dict(content["problem"]), chosen)
+            bandit.state = _one(State(content["alpha"], content["beta"]), bandit.problem)
+            bandit._rng.bit_generator.state = content["rng"]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        return bandit
+
+    def _within_horizon(self) -> None:
+        if self.problem.horizon is not None and self.step > self.problem.horizon:
+            raise InvalidInputError(
+                f"the horizon of {self.problem.horizon} pulls is over; go on with a longer one: "
+                "Bandit(problem_with_longer_horizon, policy, state=bandit.state)"
+            )
+
+
+def _one(state: State, problem: Problem) -> State:
+    """Return the state if it is a single one of this problem."""
+    check_arms(state, problem)
+    if state.shape != ():
+        raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
+    return state
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constants)
+    except OSError as error:
+        raise unreadable(path, error, "give the path that Bandit.save wrote to") from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise CorruptFileError(f"{path} is not a bandit saved by elsv: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise CorruptFileError(f"{path} is not a bandit saved by elsv (no format {_FORMAT!r})")
+    if content.get("version") != _VERSION:
+        raise CorruptFileError(
+            f"{path} has version {content.get('version')!r}, this elsv reads {_VERSION}; "
+            "use the elsv that wrote it"
+        )
+    return content
+
+
+def _no_constants(text: str) -> float:
+    raise ValueError(f"{text} is not a number that a bandit can hold")

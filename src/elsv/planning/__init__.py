@@ -1,5 +1,0 @@
-"""Search over future states."""
-
-from elsv.planning.lookahead import lookahead
-
-__all__ = ["lookahead"]

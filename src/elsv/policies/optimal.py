@@ -1,0 +1,136 @@
+"""The Bayes-optimal arm of every state, in memory, in a file and as a policy (past the paper).
+
+A file holds one byte for each state of the lattice, compressed step by step, after a header that says which
+problem it solves and a checksum over all of it. It is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv._files import unreadable, write_bytes
+from elsv._typing import AnyArray, IntArray
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.lattice.numbering import Lattice, layer_size
+from elsv.problem import Problem
+from elsv.state import State, check_arms
+
+_MAGIC = b"elsv optimal 1\n"
+_REMEDY = "make it with elsv solve PROBLEM.toml --save FILE"
+
+
+def pack(actions: AnyArray) -> bytes:
+    """Return the arms of one layer, compressed."""
+    return zlib.compress(actions.astype(np.uint8).tobytes(), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The optimal arms of the steps 1 … `steps` of a problem."""
+
+    problem: Problem
+    packed: Mapping[int, bytes] = field(repr=False)  # step: one byte for each state, compressed
+    _latest: dict[int, AnyArray] = field(init=False, repr=False, default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """The last step whose arms are known."""
+        return len(self.packed)
+
+    def at(self, step: int) -> AnyArray:
+        """Return the arms of all states at `step` in the lattice's numbering; kept for the next call."""
+        arms = self._latest.get(step)
+        if arms is None:
+            if step not in self.packed:
+                raise InvalidInputError(f"the optimal arms are known for steps 1 to {self.steps}, got {step}")
+            arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
+            self._latest.clear()
+            self._latest[step] = arms
+        return arms
+
+    def save(self, path: str | Path) -> None:
+        """Write header, checksum and arms, atomically."""
+        body = b"".join(self.packed[step] for step in range(1, self.steps + 1))
+        about = {
+            "problem": _facts(self.problem),
+            "lengths": [len(self.packed[step]) for step in range(1, self.steps + 1)],
+        }
+        header = json.dumps(about).encode() + b"\n"
+        write_bytes(path, _MAGIC + _digest(header + body) + header + body)
+
+    @classmethod
+    def load(cls, path: str | Path, problem: Problem) -> Actions:
+        """Read what `save` wrote, for the same problem."""
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise unreadable(path, error, _REMEDY) from error
+        if not content.startswith(_MAGIC):
+            raise CorruptFileError(f"{path} does not hold optimal arms; {_REMEDY}")
+        digest, rest = content[len(_MAGIC) : len(_MAGIC) + 65], content[len(_MAGIC) + 65 :]
+        if digest != _digest(rest):
+            raise CorruptFileError(f"{path} is damaged: its checksum is wrong; solve the problem again")
+        header, _, body = rest.partition(b"\n")
+        about = json.loads(header)
+        _check_same(path, about["problem"], _facts(problem))
+        packed, at = {}, 0
+        for step, length in enumerate(about["lengths"], start=1):
+            packed[step] = body[at : at + length]
+            at += length
+        return cls(problem, packed)
+
+
+class OptimalPolicy:
+    """Pull the Bayes-optimal arm that `solve` found: ``policy(state, step, rng) -> arm`` on batches.
+
+    Parameters
+    ----------
+    problem
+        The problem that was solved; names may differ.
+    source
+        The file that ``solve(problem, save=…)`` wrote, or ``solve(problem, keep=…).policy``.
+    """
+
+    def __init__(self, problem: Problem, source: str | Path | Actions) -> None:
+        self.problem = problem
+        self.actions = source if isinstance(source, Actions) else Actions.load(source, problem)
+        self._lattice = Lattice(problem.arms, self.actions.steps)
+
+    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
+        """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``."""
+        check_arms(state, self.problem)
+        successes = np.rint(state.alpha - self.problem.prior[:, 0]).astype(np.int64)
+        pulls = successes + np.rint(state.beta - self.problem.prior[:, 1]).astype(np.int64)
+        arms = self.actions.at(step)
+        if not (pulls.sum(axis=-1) == step - 1).all():
+            raise InvalidInputError(
+                f"a state at step {step} must have {step - 1} pulls in all; check the step"
+            )
+        assert len(arms) == layer_size(self.problem.arms, step - 1)
+        return arms[self._lattice.number(successes, pulls)].astype(np.int64)
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    """Return all that the optimal arms depend on."""
+    return {key: value for key, value in problem.to_dict().items() if key != "names"}
+
+
+def _check_same(path: str | Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for key in sorted({*found, *wanted}):
+        if found.get(key) != wanted.get(key):
+            raise InvalidInputError(
+                f"{path} solves another problem: its {key} is {found.get(key)}, "
+                f"not {wanted.get(key)}; solve this one"
+            )
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode() + b"\n"

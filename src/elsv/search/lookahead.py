@@ -1,0 +1,98 @@
+r"""n-step lookahead on any value function with any belief (paper Algorithms 1 and 4).
+
+.. math::
+
+    q_t(s, i) = p_i(s)\,\bigl(r_i + V_{t+1}(s{+}\text{success}_i)\bigr)
+        + (1 - p_i(s))\,V_{t+1}(s{+}\text{failure}_i), \qquad V_k(s) = \max_i q_k(s, i)
+
+down to the frontier, where :math:`V_{t+d} = v_{t+d}`, the value function of the frontier's own step. The
+probabilities come from the belief at **every** node. The depth is :math:`d = \min(n, T - t + 1)`: with a
+value that is 0 at T + 1 the search is exact once it reaches the horizon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs.base import Belief
+from elsv.errors import InvalidInputError
+from elsv.problem import Problem
+from elsv.search.tree import make_tree
+from elsv.state import State
+from elsv.values.base import ValueFunction
+from elsv.values.separable import SeparableValue
+
+# Numbers in one [instances, states, N] array: about 8 MB, so that a batch stays in the cache.
+_CHUNK = 1_000_000
+
+
+def search_depth(problem: Problem, step: int, depth: int) -> int:
+    """Return min(depth, T - t + 1), or raise if the step lies outside the horizon."""
+    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1:
+        raise InvalidInputError(f"depth must be a whole number, at least 1, got {depth!r}")
+    check_step(problem, step)
+    return int(depth) if problem.horizon is None else min(int(depth), problem.horizon - step + 1)
+
+
+def check_step(problem: Problem, step: int) -> None:
+    """Raise unless 1 <= step <= horizon."""
+    if step < 1 or (problem.horizon is not None and step > problem.horizon):
+        bound = f" to the horizon {problem.horizon}" if problem.horizon is not None else ""
+        raise InvalidInputError(f"step must lie from 1{bound}, got {step}")
+
+
+def lookahead(
+    problem: Problem,
+    state: State,
+    step: int,
+    value: ValueFunction,
+    belief: Belief,
+    depth: int = 1,
+    *,
+    discount: float = 1.0,
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    """Return q, the worth of pulling each arm now, shape ``[..., N]``.
+
+    Parameters
+    ----------
+    problem
+        Gives the rewards and the horizon.
+    state, step
+        Where the search starts; `step` counts from 1.
+    value
+        Called on all frontier states at once with their own step.
+    belief
+        Asked for the means of every interior state; a belief that samples draws anew for each.
+    depth
+        Number of pulls to look ahead, cut to what is left of the horizon.
+    discount
+        Weight of what comes one step later. A separable value is made for 1.
+    rng
+        Passed to the belief.
+    """
+    reach = search_depth(problem, step, depth)
+    if reach == 1 and discount == 1.0 and isinstance(value, SeparableValue):
+        return value.one_step(state, step, belief.mean(state, rng))
+    from elsv.search import _lookahead_kernels as kernels
+
+    arms = problem.arms
+    tree = make_tree(arms, reach)
+    alpha = state.alpha.reshape(-1, 1, arms)
+    beta = state.beta.reshape(-1, 1, arms)
+    q = np.empty((len(alpha), arms))
+    size = max(1, _CHUNK // tree.successes.size)
+    for start in range(0, len(alpha), size):
+        here = slice(start, start + size)
+        later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
+        inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
+        outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
+        q[here] = kernels.back_up(
+            np.ascontiguousarray(belief.mean(inner, rng)),
+            np.ascontiguousarray(value(outer, step + reach)),
+            tree.successors,
+            problem.rewards,
+            discount,
+        )
+    return q.reshape(state.alpha.shape)
