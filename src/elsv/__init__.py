@@ -1,7 +1,8 @@
 """Bayesian bandits with structured priors: exact beliefs, exact indices, value-directed exploration."""
 
+from elsv import structure
 from elsv._version import __version__ as __version__
-from elsv.beliefs import Belief, Chain, Independent, Rejection, belief_of
+from elsv.beliefs import Belief, Chain, Independent, Rejection
 from elsv.choice import best_arm
 from elsv.errors import (
     CorruptFileError,
@@ -14,10 +15,11 @@ from elsv.exact import evaluate, solve
 from elsv.indices import Index, Setting, make_index
 from elsv.live import ArmExplanation, Bandit, Explanation, explain
 from elsv.policies import Policy, make_policy, policy_names
-from elsv.problem import Problem
+from elsv.problem import Problem, belief_of
 from elsv.search import lookahead
 from elsv.simulation.compare import Comparison, compare
 from elsv.state import State
+from elsv.structure import Structure
 from elsv.values import SeparableValue, ValueFunction
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "SeparableValue",
     "Setting",
     "State",
+    "Structure",
     "ValueFunction",
     "belief_of",
     "best_arm",
@@ -51,4 +54,5 @@ __all__ = [
     "make_policy",
     "policy_names",
     "solve",
+    "structure",
 ]

@@ -1,8 +1,8 @@
 r"""The problem: arms, what they pay, what is known of them in advance, and what is maximised.
 
 Arm i pays :math:`r_i > 0` with unknown probability :math:`\mu_i` and 0 otherwise. The prior is
-independent :math:`\mathrm{Beta}(\alpha^0_i, \beta^0_i)`, conditioned on an order of the means when there
-is one. The objective is the sum of ``horizon`` rewards, or the discounted sum with ``discount``.
+independent :math:`\mathrm{Beta}(\alpha^0_i, \beta^0_i)` under a structure of the means, such as an order,
+when there is one. The objective is the sum of ``horizon`` rewards, or the discounted sum with ``discount``.
 """
 
 from __future__ import annotations
@@ -11,40 +11,46 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_text
 from elsv._typing import FloatArray, IntArray
+from elsv.beliefs import Belief
+from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
+from elsv.structure import Structure, structure_of
 
-Order = Literal["decreasing", "increasing"]
-_KEYS = ("rewards", "order", "horizon", "discount", "prior", "names")
+_KEYS = ("rewards", "order", "structure", "horizon", "discount", "prior", "names")
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    r"""A Bernoulli bandit with rewards, a Beta prior and possibly an order (paper §2.1, §5.2).
+    r"""A Bernoulli bandit with rewards, a Beta prior and what is known of the means (paper §2.1, §5.2).
 
     Parameters
     ----------
     rewards
         :math:`r_i > 0`, what arm i pays on success. Default 1 for every arm of `prior`.
     order
-        ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse, or None.
+        ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse: the short form
+        of the two commonest structures.
     horizon
         Number of pulls T whose rewards are summed.
     discount
         :math:`\gamma \in (0, 1)`, instead of a horizon.
     prior
         Rows :math:`(\alpha^0_i, \beta^0_i)`, positive reals. Default (1, 1), the uniform distribution. They
-        are what is believed before the order is taken into account; with an order the means differ.
+        are what is believed before the structure is taken into account; under an order the means differ.
     names
         Labels for people; default ``arm 1`` … ``arm N``.
+    structure
+        What is known of the means, a statement of `elsv.structure` or one of your own; default: nothing.
 
     Examples
     --------
@@ -53,7 +59,7 @@ class Problem:
     """
 
     rewards: FloatArray  # [N]
-    order: Order | None
+    structure: Structure
     horizon: int | None
     discount: float | None
     prior: FloatArray = field(repr=False)  # [N, 2]
@@ -67,6 +73,7 @@ class Problem:
         discount: float | None = None,
         prior: ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        structure: Structure | Mapping[str, Any] | None = None,
     ) -> None:
         if rewards is None and prior is None:
             raise InvalidInputError("rewards or prior must say how many arms there are; give rewards=[1, 1]")
@@ -82,8 +89,8 @@ class Problem:
             )
         _all_positive("rewards", payoff)
         _all_positive("prior", table)
-        if order is not None and order not in get_args(Order):
-            raise unknown_name("order", str(order), get_args(Order))
+        if order is not None and structure is not None:
+            raise InvalidInputError(f"give either order or structure, got order={order!r} and {structure!r}")
         labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else tuple(map(str, names))
         if len(labels) != arms:
             raise InvalidInputError(
@@ -96,7 +103,7 @@ class Problem:
         checked_horizon, checked_discount = _objective(horizon, discount)
         for name, value in (
             ("rewards", payoff),
-            ("order", order),
+            ("structure", structure_of(order if structure is None else structure)),
             ("horizon", checked_horizon),
             ("discount", checked_discount),
             ("prior", table),
@@ -109,16 +116,42 @@ class Problem:
         """N, the number of arms."""
         return len(self.rewards)
 
+    @property
+    def steps(self) -> int:
+        """T, or an error for a problem with a discount: exact answers need a horizon."""
+        if self.horizon is None:
+            raise InvalidInputError(
+                f"exact solutions need a horizon, got discount={self.discount}; "
+                f"give horizon=T, such as {round(1 / (1 - (self.discount or 0)))} (1/(1 - discount))"
+            )
+        return self.horizon
+
+    @property
+    def order(self) -> Order | None:
+        """The short form of the structure, where it has one."""
+        order: Order | None = self.structure.to_dict().get("order")
+        return order
+
+    @cached_property
+    def belief(self) -> Belief:
+        """The exact belief under the structure; one object for one problem."""
+        return self.structure.belief()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash((self.rewards.tobytes(), self.prior.tobytes(), self.order, self.horizon, self.discount))
+        return hash((self.rewards.tobytes(), self.prior.tobytes(), self.horizon, self.discount))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values under the keys of the TOML file."""
         values: dict[str, Any] = {"rewards": self.rewards.tolist()}
-        for key in ("order", "horizon", "discount"):
+        stated = self.structure.to_dict()
+        if isinstance(stated.get("order"), str):
+            values |= stated
+        elif stated:
+            values["structure"] = stated
+        for key in ("horizon", "discount"):
             if getattr(self, key) is not None:
                 values[key] = getattr(self, key)
         values["prior"] = self.prior.tolist()
@@ -154,6 +187,16 @@ class Problem:
     def to_toml(self) -> str:
         """Return the text that `save` writes."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.to_dict().items())
+
+
+def belief_of(problem: Problem) -> Belief:
+    """Return the exact belief under the problem's structure, such as a chain or independent arms."""
+    return problem.belief
+
+
+def same_task(first: Problem, second: Problem) -> bool:
+    """Return whether two problems differ in the names of their arms at most."""
+    return {**first.to_dict(), "names": None} == {**second.to_dict(), "names": None}
 
 
 def _objective(horizon: object, discount: object) -> tuple[int | None, float | None]:
@@ -210,8 +253,12 @@ def _toml(value: Any) -> str:
             for c in value
         )
         return f'"{escaped}"'
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and math.isfinite(value):
         return repr(value)
     return str(value)

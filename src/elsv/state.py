@@ -8,13 +8,33 @@ Arrays have shape ``[..., N]``: any number of leading instances, arms last.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.problem import Problem
+
+
+class Arms(Protocol):
+    """What states start from: the arms of a problem, each with its prior and what it pays."""
+
+    @property
+    def arms(self) -> int:
+        """N, the number of arms."""
+        ...
+
+    @property
+    def prior(self) -> FloatArray:
+        r"""Rows :math:`(\alpha^0_i, \beta^0_i)`, shape ``[N, 2]``."""
+        ...
+
+    @property
+    def rewards(self) -> FloatArray:
+        """What each arm pays on success, shape ``[N]``."""
+        ...
+
 
 # Counts that differ from a whole number by less than this came from adding ones to a real prior.
 _ROUNDING = 1e-6
@@ -46,7 +66,7 @@ class State:
         object.__setattr__(self, "beta", b)
 
     @classmethod
-    def initial(cls, problem: Problem, batch: tuple[int, ...] = ()) -> State:
+    def initial(cls, problem: Arms, batch: tuple[int, ...] = ()) -> State:
         """Return the prior of `problem`, repeated over the leading shape `batch`."""
         shape = (*batch, problem.arms)
         return cls.trusted(
@@ -89,12 +109,12 @@ class State:
         r"""Means of the independent Betas, :math:`\alpha/(\alpha+\beta)`, shape ``[..., N]``."""
         return np.divide(self.alpha, self.alpha + self.beta)
 
-    def pulls(self, problem: Problem) -> FloatArray:
+    def pulls(self, problem: Arms) -> FloatArray:
         r"""Return :math:`n_i = \alpha_i + \beta_i - \alpha^0_i - \beta^0_i`, shape ``[..., N]``."""
         check_arms(self, problem)
         return np.rint(self.alpha - problem.prior[:, 0]) + np.rint(self.beta - problem.prior[:, 1])
 
-    def step(self, problem: Problem) -> int:
+    def step(self, problem: Arms) -> int:
         """Return t = 1 + Σ pulls; every instance of a batch must be at the same step."""
         steps = self.pulls(problem).sum(axis=-1)
         if steps.size and steps.min() != steps.max():
@@ -127,13 +147,18 @@ class State:
         return hash((self.alpha.tobytes(), self.beta.tobytes()))
 
 
-def check_arms(state: State, problem: Problem) -> None:
-    """Raise unless the state has the problem's number of arms and was reached from its prior."""
+def check_width(state: State, problem: Arms) -> None:
+    """Raise unless the state has the problem's number of arms; quick, for every door."""
     if state.arms != problem.arms:
         raise InvalidInputError(
             f"state must have {problem.arms} arms as the problem has, got {state.arms}; "
             "give one alpha,beta pair for each"
         )
+
+
+def check_arms(state: State, problem: Arms) -> None:
+    """Raise unless the state has the problem's number of arms and was reached from its prior."""
+    check_width(state, problem)
     for name, counts, start in (
         ("alpha", state.alpha, problem.prior[:, 0]),
         ("beta", state.beta, problem.prior[:, 1]),

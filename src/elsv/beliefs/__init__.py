@@ -1,16 +1,12 @@
-"""Beliefs: what a state says of the means, with and without an order."""
+"""What a state says of the means: one file for each belief, and the quadrature that they share.
 
-from __future__ import annotations
+A belief must give `mean` and `draw`; whatever else it can (variances, quantiles, P(best), weights W, points) is
+asked for through `elsv.beliefs.abilities`, which has a general way where there is one. Read `base` first.
+"""
 
 from elsv.beliefs.base import Belief, ExactBelief
 from elsv.beliefs.chain import Chain
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.rejection import Estimate, Rejection
-from elsv.problem import Problem
 
-__all__ = ["Belief", "Chain", "Estimate", "ExactBelief", "Independent", "Rejection", "belief_of"]
-
-
-def belief_of(problem: Problem) -> ExactBelief:
-    """Return the exact belief for the problem's order: a chain, or independent arms."""
-    return Independent() if problem.order is None else Chain(problem.order)
+__all__ = ["Belief", "Chain", "Estimate", "ExactBelief", "Independent", "Rejection"]

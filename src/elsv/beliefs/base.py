@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
-from elsv.errors import InvalidInputError
+from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
+
+
+Order = Literal["decreasing", "increasing"]
 
 
 class Belief(Protocol):
@@ -54,6 +57,13 @@ class ExactBelief(Belief, Protocol):
     def error(self, state: State) -> FloatArray:
         """Return an estimate of the error of `mean` and of the relative error of W, ``[...]``."""
         ...
+
+
+def check_order(order: object) -> Order:
+    """Return `order` if it is a direction in which means can go."""
+    if order not in get_args(Order):
+        raise unknown_name("order", str(order), get_args(Order))
+    return cast(Order, order)
 
 
 def check_level(level: float) -> float:

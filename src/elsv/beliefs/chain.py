@@ -13,16 +13,17 @@ depend on how likely the order is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
-from elsv.beliefs.base import check_level, check_points, check_rewards
-from elsv.errors import InvalidInputError, unknown_name
-from elsv.problem import Order
-from elsv.state import State
+from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards
+from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import Lattice, Layer
+from elsv.lattice.workers import Crew
+from elsv.state import Arms, State
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Chain:
 
     order: Order = "decreasing"
     tolerance: float = 1e-8
+    repeats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise unknown_name("order", str(self.order), get_args(Order))
+        check_order(self.order)
         if not 1e-13 <= self.tolerance <= 1e-3:
             raise InvalidInputError(f"tolerance must lie between 1e-13 and 1e-3, got {self.tolerance!r}")
 
@@ -130,6 +131,22 @@ class Chain:
         probability, largest = np.empty_like(alpha), np.empty(len(alpha))
         best_of_chain(alpha, beta, payoff, *self._rule(), probability, largest)
         return self._shaped(probability, state), largest.reshape(state.shape)
+
+    def layer_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+        """Return W of all states of the lattice after `made` pulls, divided by one number."""
+        from elsv.beliefs.layer_weights import weights_in_order
+
+        return weights_in_order(arms, self.order, lattice, made, workers)
+
+    def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
+        """Return P(arm i is best) in all states of a layer ``[N, states]``, or None for four arms and more."""
+        from elsv.beliefs.layer_best import best_in_order
+
+        return best_in_order(arms, self.order, layer, crew)
+
+    def precise(self) -> Chain:
+        """Return the same belief as near as it can be computed, for what is integrated once."""
+        return Chain(self.order, tolerance=1e-12)
 
     def _rule(self) -> tuple[float, float]:
         """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""

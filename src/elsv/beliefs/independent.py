@@ -3,13 +3,16 @@ r"""Beliefs without an order: every arm is Beta(:math:`\alpha_i, \beta_i`) by it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
 from elsv.beliefs.base import check_level, check_points, check_rewards
-from elsv.state import State
+from elsv.lattice.numbering import Layer
+from elsv.lattice.workers import Crew
+from elsv.state import Arms, State
 
 # Nats that a panel may span and that an arm is followed below its peak: about 1e-10 in `best`.
 _NATS, _CUT = 5.0, 28.0
@@ -24,6 +27,9 @@ class Independent:
     >>> Independent().mean(State([1, 3], [1, 1]))
     array([0.5 , 0.75])
     """
+
+    repeats: ClassVar[bool] = True
+    factors: ClassVar[bool] = True
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         r"""Return :math:`\alpha_i/(\alpha_i+\beta_i)`, shape ``[..., N]``; `rng` is not used."""
@@ -78,6 +84,12 @@ class Independent:
 
         weight: FloatArray = betaln(state.alpha, state.beta).sum(axis=-1)
         return weight
+
+    def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray:
+        """Return P(arm i is best) in all states of a layer, ``[N, states]``."""
+        from elsv.beliefs.layer_best import best_of_independent
+
+        return best_of_independent(arms, layer, crew)
 
     def error(self, state: State) -> FloatArray:
         """Return zero: the means are exact, ``[...]``."""

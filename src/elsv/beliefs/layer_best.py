@@ -23,24 +23,31 @@ from itertools import pairwise
 import numpy as np
 
 from elsv._typing import FloatArray
+from elsv.beliefs.base import Order
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
-from elsv.problem import Problem
+from elsv.state import Arms
 
 Fill = Callable[[list[int], FloatArray], None]  # adds to [N, n_1 + 1, …, n_N + 1] of one block
 
 
-def best_shares(problem: Problem, ordered: bool, layer: Layer, crew: Crew) -> FloatArray | None:
-    """Return the probabilities ``[N, states]``, or None for four and more arms in order."""
+def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray:
+    """Return the probabilities ``[N, states]`` of independent arms."""
+    return _filled(problem, _independent(problem, layer.made), layer, crew)
+
+
+def best_in_order(problem: Arms, order: Order, layer: Layer, crew: Crew) -> FloatArray | None:
+    """Return the probabilities ``[N, states]`` of arms in order, or None for four arms and more."""
+    if problem.arms > 3:
+        return None
+    return _filled(problem, (_InOrder(problem, order, layer.made) for _ in range(1)), layer, crew)
+
+
+def _filled(problem: Arms, fills: Iterable[Fill], layer: Layer, crew: Crew) -> FloatArray:
+    """Return the sums of what `fills` add, divided so that they sum to one."""
     if problem.arms == 1:
         return np.ones((1, layer.size))
-    if not ordered or problem.order is None:
-        fills: Iterable[Fill] = _independent(problem, layer.made)
-    elif problem.arms <= 3:
-        fills = [_InOrder(problem, layer.made)]
-    else:
-        return None
     out = np.zeros((problem.arms, layer.size))
 
     def work(fill: Fill, block: int) -> None:
@@ -58,7 +65,7 @@ def best_shares(problem: Problem, ordered: bool, layer: Layer, crew: Crew) -> Fl
     return np.asarray(np.divide(out, total, out=even, where=total > 0))
 
 
-def _independent(problem: Problem, made: int) -> Iterator[Fill]:
+def _independent(problem: Arms, made: int) -> Iterator[Fill]:
     """Yield what adds the parts of the integral over v, piece by piece and some nodes at a time."""
     edges = np.concatenate([[0.0], np.unique(problem.rewards)])
     unit = place_nodes(problem, made)
@@ -70,7 +77,7 @@ def _independent(problem: Problem, made: int) -> Iterator[Fill]:
 class _Piece:
     """Independent arms, v between two rewards."""
 
-    def __init__(self, problem: Problem, nodes: Nodes, made: int, low: float, high: float) -> None:
+    def __init__(self, problem: Arms, nodes: Nodes, made: int, low: float, high: float) -> None:
         share, rest = np.exp(nodes.log_x), np.exp(nodes.log_rest)
         v, to_go = low + (high - low) * share, (high - low) * rest
         rate = nodes.weights * (high - low) * share * rest
@@ -100,9 +107,9 @@ class _Piece:
 class _InOrder:
     """Two or three arms in order; `arms` lists them from the largest mean down."""
 
-    def __init__(self, problem: Problem, made: int) -> None:
+    def __init__(self, problem: Arms, order: Order, made: int) -> None:
         self.arms = list(range(problem.arms))
-        if problem.order == "increasing":
+        if order == "increasing":
             self.arms.reverse()
         prior, r = problem.prior[self.arms], [float(problem.rewards[arm]) for arm in self.arms]
         kinks = [r[0] / r[1]] + ([r[0] / r[2], r[2] / r[1]] if problem.arms == 3 else [])
@@ -134,7 +141,7 @@ class _InOrder:
 class _Low:
     """The third of three arms in order: its integrals, and how it meets the first arm."""
 
-    def __init__(self, problem: Problem, prior: FloatArray, r: list[float], nodes: Nodes, made: int) -> None:
+    def __init__(self, problem: Arms, prior: FloatArray, r: list[float], nodes: Nodes, made: int) -> None:
         least, meets = max(1.0, r[1] / r[0]), r[2] / r[0]
         self.below = _at(prior[2], nodes, 1.0, made).integrals(from_above=False)
         self.capped = _at(prior[2], nodes, min(1.0, r[1] / r[2]), made).integrals(from_above=False)

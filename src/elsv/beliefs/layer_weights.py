@@ -25,14 +25,17 @@ from functools import partial
 import numpy as np
 
 from elsv._typing import FloatArray
+from elsv.beliefs.base import Order
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Lattice, Layer
-from elsv.problem import Problem
+from elsv.state import Arms
 
 Table = dict[tuple[int, ...], FloatArray]  # pulls of some arms: [states of that block, G]
 
 
-def layer_weights(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+def weights_in_order(
+    problem: Arms, order: Order, lattice: Lattice, made: int, workers: int = 1
+) -> FloatArray:
     """Return W of all states after `made` pulls, in the lattice's numbering, times 2^(T/2)."""
     layer = lattice.layer(made)
     out = np.zeros(layer.size)
@@ -41,7 +44,7 @@ def layer_weights(problem: Problem, lattice: Lattice, made: int, workers: int = 
     parts = [nodes] if problem.arms > 3 else nodes.parts(made)
     with ThreadPoolExecutor(workers) as pool:
         for part in parts:
-            tables = _Tables(problem, part, made, part.weights * 2.0 ** (lattice.most // 2))
+            tables = _Tables(problem, order, part, made, part.weights * 2.0 ** (lattice.most // 2))
             chunks = layer.chunks(max(layer.size // (16 * workers), 1 << 16))
             list(pool.map(partial(_add_blocks, tables, layer, out), chunks))
     return out
@@ -55,13 +58,13 @@ def _add_blocks(tables: _Tables, layer: Layer, out: FloatArray, bounds: tuple[in
 class _Tables:
     """Densities and messages at some nodes, for all numbers of pulls up to `made`."""
 
-    def __init__(self, problem: Problem, nodes: Nodes, made: int, scale: FloatArray) -> None:
+    def __init__(self, problem: Arms, order: Order, nodes: Nodes, made: int, scale: FloatArray) -> None:
         self.arms = [ArmTables(row, nodes.log_x, nodes.log_rest, made) for row in problem.prior]
         self.nodes = nodes
         self.made = made
         self.scale = scale
         self.middle = (problem.arms - 1) // 2
-        falling = problem.order == "decreasing"
+        falling = order == "decreasing"
         self.before = self.messages(range(self.middle), falling)
         self.behind = self.messages(range(problem.arms - 1, self.middle, -1), not falling)
 

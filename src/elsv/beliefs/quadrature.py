@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from elsv._typing import FloatArray
-from elsv.problem import Problem
+from elsv.state import Arms
 
 _POINTS = 12
 _TAIL = 45.0  # nats below the peak at which a density is cut off
@@ -63,7 +63,7 @@ class Nodes:
             )
 
 
-def place_nodes(problem: Problem, made: int, breaks: tuple[float, ...] = ()) -> Nodes:
+def place_nodes(problem: Arms, made: int, breaks: tuple[float, ...] = ()) -> Nodes:
     """Return nodes that resolve every state with up to `made` pulls to about 1e-12.
 
     `breaks` are points x where the integrand has a kink: panels end there.

@@ -8,13 +8,12 @@ draws as it takes, up to a cap. For N equal arms one draw in N! passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.errors import InvalidInputError, SamplingError, unknown_name
-from elsv.problem import Order
+from elsv.beliefs.base import Order, check_order
+from elsv.errors import InvalidInputError, SamplingError
 from elsv.state import State
 
 _BLOCK = 1 << 18  # numbers drawn before it is asked who needs more
@@ -59,8 +58,7 @@ class Rejection:
     cap: int = 10_000_000
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise unknown_name("order", str(self.order), get_args(Order))
+        check_order(self.order)
         for name in ("draws", "samples", "cap"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):

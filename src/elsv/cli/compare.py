@@ -73,7 +73,7 @@ def compare(
     _check(out, means, grid, jobs, processes, dask, resume, raw)
     loaded = Problem.load(problem)
     table = _means(loaded, means, grid)
-    _warn_of_order(loaded, table)
+    _warn_of_contradiction(loaded, table)
     names = policy or list(DEFAULT_POLICIES)
     with _kept_on_interrupt(out):
         with _progress(len(names)) as progress:
@@ -150,21 +150,18 @@ def _means(problem: Problem, path: Path | None, points: int | None) -> FloatArra
             f"--grid {points} with {problem.arms} arms has {points**problem.arms:,} points, more than "
             f"{_MOST_GRID_ROWS:,}; give fewer points, or rows of means in a file with --means"
         )
-    return grid(problem.arms, points, problem.order)
+    return grid(problem.arms, points, problem.structure)
 
 
-def _warn_of_order(problem: Problem, table: FloatArray | None) -> None:
-    """Say on stderr if given means are not in the order that the problem says they have."""
-    import numpy as np
-
-    if table is None or problem.order is None or table.ndim != 2:
+def _warn_of_contradiction(problem: Problem, table: FloatArray | None) -> None:
+    """Say on stderr if given means are not what the problem says of them."""
+    if table is None or table.ndim != 2 or table.shape[1] != problem.arms:
         return
-    steps = np.diff(table, axis=1)
-    wrong = ((steps > 0) if problem.order == "decreasing" else (steps < 0)).any(axis=1)
+    wrong = ~problem.structure.holds(table)
     if wrong.any():
         print(
-            f"note: {int(wrong.sum()):,} of {len(table):,} rows of means are not in {problem.order} order; "
-            "policies that use the order are misled there",
+            f"note: {int(wrong.sum()):,} of {len(table):,} rows of means contradict the problem "
+            f"({problem.structure.describe()}); policies that use it are misled there",
             file=sys.stderr,
         )
 

@@ -4,12 +4,9 @@
 paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum.
 """
 
-from elsv.exact.policy_values import (
-    PolicyValue,
-    evaluate,
-    gap_percent,
-)
-from elsv.exact.solve import Cost, Solution, estimate, solve
+from elsv.exact.cost import Cost, estimate
+from elsv.exact.evaluate import PolicyValue, evaluate, gap_percent
+from elsv.exact.solve import Solution, solve
 from elsv.policies.optimal import Actions, OptimalPolicy
 
 __all__ = [

@@ -10,29 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from elsv._typing import FloatArray
-from elsv.beliefs.layer_weights import layer_weights
+from elsv.beliefs.abilities import layer_weights
 from elsv.lattice.numbering import Lattice, layer_size
+from elsv.lattice.steps import spread
 from elsv.policies.optimal import Actions
 
 
 def expected_rewards(actions: Actions) -> FloatArray:
     """Return the expected reward of the steps 1 … `actions.steps`, shape ``[steps]``."""
-    from elsv.lattice._sweep_kernels import spread
-
     problem = actions.problem
     lattice = Lattice(problem.arms, actions.steps)
     expected = np.empty(actions.steps)
     paths, scale = np.ones(1), 1.0
-    weights = np.empty(0)
-    if problem.order is not None:
-        scale = float(layer_weights(problem, lattice, 0)[0])
+    weights = layer_weights(problem.belief, problem, lattice, 0)
+    if len(weights):
+        scale = float(weights[0])
     for made in range(actions.steps):
         layer = lattice.layer(made)
-        if problem.order is not None:
-            weights = layer_weights(problem, lattice, made + 1)
+        weights = layer_weights(problem.belief, problem, lattice, made + 1)
         later = np.zeros(layer_size(problem.arms, made + 1))
-        blocks = layer.pulls, layer.starts, layer.after
-        arms = actions.at(made + 1)
-        expected[made] = spread(paths, weights, *blocks, problem.rewards, problem.prior, arms, later) / scale
+        expected[made] = spread(paths, weights, layer, problem, actions.at(made + 1), later) / scale
         paths = later
     return expected

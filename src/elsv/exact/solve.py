@@ -15,7 +15,6 @@ with an order).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,28 +22,17 @@ from pathlib import Path
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs import Chain
-from elsv.beliefs.layer_weights import layer_weights
+from elsv.beliefs.abilities import best, factors, layer_weights
 from elsv.choice import TIE_TOLERANCE, best_arm
 from elsv.errors import InvalidInputError
+from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
-from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
-from elsv.lattice.sweeps import blocks_of
-from elsv.lattice.workers import Cascade, Progress, Work, available_memory, cores
+from elsv.lattice.numbering import Lattice, Layer, layer_size
+from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
+from elsv.lattice.workers import Progress, Work, cores
 from elsv.policies.optimal import Actions, pack
 from elsv.problem import Problem
 from elsv.state import State
-
-_NANOSECONDS = 4.0  # for one state and arm on one core: the estimate of how long it will take
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a solution takes: known before it starts."""
-
-    states: int  # of all layers
-    bytes: int  # largest memory at one time
-    seconds: float  # roughly
 
 
 @dataclass(frozen=True)
@@ -63,38 +51,6 @@ class Solution:
     seconds: float
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
-
-
-def horizon_of(problem: Problem) -> int:
-    """Return T, or raise if the problem is discounted."""
-    if problem.horizon is None:
-        raise InvalidInputError(
-            f"exact solutions need a horizon, got discount={problem.discount}; "
-            f"give horizon=T, such as {round(1 / (1 - (problem.discount or 0)))} (1/(1 - discount))"
-        )
-    return problem.horizon
-
-
-def estimate(problem: Problem, arrays: int | None = None, keep: int = 0) -> Cost:
-    """Return what solving takes, with `arrays` of the last layer's size and the actions of `keep` steps."""
-    horizon, arms = horizon_of(problem), problem.arms
-    held = arrays if arrays is not None else 1 if problem.order is None else 2
-    states = states_up_to(arms, horizon - 1)
-    kept = layer_size(arms, max(keep - 1, 0)) if keep else 0
-    room = 8 * held * layer_size(arms, horizon) + kept
-    if problem.order is not None:
-        room += 1 << 29 if layer_size(arms, horizon) > 1 << 22 else 0
-    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * states / cores())
-
-
-def check_memory(cost: Cost, memory: int | None = None) -> None:
-    """Raise if `cost` does not fit into `memory` bytes (default: what is available)."""
-    limit = available_memory() if memory is None else memory
-    if limit is not None and cost.bytes > limit:
-        raise InvalidInputError(
-            f"{cost.states:,} states need {cost.bytes / 1e9:,.1f} GB and about {cost.seconds:,.0f} s; "
-            f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
-        )
 
 
 def solve(
@@ -128,7 +84,7 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
-    horizon = horizon_of(problem)
+    horizon = problem.steps
     last = _check_keep(keep, save, horizon)
     cost = estimate(problem, keep=last)
     check_memory(cost, memory)
@@ -153,10 +109,11 @@ def solve(
 
 def largest_reward(problem: Problem) -> float:
     r"""Return :math:`T\,E[\max_i r_i \mu_i]`, what one who knew the means would earn."""
-    if problem.order is None:
-        return horizon_of(problem) * _independent_best(problem)
-    _, best = Chain(problem.order, tolerance=1e-12).best(State.initial(problem), problem.rewards)
-    return horizon_of(problem) * float(best)
+    if factors(problem.belief):
+        return problem.steps * _independent_best(problem)
+    precise = getattr(problem.belief, "precise", lambda: problem.belief)()
+    _, largest = best(precise, State.initial(problem), problem.rewards)
+    return problem.steps * float(largest)
 
 
 def _independent_best(problem: Problem) -> float:
@@ -197,21 +154,17 @@ def _backward(
     problem: Problem, horizon: int, keep: int, workers: int, progress: Progress
 ) -> tuple[FloatArray, dict[int, bytes]]:
     """Return q of every arm at the root, and the packed actions of the steps 1 … `keep`."""
-    from elsv.lattice._sweep_kernels import maximise
-
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
-    weights = np.empty(0)
-    if problem.order is not None:
-        weights = layer_weights(problem, lattice, horizon, workers)
+    weights = layer_weights(problem.belief, problem, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
     def sweep_of(layer: Layer) -> Work:
         actions: AnyArray = np.empty(layer.size if layer.step <= keep else 0, np.uint8)
+        step = best_step(problem, actions)
 
         def work(begin: int, end: int) -> None:
-            blocks = blocks_of(layer, begin, end)
-            maximise(values, weights, *blocks, problem.rewards, problem.prior, values, actions)
+            step(values, weights, blocks_of(layer, begin, end), values)
             if len(actions) and end == len(layer.pulls):
                 kept[layer.step] = pack(actions)
 
@@ -222,30 +175,6 @@ def _backward(
     if keep:
         kept[1] = pack(np.array([best_arm(scores)], dtype=np.uint8))
     return scores, kept
-
-
-def overwrite_layers(
-    lattice: Lattice,
-    weights: FloatArray,
-    sweep_of: Callable[[Layer], Work],
-    workers: int,
-    progress: Progress,
-) -> None:
-    """Sweep over the layers T - 1 … 1, each in the place of the next one, and so `weights` unless empty."""
-    from elsv.lattice._sweep_kernels import add_weights
-
-    def stage(made: int) -> tuple[Layer, Work]:
-        layer = lattice.layer(made)
-        sweep = sweep_of(layer)
-
-        def work(begin: int, end: int) -> None:
-            sweep(begin, end)
-            if len(weights):
-                add_weights(weights, *blocks_of(layer, begin, end), weights)
-
-        return layer, work
-
-    Cascade(lattice.most - 1, stage, progress).run(workers)
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from elsv.beliefs import belief_of
 from elsv.exact import estimate, evaluate, solve
 from elsv.lattice.workers import available_memory
-from elsv.problem import Order, Problem
+from elsv.beliefs.base import Order
+from elsv.problem import Problem
 from elsv.state import State
 
 POLICIES = {
@@ -122,7 +122,7 @@ def regrets_of(case: Case, horizon: int) -> dict[str, float]:
     optimum, *rows = evaluate(problem, ["optimal", *(POLICIES[label] for label in distinct)])
     known = {label: row.regret for label, row in zip(distinct, rows, strict=True)}
     found = {"optimum": optimum.regret} | {label: known[twins.get(label, label)] for label in labels}
-    worth = problem.rewards * belief_of(problem).mean(State.initial(problem))
+    worth = problem.rewards * problem.belief.mean(State.initial(problem))
     found["best fixed arm"] = optimum.value + optimum.regret - horizon * float(worth.max())
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from elsv.beliefs import belief_of
 from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Table
 from elsv.problem import Problem
 from elsv.report.style import INK, SOFT_INK, WIDTH, new_figure, styled
@@ -24,7 +23,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     """Compute both kinds of probabilities and draw the tree."""
     state = State(settings.alpha, settings.beta)
     plain, ordered = (
-        belief_of(Problem(rewards=[1.0, 1.0], order=order, horizon=20)).mean(state)
+        Problem(rewards=[1.0, 1.0], order=order, horizon=20).belief.mean(state)
         for order in (None, "decreasing")
     )
     rows, after = [], []

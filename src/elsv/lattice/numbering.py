@@ -22,8 +22,7 @@ import numpy as np
 
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.problem import Problem
-from elsv.state import State
+from elsv.state import Arms, State
 
 
 def layer_size(arms: int, pulls: int) -> int:
@@ -76,7 +75,7 @@ class Layer:
             rest, successes[:, i] = np.divmod(rest, pulls[:, i] + 1)
         return successes, pulls
 
-    def batches(self, problem: Problem, states: int) -> Iterator[tuple[slice, State]]:
+    def batches(self, problem: Arms, states: int) -> Iterator[tuple[slice, State]]:
         """Yield all states of the layer as batches of at most `states`, with their numbers."""
         for first in range(0, self.size, states):
             here = slice(first, min(first + states, self.size))

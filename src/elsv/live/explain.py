@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from elsv.beliefs import belief_of
+from elsv.beliefs.abilities import best as chances_of
+from elsv.beliefs.abilities import quantiles
 from elsv.choice import best_arm
-from elsv.indices import Setting
-from elsv.policies import Elsv, IndexPolicy, Policy, ScoringPolicy
+from elsv.policies import Policy, ScoringPolicy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -74,10 +74,10 @@ def explain(
 ) -> Explanation:
     """Return the policy's choice in one state and what it rests on."""
     check_arms(state, problem)
-    belief = belief_of(problem)
-    mean = belief.mean(state)
-    low, high = (belief.quantile(state, level) for level in INTERVAL)
-    best, _ = belief.best(state, problem.rewards)
+    belief = problem.belief
+    mean = belief.mean(state, rng)
+    low, high = quantiles(belief, state, INTERVAL)
+    best, _ = chances_of(belief, state, problem.rewards)
     if isinstance(policy, ScoringPolicy):
         q = policy.scores(state, step, rng)
         arm = int(best_arm(q))
@@ -85,9 +85,8 @@ def explain(
         q = problem.rewards * mean
         arm = int(policy(state, step, rng))
     bonus: list[float | None] = [None] * problem.arms
-    if isinstance(policy, Elsv | IndexPolicy):
-        index = policy.index(state.alpha, state.beta, step, Setting.of(problem))
-        bonus = (problem.rewards * (index - state.mean)).tolist()
+    if (explored := getattr(policy, "bonus", lambda *_: None)(state, step)) is not None:
+        bonus = explored.tolist()
     pulls = state.pulls(problem)
     arms = tuple(
         ArmExplanation(

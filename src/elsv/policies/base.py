@@ -1,4 +1,9 @@
-"""What a policy is."""
+"""What a policy is: something that picks an arm, and what else it may say of itself.
+
+Only the call is required. `scores` lets `explain` show what was compared, `bonus` what exploring adds,
+`merges_equal_states` lets a simulation ask once for equal states, and `on_layers` gives exact evaluation a quicker way
+than state by state. `BestScore` has a default for each.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,9 @@ import numpy as np
 from elsv._typing import FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.problem import Problem
-from elsv.state import State
+from elsv.policies.layers import OnLayers, StateByState, check_answer
+from elsv.problem import Problem, same_task
+from elsv.state import State, check_width
 
 
 class Policy(Protocol):
@@ -34,19 +40,31 @@ class ScoringPolicy(Policy, Protocol):
 
 
 class BestScore(ABC):
-    """Shared by every policy that compares scores."""
+    """Shared by every policy that compares scores; a subclass gives `problem` and `scores`."""
 
     problem: Problem
+
+    @property
+    def merges_equal_states(self) -> bool:
+        """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
+        return False
 
     @abstractmethod
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
 
+    def bonus(self, state: State, step: int) -> FloatArray | None:
+        """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""
+        return None
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return how the policy acts on whole layers of the lattice; by default state by state."""
+        return StateByState(self)
+
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the arm with the best score for every instance."""
-        if state.arms != self.problem.arms:
-            raise InvalidInputError(f"state must have {self.problem.arms} arms, got {state.arms}")
-        return best_arm(self.scores(state, step, rng))
+        check_width(state, self.problem)
+        return best_arm(check_scores(self.scores(state, step, rng), state, step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +74,64 @@ class FunctionPolicy:
     problem: Problem
     function: Callable[[State, int, np.random.Generator], object]
 
+    @property
+    def merges_equal_states(self) -> bool:
+        """What the function says of itself; by default every instance is asked."""
+        return bool(getattr(self.function, "merges_equal_states", False))
+
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the function's arms, broadcast to the batch."""
-        arms = np.asarray(self.function(state, step, rng))
-        if arms.dtype.kind not in "iu" or arms.size == 0 or arms.min() < 0 or arms.max() >= self.problem.arms:
-            raise InvalidInputError(
-                f"a policy must return whole numbers from 0 to {self.problem.arms - 1}, got {arms!r}"
-            )
-        return np.broadcast_to(arms, state.shape).astype(np.int64)
+        check_width(state, self.problem)
+        return check_answer(self.function(state, step, rng), state)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return that it is asked state by state."""
+        return StateByState(self)
+
+
+class ScoringFunctionPolicy(FunctionPolicy):
+    """A user's own policy object that also has `scores`."""
+
+    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+        """Return the object's scores, their shape checked."""
+        check_width(state, self.problem)
+        return check_scores(self.function.scores(state, step, rng), state, step)  # type: ignore[attr-defined]
+
+
+def own_policy(policy: object, problem: Problem) -> Policy:
+    """Return a user's function or object as a policy of `problem`, or raise if it cannot be one."""
+    if not callable(policy) or isinstance(policy, type):
+        raise InvalidInputError(f"a policy must be a name or a function (state, step, rng), got {policy!r}")
+    check_bound(policy, problem)
+    if hasattr(policy, "on_layers"):
+        return policy
+    return (ScoringFunctionPolicy if hasattr(policy, "scores") else FunctionPolicy)(problem, policy)
+
+
+def check_bound(thing: object, problem: Problem) -> None:
+    """Raise if a policy or value was made for another problem; names of arms may differ."""
+    bound = getattr(thing, "problem", problem)
+    if isinstance(bound, Problem) and bound is not problem and not same_task(bound, problem):
+        raise InvalidInputError(
+            f"{type(thing).__name__} is bound to another problem ({bound!r}, not {problem!r}); "
+            "make it for this one"
+        )
+
+
+def acts_as(policy: object, owner: type) -> bool:
+    """Return whether a policy chooses as `owner` does: no subclass has its own scores or call."""
+    parts = [part for part in ("scores", "__call__") if hasattr(owner, part)]
+    return all(getattr(type(policy), part) is getattr(owner, part) for part in parts)
+
+
+def check_scores(scores: object, state: State, step: int) -> FloatArray:
+    """Return scores ``[..., N]`` if they have one number, not NaN, for each arm of each state."""
+    found = np.asarray(scores, dtype=np.float64)
+    if found.shape != state.alpha.shape:
+        raise InvalidInputError(
+            f"scores must have one number for each arm, shape {state.alpha.shape}, got shape {found.shape}"
+        )
+    if np.isnan(found).any():
+        where = tuple(int(k) for k in np.argwhere(np.isnan(found))[0])
+        raise InvalidInputError(f"scores must be numbers, got NaN for arm {where[-1] + 1} at step {step}")
+    return found

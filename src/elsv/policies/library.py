@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs import Belief, Chain, Independent
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import factors, repeats
 from elsv.errors import InvalidInputError
-from elsv.indices import Index, Setting
-from elsv.policies.base import BestScore
+from elsv.indices import Index, Setting, make_index
+from elsv.policies.base import BestScore, acts_as, check_bound
+from elsv.policies.index_tables import ByIndex, IndexTables, OneStep
+from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
-from elsv.state import State
+from elsv.state import State, check_width
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
 
@@ -26,7 +29,24 @@ class IndexPolicy(BestScore):
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the indices of all arms, reward included."""
+        check_width(state, self.problem)
         return self.problem.rewards * self.index(state.alpha, state.beta, step, Setting.of(self.problem))
+
+
+    def bonus(self, state: State, step: int) -> FloatArray | None:
+        """Return reward times index minus mean, ``[..., N]``."""
+        return _bonus(self.problem, self.index, state, step)
+
+    @property
+    def tabulated(self) -> Index | None:
+        """The index whose table is all that choosing takes; None if a subclass chooses otherwise."""
+        return self.index if acts_as(self, IndexPolicy) else None
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return a look into tables of the index."""
+        if not acts_as(self, IndexPolicy):
+            return super().on_layers(problem)
+        return ByIndex(IndexTables(problem, self.index, problem.steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +62,9 @@ class Elsv(BestScore):
     belief: Belief
     depth: int = 1
 
+    def __post_init__(self) -> None:
+        check_bound(self.value, self.problem)
+
     @property
     def index(self) -> Index:
         """The index that the value is made from."""
@@ -50,10 +73,11 @@ class Elsv(BestScore):
     @property
     def merges_equal_states(self) -> bool:
         """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
-        return isinstance(self.belief, Chain) or (self.depth > 1 and isinstance(self.belief, Independent))
+        return repeats(self.belief) and (self.depth > 1 or not factors(self.belief))
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return q of every arm; infinite for an arm that must be pulled first."""
+        check_width(state, self.problem)
         first = self._unpulled(state, step)
         if first is None:
             return lookahead(self.problem, state, step, self.value, self.belief, self.depth, rng=rng)
@@ -63,6 +87,23 @@ class Elsv(BestScore):
             ready = State.trusted(state.alpha[rest], state.beta[rest])
             q[rest] = lookahead(self.problem, ready, step, self.value, self.belief, self.depth, rng=rng)
         return q
+
+    def bonus(self, state: State, step: int) -> FloatArray | None:
+        """Return reward times index minus mean, ``[..., N]``."""
+        return _bonus(self.problem, self.index, state, step)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
+        if not acts_as(self, Elsv):
+            return super().on_layers(problem)
+        if self.depth == 1 and self.belief == problem.belief and not factors(self.belief):
+            return OneStep(self.value)
+        return Search(self.value, self.belief, self.depth, self._first_tables(problem))
+
+    def _first_tables(self, problem: Problem) -> IndexTables | None:
+        """Return the tables of an index that is infinite for an arm never pulled, else None."""
+        at_first = self.index(problem.prior[:, 0], problem.prior[:, 1], 1, Setting.of(problem))
+        return IndexTables(problem, self.index, problem.steps) if np.isinf(at_first).any() else None
 
     def _unpulled(self, state: State, step: int) -> FloatArray | None:
         """Return which arms have an infinite bonus, or None where none can have."""
@@ -81,6 +122,9 @@ class Commit(BestScore):
     belief: Belief
     depth: int = 1
 
+    def __post_init__(self) -> None:
+        check_bound(self.value, self.problem)
+
     @property
     def merges_equal_states(self) -> bool:
         """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
@@ -88,10 +132,15 @@ class Commit(BestScore):
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return q of every arm."""
+        check_width(state, self.problem)
         discount = 1.0 if self.problem.discount is None else self.problem.discount
         return lookahead(
             self.problem, state, step, self.value, self.belief, self.depth, discount=discount, rng=rng
         )
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return sweeps from the frontier."""
+        return Search(self.value, self.belief, self.depth) if acts_as(self, Commit) else super().on_layers(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +152,12 @@ class Thompson(BestScore):
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means, times the rewards."""
+        check_width(state, self.problem)
         return self.problem.rewards * self.belief.draw(state, rng)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return each arm with the probability that it is best."""
+        return ByChance(self.belief) if acts_as(self, Thompson) else super().on_layers(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +170,20 @@ class Greedy(BestScore):
     @property
     def merges_equal_states(self) -> bool:
         """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
-        return isinstance(self.belief, Chain)
+        return repeats(self.belief) and not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the expected rewards of one pull."""
+        check_width(state, self.problem)
         return self.problem.rewards * self.belief.mean(state, rng)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return one sweep where the belief is the problem's own or that of independent arms."""
+        if not acts_as(self, Greedy):
+            return super().on_layers(problem)
+        if factors(self.belief):
+            return ByIndex(IndexTables(problem, make_index("greedy"), problem.steps))
+        return OneStep() if self.belief == problem.belief else Search(NoValue(), self.belief)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +199,12 @@ class Fixed:
 
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the arm for every instance."""
+        check_width(state, self.problem)
         return np.full(state.shape, self.arm, dtype=np.int64)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return the arm for all states."""
+        return OneArm(self.arm) if acts_as(self, Fixed) else StateByState(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,4 +215,23 @@ class Random:
 
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return a uniform draw for every instance."""
+        check_width(state, self.problem)
         return rng.integers(self.problem.arms, size=state.shape)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return equal probabilities."""
+        return Uniform() if acts_as(self, Random) else StateByState(self)
+
+
+@dataclass(frozen=True)
+class NoValue:
+    """Nothing is worth anything after the present pull: one step of lookahead on it is greedy."""
+
+    def __call__(self, state: State, step: int) -> FloatArray:
+        """Return zeros, shape ``[...]``."""
+        return np.zeros(state.shape)
+
+
+def _bonus(problem: Problem, index: Index, state: State, step: int) -> FloatArray:
+    value = index(state.alpha, state.beta, step, Setting.of(problem))
+    return np.asarray(problem.rewards * (value - state.mean))

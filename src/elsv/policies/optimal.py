@@ -19,7 +19,10 @@ import numpy as np
 from elsv._files import unreadable, write_bytes
 from elsv._typing import AnyArray, IntArray
 from elsv.errors import CorruptFileError, InvalidInputError
-from elsv.lattice.numbering import Lattice, layer_size
+from elsv.lattice.numbering import Lattice, Layer, layer_size
+from elsv.lattice.sweeps import Sweeps
+from elsv.policies.base import acts_as, check_bound
+from elsv.policies.layers import OnLayers, StateByState
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -102,6 +105,7 @@ class OptimalPolicy:
     def __init__(self, problem: Problem, source: str | Path | Actions) -> None:
         self.problem = problem
         self.actions = source if isinstance(source, Actions) else Actions.load(source, problem)
+        check_bound(self.actions, problem)
         self._lattice = Lattice(problem.arms, self.actions.steps)
 
     def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
@@ -116,6 +120,23 @@ class OptimalPolicy:
             )
         assert len(arms) == layer_size(self.problem.arms, step - 1)
         return arms[self._lattice.number(successes, pulls)].astype(np.int64)
+
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return the arms as they are stored."""
+        return Stored(self.actions) if acts_as(self, OptimalPolicy) else StateByState(self)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Arms that were worked out before, in all states of a layer."""
+
+    actions: Actions
+    reach: int = 0
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the arms of the layer's step."""
+        return self.actions.at(layer.step)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:

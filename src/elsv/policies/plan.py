@@ -18,32 +18,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.choice import best_arm
+from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.policies.base import BestScore, acts_as
+from elsv.policies.layers import OnLayers
+from elsv.policies.plan_layers import plan_on_layers
+from elsv.policies.plan_rules import (
+    EFFORT,
+    MOST_CANDIDATES,
+    candidates,
+    depth_of,
+    is_long_way,
+    most_stops,
+    prefer,
+    searches_free,
+    undecided,
+)
 from elsv.problem import Problem
-from elsv.search.layers import depth_within, search_layers
+from elsv.search.layers import search_layers
 from elsv.search.lookahead import check_step
-from elsv.state import State
+from elsv.state import State, check_width
 from elsv.values.commit import remaining
 
-EFFORT = 1 << 16
-MOST_CANDIDATES = 3
-DEEPEST = 40  # pulls that a search looks ahead
-PATIENCE = 3  # how many times as many pulls of a single arm are weighed
-LONG_WAY = 5  # how many times as many pulls must be left for a search to count as stalled
-MOST_FREE = 10  # independent arms that are all searched
-TRUSTED = 10  # they are with at most min(d, this) times d pulls left
-STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
-WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it
-ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 _RULE = (12.0, 20.0)  # panels and cut of the quadrature: scores within about 1e-8 of themselves
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(BestScore):
     """Search d pulls ahead; without an order, the Gittins index where the search is too short.
 
     Parameters
@@ -56,13 +60,12 @@ class Plan:
     Examples
     --------
     >>> problem = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=50)
-    >>> int(Plan(problem)(State.initial(problem), 1))
+    >>> int(Plan(problem)(State.initial(problem), 1, np.random.default_rng(0)))
     1
     """
 
     problem: Problem
     effort: int = EFFORT
-    merges_equal_states = True
 
     def __post_init__(self) -> None:
         if isinstance(self.effort, bool) or not isinstance(self.effort, int | np.integer) or self.effort < 1:
@@ -70,14 +73,22 @@ class Plan:
                 f"effort must be a whole number of states, at least 1, got {self.effort!r}"
             )
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
-        """Return the arm for every instance, shape ``[...]``; `rng` is not used."""
-        return best_arm(self.scores(state, step, rng))
+    @property
+    def merges_equal_states(self) -> bool:
+        """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
+        return True
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return the same search from all states of a layer at once, with exact weights."""
+        if not acts_as(self, Plan):
+            return super().on_layers(problem)
+        return plan_on_layers(problem, self.effort, self)
 
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""
         check_step(self.problem, step)
-        if self.problem.order is None:
+        check_width(state, self.problem)
+        if factors(self.problem.belief):
             return self._free(state, step)
         turn = -1 if self.problem.order == "increasing" else 1
         rows = (-1, self.problem.arms)
@@ -165,53 +176,3 @@ class Roots:
     beta: FloatArray  # [B, N]
     rewards: FloatArray  # [N]
     worth: FloatArray  # [B, N], expected rewards
-
-
-def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
-    """Return in which of the states ``[B]`` a search may pay.
-
-    It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
-    another arm to the best.
-    """
-    if worth.shape[1] <= MOST_CANDIDATES:
-        return np.ones(len(worth), dtype=bool)
-    hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
-    return np.asarray(hopeful.sum(axis=1) > 1)
-
-
-def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
-    """Return `count` arms ``[B, C]`` in their order: the best one, and those most worth many pulls."""
-    score = stops.copy()
-    score[np.arange(len(worth)), worth.argmax(axis=1)] = np.inf
-    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
-
-
-def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
-    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
-    stalled = ahead.max(axis=-1) - committed <= STALLED * committed
-    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE * committed
-    return np.where((stalled & worthwhile)[..., None], stops, ahead)
-
-
-def depth_of(arms: int, effort: int, left: int | None) -> int:
-    """Return how many pulls of `arms` arms the effort looks ahead; at least 1."""
-    return depth_within(arms, effort, DEEPEST if left is None else min(left, DEEPEST))
-
-
-def most_stops(depth: int, left: int | None) -> int:
-    """Return how many pulls of one arm are weighed besides a search of this depth."""
-    return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
-
-
-def searches_free(arms: int, effort: int, left: int) -> bool:
-    """Return whether a search of independent arms is nearer the optimum than their index.
-
-    By exact evaluation (docs/planning.md): 3, 5, 10, 20 pulls ahead are, up to about 20, 40, 130, 300 pulls.
-    """
-    depth = depth_of(arms, effort, left)
-    return arms <= MOST_FREE and left <= min(depth, TRUSTED) * depth
-
-
-def is_long_way(depth: int, left: int | None) -> bool:
-    """Return whether so many pulls are left that a search of this depth may stall."""
-    return left is None or left > LONG_WAY * depth

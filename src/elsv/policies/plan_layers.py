@@ -2,53 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import factors
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.exact.solve import horizon_of
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.lattice.numbering import Layer, states_up_to
-from elsv.lattice.sweeps import Arena
-from elsv.policies.choosers import (
-    Chooser,
-    FixedChoice,
-    FunctionChoice,
-    LookaheadChoice,
+from elsv.lattice.sweeps import Sweeps
+from elsv.policies.index_tables import ByIndex, IndexTables
+from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
+from elsv.policies.plan_rules import (
+    MOST_CANDIDATES,
+    depth_of,
+    is_long_way,
+    most_stops,
+    prefer,
+    searches_free,
 )
-from elsv.policies.followers import IndexChoice, IndexTables
-from elsv.policies.frontiers import CommitFrontier
-from elsv.policies.plan import MOST_CANDIDATES, Plan, depth_of, is_long_way, most_stops, prefer, searches_free
+from elsv.problem import Problem
+from elsv.values.commit import CommitValue
+from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
 
 
-def plan_chooser(plan: Plan) -> Chooser:
-    """Return the whole-layer form of `plan`; with more ordered arms than it searches, state by state."""
-    problem, horizon = plan.problem, horizon_of(plan.problem)
-    if problem.order is None:
-        index = IndexChoice(IndexTables(problem, FiniteGittins(), horizon))
-        return FreeChoice(problem.arms, plan.effort, horizon, index)
+def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) -> LayerPolicy:
+    """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
+    horizon, value = problem.steps, CommitValue(problem)
+    if factors(problem.belief):
+        index = ByIndex(IndexTables(problem, FiniteGittins(), horizon))
+        return SearchOrIndex(value, problem.belief, problem.arms, effort, horizon, index)
     if problem.arms == 1:
-        return FixedChoice(0)
+        return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
-        return PlanChoice(problem.arms, plan.effort, horizon)
+        return PlannedSearch(value, problem.belief, problem.arms, effort, horizon)
     states = states_up_to(problem.arms, horizon - 1)
     if states > MOST_SEARCHES:
         raise InvalidInputError(
-            f"plan with {problem.arms} ordered arms is evaluated exactly by a search from each state, "
-            f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
+            f"plan with {problem.arms} arms under this structure is evaluated exactly by a search from each "
+            f"state, {states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
         )
-    return FunctionChoice(plan)
+    return StateByState(policy)
 
 
 @dataclass(frozen=True)
-class PlanChoice:
+class PlannedSearch:
     """Search of all arms, or many pulls of one where that stalls."""
 
+    value: CommitValue
+    belief: Belief
     arms: int
     effort: int
     horizon: int
@@ -56,76 +65,75 @@ class PlanChoice:
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        depth = self._depth(self.horizon)
+        depth = depth_of(self.arms, self.effort, self.horizon)
         return 1 + (most_stops(depth, None) if is_long_way(depth, self.horizon) else depth)
 
-    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
-        left = arena.horizon - layer.made
-        depth = self._depth(left)
+        left = sweeps.horizon - layer.made
+        depth = depth_of(self.arms, self.effort, left)
+        search = Search(self.value, self.belief, depth)
         if not is_long_way(depth, left):
-            LookaheadChoice(CommitFrontier(), depth).choose(arena, layer, actions)
-            return
-        weights = arena.weights(layer.made)
+            return search.decide(sweeps, layer)
+        weights = sweeps.weights(layer.made, self.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
-        committed = CommitFrontier().fill(arena, layer, True)
-        ahead, stops = _ahead(arena, layer, depth), _stops(arena, layer, most_stops(depth, left))
-        actions[:] = best_arm(prefer(ahead / unit, stops / unit, committed / unit[:, 0]))
-        arena.give(committed)
+        committed = self._commit(sweeps, layer.made)
+        ahead, stops = self._ahead(sweeps, layer, search), self._stops(sweeps, layer, most_stops(depth, left))
+        arms = best_arm(prefer(ahead / unit, stops / unit, committed / unit[:, 0]))
+        sweeps.give(committed)
+        return arms.astype(np.uint8)
 
-    def _depth(self, left: int | None) -> int:
-        return depth_of(self.arms, self.effort, left)
+    def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
+        return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
+
+    def _ahead(self, sweeps: Sweeps, layer: Layer, search: Search) -> FloatArray:
+        """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
+        values = search.values_after(sweeps, layer)
+        q = np.empty((layer.size, self.arms))
+        for arm in range(self.arms):
+            copy = sweeps.take(len(values))
+            copy[:] = values
+            worth = sweeps.pull(layer, copy, arm, self.belief)
+            q[:, arm] = worth
+            sweeps.give(worth)
+        sweeps.give(values)
+        return q
+
+    def _stops(self, sweeps: Sweeps, layer: Layer, most: int) -> FloatArray:
+        """Return W times the worth of pulling one arm up to `most` times, then committing, ``[states, N]``."""
+        q = np.empty((layer.size, self.arms))
+        for arm in range(self.arms):
+            worth = self._commit(sweeps, layer.made + most)
+            for made in range(layer.made + most - 1, layer.made - 1, -1):
+                worth = sweeps.pull(sweeps.layer(made), worth, arm, self.belief)
+                if made > layer.made:
+                    committed = self._commit(sweeps, made)
+                    np.maximum(worth, committed, out=worth)
+                    sweeps.give(committed)
+            q[:, arm] = worth
+            sweeps.give(worth)
+        return q
 
 
 @dataclass(frozen=True)
-class FreeChoice:
+class SearchOrIndex:
     """Search of independent arms, or their index where the search is too short."""
 
+    value: CommitValue
+    belief: Belief
     arms: int
     effort: int
     horizon: int
-    index: IndexChoice
+    index: ByIndex
 
     @property
     def reach(self) -> int:
         """The way to the frontier; no weights are read."""
         return depth_of(self.arms, self.effort, self.horizon)
 
-    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""
-        left = arena.horizon - layer.made
-        if searches_free(self.arms, self.effort, left):
-            depth = depth_of(self.arms, self.effort, left)
-            LookaheadChoice(CommitFrontier(), depth).choose(arena, layer, actions)
-        else:
-            self.index.choose(arena, layer, actions)
-
-
-def _ahead(arena: Arena, layer: Layer, depth: int) -> FloatArray:
-    """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
-    values = LookaheadChoice(CommitFrontier(), depth).values_after(arena, layer)
-    q = np.empty((layer.size, arena.problem.arms))
-    for arm in range(arena.problem.arms):
-        copy = arena.take(len(values))
-        copy[:] = values
-        worth = arena.pull(layer, copy, arm, True)
-        q[:, arm] = worth
-        arena.give(worth)
-    arena.give(values)
-    return q
-
-
-def _stops(arena: Arena, layer: Layer, most: int) -> FloatArray:
-    """Return W times the worth of pulling one arm up to `most` times, then committing, ``[states, N]``."""
-    q = np.empty((layer.size, arena.problem.arms))
-    for arm in range(arena.problem.arms):
-        worth = CommitFrontier().fill(arena, arena.layer(layer.made + most), True)
-        for made in range(layer.made + most - 1, layer.made - 1, -1):
-            worth = arena.pull(arena.layer(made), worth, arm, True)
-            if made > layer.made:
-                committed = CommitFrontier().fill(arena, arena.layer(made), True)
-                np.maximum(worth, committed, out=worth)
-                arena.give(committed)
-        q[:, arm] = worth
-        arena.give(worth)
-    return q
+        left = sweeps.horizon - layer.made
+        if not searches_free(self.arms, self.effort, left):
+            return self.index.decide(sweeps, layer)
+        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).decide(sweeps, layer)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from elsv.beliefs import Belief, Independent, Rejection, belief_of
+from elsv.beliefs import Belief, Independent
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.names import Name, convert, parse
-from elsv.policies.base import BestScore, FunctionPolicy, Policy
+from elsv.policies.base import Policy, own_policy
+from elsv.policies.optimal import OptimalPolicy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
 from elsv.policies.plan import Plan
 from elsv.problem import Problem
@@ -34,13 +35,7 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
     0
     """
     if not isinstance(policy, str | Name):
-        if isinstance(policy, BestScore | Plan | Fixed | Random | FunctionPolicy):
-            return policy
-        if not callable(policy):
-            raise InvalidInputError(
-                f"a policy must be a name or a function (state, step, rng), got {policy!r}"
-            )
-        return FunctionPolicy(problem, policy)
+        return own_policy(policy, problem)
     spec = parse(policy) if isinstance(policy, str) else policy
     if spec.name in _BUILDERS:
         return _BUILDERS[spec.name](problem, spec)
@@ -68,9 +63,17 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
         raise unknown_name(f"belief of {owner}", str(kind), ("exact", "rejection"))
     if counts and kind != "rejection":
         raise InvalidInputError(f"{'/'.join(counts)} of {owner} goes with belief=rejection")
-    if problem.order is None or not use_order:
+    if not use_order:
         return Independent()
-    return Rejection(problem.order, **counts) if kind == "rejection" else belief_of(problem)
+    if kind == "exact":
+        return problem.belief
+    rejection = getattr(problem.structure, "rejection", None)
+    if rejection is None:
+        raise InvalidInputError(
+            f"{owner} cannot draw and reject here ({problem.structure.describe()}); leave belief= out"
+        )
+    sampled: Belief = rejection(**counts)
+    return sampled
 
 
 def _elsv(problem: Problem, spec: Name) -> Policy:
@@ -98,8 +101,7 @@ def _block(problem: Problem, spec: Name) -> Policy:
         raise InvalidInputError(
             f"blocks must be lengths joined by +, such as 1+2+4+8, got {text!r}"
         ) from error
-    belief = belief_of(problem) if given.get("order", True) else Independent()
-    given.pop("order", None)
+    belief = _belief(problem, spec.name, given)
     return Commit(problem, BlockCommitValue(problem, blocks, belief), belief, _depth(given))
 
 
@@ -115,8 +117,6 @@ def _plan(problem: Problem, spec: Name) -> Policy:
 
 
 def _optimal(problem: Problem, spec: Name) -> Policy:
-    from elsv.policies.optimal import OptimalPolicy
-
     given = convert(spec.name, spec.parameters, {"file": str})
     if "file" not in given:
         raise InvalidInputError(

@@ -200,7 +200,7 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
             "means": comparison.source,
             "steps": f"{comparison.horizon:,}",
             "objective": objective,
-            "order": problem.order or "none",
+            "assumed": problem.structure.describe(),
             "seed": f"{comparison.seed}; the same numbers on any number of workers",
             "run time": f"{comparison.seconds:,.1f} s",
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),

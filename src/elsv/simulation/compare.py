@@ -195,10 +195,11 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    labels, specs = _labelled(policies, problem)
+    labels, specs, made = _labelled(policies, problem)
     run = Run(
         problem=problem,
         policies=specs,
+        made=made,
         instances=_at_least_one("instances", instances),
         horizon=_steps(problem, horizon),
         seed=_seed(seed),
@@ -249,7 +250,7 @@ def _report(progress: Progress | None, run: Run, left: set[int]) -> None:
 
 def _labelled(
     policies: Sequence[str | Policy] | Mapping[str, str | Policy], problem: Problem
-) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
+) -> tuple[tuple[str, ...], tuple[str | Policy, ...], tuple[Policy, ...]]:
     if isinstance(policies, str) or callable(policies):
         policies = [policies]
     if isinstance(policies, Mapping):
@@ -264,9 +265,7 @@ def _labelled(
     for label in labels:
         if labels.count(label) > 1:
             raise InvalidInputError(f"policies must differ from one another, got {label!r} twice")
-    for spec in specs:
-        make_policy(spec, problem)
-    return labels, specs
+    return labels, specs, tuple(make_policy(spec, problem) for spec in specs)
 
 
 def _steps(problem: Problem, horizon: int | None) -> int:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.policies import IndexPolicy, Policy, make_policy
+from elsv.policies import Policy
+from elsv.policies.layers import check_answer
 from elsv.problem import Problem
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.score_tables import ScoreTables
@@ -36,6 +37,7 @@ class Run:
     horizon: int
     seed: int
     source: FromPrior | GivenMeans
+    made: tuple[Policy, ...] = field(repr=False)  # the policies, built once
     checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
     keep_raw: bool = False
 
@@ -95,7 +97,7 @@ def run_chunk(run: Run, chunk: int, stopped: Callable[[], bool] = _never) -> Chu
     means = run.source.means(start, stop, np.random.default_rng(for_means))
     key = for_outcomes.generate_state(1, np.uint64)[0]
     played = [
-        _play(run, policy, means, key, np.random.default_rng(for_policy), stopped) for policy in run.policies
+        _play(run, policy, means, key, np.random.default_rng(for_policy), stopped) for policy in run.made
     ]
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
@@ -113,7 +115,7 @@ Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
 
 def _play(
     run: Run,
-    policy: str | Policy,
+    policy: Policy,
     means: FloatArray,
     key: np.uint64,
     rng: np.random.Generator,
@@ -153,15 +155,14 @@ def _play(
     return PolicyTally(totals, squares, arm_counts, best, histogram, seconds, curves), regret
 
 
-def _chooser(run: Run, spec: str | Policy, instances: int, rng: np.random.Generator) -> Chooser:
+def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator) -> Chooser:
     """Return what picks the arms of a chunk: a table lookup for indices, the policy itself otherwise."""
     from elsv.simulation import _engine_kernels as kernels
 
     problem = run.problem
-    policy = make_policy(spec, problem)
     arm = np.empty(instances, dtype=np.int64)
-    if isinstance(policy, IndexPolicy):
-        tables = ScoreTables(problem, policy.index, run.horizon)
+    if (index := getattr(policy, "tabulated", None)) is not None:
+        tables = ScoreTables(problem, index, run.horizon)
 
         def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
             scores = tables.at(step)
@@ -172,7 +173,7 @@ def _chooser(run: Run, spec: str | Policy, instances: int, rng: np.random.Genera
 
     def by_policy(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
         state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
-        return policy(state, step, rng)
+        return check_answer(policy(state, step, rng), state)
 
     def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
         rows = np.ascontiguousarray(np.concatenate((successes, pulls), axis=1))

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
-from elsv.beliefs import belief_of
+from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.state import State
+from elsv.structure import Structure, structure_of
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,13 @@ class FromPrior:
 
     def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
         """Return the means of the instances from `start` to `stop`, ``[stop - start, N]``."""
-        return belief_of(self.problem).draw(State.initial(self.problem, (stop - start,)), rng)
+        return self.problem.belief.draw(State.initial(self.problem, (stop - start,)), rng)
 
     def describe(self) -> str:
         """Say in words where the means come from."""
-        order = f", {self.problem.order}" if self.problem.order else ""
-        return f"drawn from the prior{order}"
+        known = self.problem.structure.to_dict()
+        short = known.get("order") or (self.problem.structure.describe() if known else "")
+        return f"drawn from the prior{', ' if short else ''}{short}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,17 +60,12 @@ class GivenMeans:
         return f"{len(self.table)} given rows of means, repeated"
 
 
-def grid(arms: int, points: int = 11, order: str | None = None) -> FloatArray:
-    """Return every combination of `points` evenly spaced means from 0 to 1 that fits the order.
+def grid(arms: int, points: int = 11, structure: Structure | Order | None = None) -> FloatArray:
+    """Return every combination of `points` evenly spaced means from 0 to 1 that is possible.
 
     With 3 arms, 11 points and ``"decreasing"``: the 286 instances of the authors' program.
     """
     levels = np.linspace(0.0, 1.0, points)
     rows = np.array(list(product(range(points), repeat=arms)))
-    steps = np.diff(rows, axis=1)
-    if order == "decreasing":
-        rows = rows[(steps <= 0).all(axis=1)]
-    elif order == "increasing":
-        rows = rows[(steps >= 0).all(axis=1)]
     means: FloatArray = levels[rows]
-    return means
+    return means[structure_of(structure).holds(means)]

@@ -22,10 +22,13 @@ from math import comb
 import numpy as np
 
 from elsv._typing import FloatArray
-from elsv.beliefs import Belief, ExactBelief, Independent, belief_of
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
-from elsv.state import State
+from elsv.lattice.numbering import Layer
+from elsv.lattice.sweeps import Sweeps
+from elsv.state import State, check_width
 
 BLOCKS = (1, 2, 4, 8, 16)
 
@@ -47,15 +50,27 @@ class CommitValue:
     _belief: Belief = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_belief", belief_of(self.problem) if self.belief is None else self.belief)
+        object.__setattr__(self, "_belief", self.problem.belief if self.belief is None else self.belief)
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
         left = remaining(self.problem, step)
         if left == 0:
             return np.zeros(state.shape)
+        check_width(state, self.problem)
         worth: FloatArray = left * (self.problem.rewards * self._belief.mean(state)).max(axis=-1)
         return worth
+
+    @property
+    def layer_reach(self) -> int:
+        """Layers past its own that `on_layer` reads: the next one."""
+        return 1
+
+    def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
+        """Return the values of all states of a layer, or None where the search has another belief."""
+        if self._belief != belief:
+            return None
+        return _committed(sweeps, layer, belief)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +90,15 @@ class BlockCommitValue:
 
     problem: Problem
     blocks: tuple[int, ...] = BLOCKS
-    belief: ExactBelief | None = None
-    _belief: ExactBelief = field(init=False, repr=False)
+    belief: Belief | None = None
+    _belief: Belief = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         lengths = tuple(sorted(set(self.blocks)))
         if not lengths or lengths[0] < 1 or any(not isinstance(k, int | np.integer) for k in lengths):
             raise InvalidInputError(f"blocks must be whole numbers of pulls, at least 1, got {self.blocks!r}")
         object.__setattr__(self, "blocks", lengths)
-        object.__setattr__(self, "_belief", belief_of(self.problem) if self.belief is None else self.belief)
+        object.__setattr__(self, "_belief", self.problem.belief if self.belief is None else self.belief)
 
     def lengths(self, left: float) -> tuple[int, ...]:
         """Return the blocks that leave a pull to commit when `left` pulls remain."""
@@ -94,6 +109,7 @@ class BlockCommitValue:
         left = remaining(self.problem, step)
         if left == 0:
             return np.zeros(state.shape)
+        check_width(state, self.problem)
         lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
         counted = [_counts(self.problem, k, left) for k in lengths]
         during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])
@@ -101,7 +117,7 @@ class BlockCommitValue:
             np.ascontiguousarray(state.alpha.reshape(-1, state.arms)),
             np.ascontiguousarray(state.beta.reshape(-1, state.arms)),
         )
-        if isinstance(self._belief, Independent):
+        if factors(self._belief):
             from elsv.values._commit_kernels import best_block
 
             out = np.empty(len(rows.alpha))
@@ -115,6 +131,29 @@ class BlockCommitValue:
             np.maximum(best, block.max(axis=-1), out=best)
         return np.asarray(best, dtype=np.float64).reshape(state.shape)
 
+    @property
+    def layer_reach(self) -> int:
+        """Layers past its own that `on_layer` reads: the longest block, and one after it."""
+        return max(self.blocks) + 1
+
+    def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
+        """Return the values of all states of a layer, or None where the search has another belief.
+
+        The expectation over the outcomes of k pulls is k sweeps that pull the arm, from the commit value of
+        the layer k further on.
+        """
+        if self._belief != belief:
+            return None
+        best = _committed(sweeps, layer, belief)
+        for length in self.lengths(sweeps.horizon - layer.made):
+            for arm in range(self.problem.arms):
+                worth = _committed(sweeps, sweeps.layer(layer.made + length), belief)
+                for made in range(layer.made + length - 1, layer.made - 1, -1):
+                    worth = sweeps.pull(sweeps.layer(made), worth, arm, belief)
+                np.maximum(best, worth, out=best)
+                sweeps.give(worth)
+        return best
+
     def _after_block(self, state: State, length: int) -> FloatArray:
         """Return E[max_l r_l p_l] after `length` pulls of each arm, ``[B, N]``."""
         wins = np.arange(length + 1)
@@ -122,12 +161,21 @@ class BlockCommitValue:
         alpha = state.alpha[:, None, None, :] + own * wins[:, None]
         beta = state.beta[:, None, None, :] + own * (length - wins)[:, None]
         outcomes = State.trusted(alpha, beta)  # [B, N, length + 1, N]
-        weight = self._belief.log_weight(outcomes) + np.log([comb(length, int(j)) for j in wins])
+        weight = log_weight(self._belief, outcomes) + np.log([comb(length, int(j)) for j in wins])
         chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
         chance /= chance.sum(axis=-1, keepdims=True)
         best = (self.problem.rewards * self._belief.mean(outcomes)).max(axis=-1)
         expected: FloatArray = (chance * best).sum(axis=-1)
         return expected
+
+
+def _committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
+    """Return what is earned by committing now in every state; nothing once the horizon is reached."""
+    if layer.made < sweeps.horizon:
+        return sweeps.best_reward(layer, float(sweeps.horizon - layer.made), belief)
+    nothing = sweeps.take(layer.size)
+    nothing[:] = 0.0
+    return nothing
 
 
 def remaining(problem: Problem, step: int) -> float:

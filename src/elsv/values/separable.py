@@ -14,16 +14,20 @@ lookahead with independent beliefs scores arm i by :math:`v + r_i z_t`: the inde
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from elsv import triangle
 from elsv._typing import FloatArray, IntArray
+from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
+from elsv.lattice.numbering import Layer
+from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
-from elsv.state import State
+from elsv.state import State, check_width
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,7 @@ class SeparableValue:
     _setting: Setting = field(init=False, repr=False)
     _group: IntArray = field(init=False, repr=False)  # [N], which table serves arm i
     _members: tuple[int, ...] = field(init=False, repr=False)  # one arm for each table
-    _latest: dict[str, tuple[int, FloatArray]] = field(init=False, repr=False, default_factory=dict)
+    _latest: dict[int, tuple[int, FloatArray]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.weight):
@@ -78,6 +82,7 @@ class SeparableValue:
         """Return the value of every instance at `step`, shape ``[...]``."""
         from elsv.values import _separable_kernels as kernels
 
+        check_width(state, self.problem)
         tables = self._tables(step)
         alpha, beta = _rows(state)
         out = np.empty(len(alpha))
@@ -91,6 +96,11 @@ class SeparableValue:
         r"""Return :math:`q_t(s, i)` of one pull at `step` when arm i succeeds with `mean[..., i]`."""
         from elsv.values import _separable_kernels as kernels
 
+        check_width(state, self.problem)
+        if np.shape(mean) != state.alpha.shape:
+            raise InvalidInputError(
+                f"mean must have one number for each arm, shape {state.alpha.shape}, got {np.shape(mean)}"
+            )
         tables = self._tables(step + 1)
         alpha, beta = _rows(state)
         out = np.empty(alpha.shape)
@@ -109,6 +119,11 @@ class SeparableValue:
         )
         self._check(outside, step - 1)
         return out.reshape(state.alpha.shape)
+
+    def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
+        """Return the values of all states of a layer, by `elsv.values.layers.layer_values`."""
+        tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
+        return sweeps.sum_tables(layer, tables, self._weights, belief)
 
     def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
         """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""
@@ -166,8 +181,9 @@ class SeparableValue:
 
         if step < 1:
             raise InvalidInputError(f"step must be at least 1, got {step}")
-        # One tuple, replaced whole: another thread sees the old table or the new one, never a mix.
-        known, tables = self._latest.get("tables", (0, np.empty((0, 0))))
+        # Each thread goes through the steps at its own pace.
+        thread = threading.get_ident()
+        known, tables = self._latest.get(thread, (0, np.empty((0, 0))))
         if known == step:
             return tables
         if step - 1 > known:
@@ -185,7 +201,7 @@ class SeparableValue:
                 bonus = self.bonus(max(step - 1, 1), range(step - 1), arm)
                 rows.append(kernels.build(bonus, a0, b0, step))
         fresh = np.stack(rows)
-        self._latest["tables"] = (step, fresh)
+        self._latest[thread] = (step, fresh)
         return fresh
 
 

@@ -1,43 +1,25 @@
-"""Policies that choose and pull in one sweep over a layer, which may take the place of the layer after it."""
+"""Index values of all states of every arm, by step, and the sweeps that need nothing else."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
 from elsv.choice import best_arm
-from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
 from elsv.indices.tables import Triangles, triangles
 from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Arena, Blocks
+from elsv.lattice.steps import Step, gain_step, table_step
+from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.triangle import number, size, states
 from elsv.values.separable import SeparableValue
 
 _BATCH = 1 << 16
 _WINDOW = 64  # steps whose index tables are held at once
-
-
-class Step(Protocol):
-    """A sweep over some blocks of a layer."""
-
-    def __call__(self, values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        """Set `out`, which may be `values`, to their worth from values and weights of the next layer."""
-        ...
-
-
-@runtime_checkable
-class Follower(Protocol):
-    """A deterministic policy that chooses and pulls in one sweep, writes no arms down and needs no room."""
-
-    def follow(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
-        ...
 
 
 class IndexTables:
@@ -74,51 +56,35 @@ class IndexTables:
 
 
 @dataclass(frozen=True)
-class IndexChoice:
-    """The arm with the largest reward times index (paper Algorithm 2)."""
+class ByIndex:
+    """The arm with the largest reward times index in all states of a layer (paper Algorithm 2)."""
 
     tables: IndexTables
+    reach: int = 0
 
-    def choose(self, arena: Arena, layer: Layer, actions: AnyArray) -> None:
+    @property
+    def bytes(self) -> int:
+        """Memory that it takes besides the values."""
+        return self.tables.bytes
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Look every arm up in its table."""
+        actions = np.empty(layer.size, np.uint8)
         table, group = self.tables.at(layer.step), self.tables.group
         for first in range(0, layer.size, _BATCH):
             stop = min(first + _BATCH, layer.size)
             index = table[group, number(*layer.counts(first, stop))]
-            actions[first:stop] = best_arm(arena.problem.rewards * index)
+            actions[first:stop] = best_arm(sweeps.arms.rewards * index)
+        return actions
 
-    def follow(self, problem: Problem, layer: Layer) -> Step:
+    def step(self, problem: Problem, layer: Layer) -> Step:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
-        from elsv.lattice._follow_kernels import follow_tables
-
-        rewards, prior = problem.rewards, problem.prior
-        index = self.tables.at(layer.step), self.tables.group
-
-        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-            follow_tables(values, weights, *blocks, rewards, prior, *index, out)
-
-        return step
+        return table_step(problem, self.tables.at(layer.step), self.tables.group)
 
 
 @dataclass(frozen=True)
-class OptimalChoice:
-    """The best arm: the Bayes optimum itself, beside other policies."""
-
-    def follow(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
-        from elsv.lattice._sweep_kernels import maximise
-
-        rewards, prior, no_actions = problem.rewards, problem.prior, np.empty(0, np.uint8)
-
-        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-            maximise(values, weights, *blocks, rewards, prior, out, no_actions)
-
-        return step
-
-
-@dataclass(frozen=True)
-class OneStepChoice:
-    r"""One step of lookahead on a separable value with the ordered belief (paper Algorithm 1, depth 1).
+class OneStep:
+    r"""One step of lookahead on a separable value under a belief with weights (paper Algorithm 1, depth 1).
 
     A pull of arm i changes only that arm's term of :math:`v = c \sum_i r_i \upsilon(s_i)`, so that but for
     what all arms share
@@ -132,22 +98,10 @@ class OneStepChoice:
 
     value: SeparableValue | None = None
 
-    def follow(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
-        from elsv.lattice._follow_kernels import follow_one_step
-
-        if problem.order is None:
-            raise InvalidInputError(
-                "OneStepChoice is for a problem with an order, got one without; use LookaheadChoice there"
-            )
-        rewards, prior = problem.rewards, problem.prior
+    def step(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer; the problem's belief must have weights."""
         members, group = distinct_priors(problem)
-        won, lost, shared = np.stack([self._gains(layer.step, i) for i in members], axis=1)
-
-        def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-            follow_one_step(values, weights, *blocks, rewards, prior, won, lost, shared, group, out)
-
-        return step
+        return gain_step(problem, np.stack([self._gains(layer.step, i) for i in members], axis=1), group)
 
     def _gains(self, step: int, arm: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth, per reward: ``[3, states]``."""

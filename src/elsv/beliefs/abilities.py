@@ -1,0 +1,142 @@
+"""What a belief can do, asked of any belief: its own way where it has one, else a general one, else an error.
+
+Every belief has `mean` and `draw`. Joint draws are enough for points, and points for variances, quantiles and
+P(best), each with its error. Weights W cannot be had from draws: exact solutions need `log_weight`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import FloatArray
+from elsv.beliefs.base import Belief, check_level, check_rewards
+from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import Lattice
+from elsv.lattice.workers import Crew
+from elsv.state import Arms, State
+
+POINTS = 4096
+"""Joint points that stand in for a belief that has no answer of its own."""
+
+_BATCH = 1 << 14
+_MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
+
+
+def factors(belief: Belief) -> bool:
+    """Return whether W is a product over the arms, so that the counts' own means hold and no W is needed."""
+    return bool(getattr(belief, "factors", False))
+
+
+def repeats(belief: Belief) -> bool:
+    """Return whether the belief gives the same means for the same state, as an exact one does."""
+    return bool(getattr(belief, "repeats", False))
+
+
+def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return joint points ``[..., count, N]`` and their weights ``[..., count]``, the same for the same state."""
+    if (own := getattr(belief, "points", None)) is not None:
+        found: tuple[FloatArray, FloatArray] = own(state, count)
+        return found
+    shape = (*state.shape, count, state.arms)
+    many = State.trusted(
+        np.broadcast_to(state.alpha[..., None, :], shape).copy(),
+        np.broadcast_to(state.beta[..., None, :], shape).copy(),
+    )
+    return belief.draw(many, np.random.default_rng(0)), np.full((*state.shape, count), 1.0 / count)
+
+
+def variance(belief: Belief, state: State) -> FloatArray:
+    """Return posterior variances, shape ``[..., N]``."""
+    if (own := getattr(belief, "variance", None)) is not None:
+        return np.asarray(own(state))
+    theta, weight = points(belief, state, POINTS)
+    mean = (weight[..., None] * theta).sum(axis=-2, keepdims=True)
+    return np.asarray((weight[..., None] * (theta - mean) ** 2).sum(axis=-2))
+
+
+def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatArray:
+    """Return posterior quantiles at each of `levels`, shape ``[levels, ..., N]``."""
+    if (own := getattr(belief, "quantile", None)) is not None:
+        return np.stack([own(state, level) for level in levels])
+    theta, weight = points(belief, state, POINTS)
+    order = np.argsort(theta, axis=-2)
+    sorted_theta = np.take_along_axis(theta, order, axis=-2)
+    share = np.take_along_axis(np.broadcast_to(weight[..., None], theta.shape), order, axis=-2)
+    below = np.cumsum(share, axis=-2) - 0.5 * share
+    found = []
+    for level in map(check_level, levels):
+        at = np.minimum((below < level).sum(axis=-2, keepdims=True), theta.shape[-2] - 1)
+        found.append(np.take_along_axis(sorted_theta, at, axis=-2)[..., 0, :])
+    return np.stack(found)
+
+
+def best(belief: Belief, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``.
+
+    From points the error of a probability p is about :math:`\sqrt{p(1-p)/M}` at most, M = 4096.
+    """
+    if (own := getattr(belief, "best", None)) is not None:
+        chance, largest = own(state, rewards)
+        return chance, largest
+    worth = check_rewards(state, rewards) * (theta := points(belief, state, POINTS))[0]
+    first = worth.argmax(axis=-1)[..., None] == np.arange(state.arms)
+    chance = (theta[1][..., None] * first).sum(axis=-2)
+    return chance, np.asarray((theta[1] * worth.max(axis=-1)).sum(axis=-1))
+
+
+def log_weight(belief: Belief, state: State) -> FloatArray:
+    r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over what is possible, ``[...]``."""
+    own = getattr(belief, "log_weight", None)
+    if own is None:
+        raise InvalidInputError(
+            f"this needs the weight W of a state, which {_name(belief)} does not give; "
+            "add log_weight(state) to it, or simulate instead (elsv compare)"
+        )
+    return np.asarray(own(state))
+
+
+def error(belief: Belief, state: State) -> FloatArray:
+    """Return an estimate of the error of the means, ``[...]``; NaN where the belief does not measure it."""
+    own = getattr(belief, "error", None)
+    return np.full(state.shape, np.nan) if own is None else np.asarray(own(state))
+
+
+def layer_weights(belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+    """Return W of all states after `made` pulls, all divided by one number; nothing where W factors."""
+    if factors(belief):
+        return np.empty(0)
+    if (own := getattr(belief, "layer_weights", None)) is not None:
+        weights: FloatArray = own(arms, lattice, made, workers)
+        return weights
+    layer = lattice.layer(made)
+    out = np.empty(layer.size)
+    for here, state in layer.batches(arms, _BATCH):
+        out[here] = log_weight(belief, state)
+    # Halfway down to the smallest of 2^-made keeps both ends of the lattice within the range of a double.
+    out -= float(log_weight(belief, State.initial(arms))) - 0.5 * lattice.most * np.log(2.0)
+    return np.exp(out)
+
+
+def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew) -> FloatArray:
+    """Return P(arm i is best) in all states after `made` pulls, ``[N, states]``."""
+    layer = lattice.layer(made)
+    if (own := getattr(belief, "layer_best", None)) is not None:
+        chances: FloatArray | None = own(arms, layer, crew)
+        if chances is not None:
+            return chances
+    if layer.size > _MOST_BEST:
+        raise InvalidInputError(
+            f"thompson with {arms.arms} arms under {_name(belief)} needs P(best) of {layer.size:,} states, "
+            f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
+        )
+    out = np.empty((arms.arms, layer.size))
+    for here, state in layer.batches(arms, _BATCH):
+        out[:, here] = best(belief, state, arms.rewards)[0].T
+    return out
+
+
+def _name(belief: Any) -> str:
+    return repr(belief)

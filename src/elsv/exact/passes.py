@@ -1,0 +1,178 @@
+"""One pass over the lattice for several policies at once: each layer in the place of the next, or layer by layer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs.abilities import factors, layer_weights
+from elsv.exact.cost import Cost, estimate
+from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
+from elsv.lattice.steps import blocks_of, overwrite_layers
+from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.workers import Progress, Work, crew
+from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers
+from elsv.problem import Problem
+from elsv.state import Arms
+
+
+@dataclass(eq=False)
+class Weights:
+    """The last layer's weights under each belief, computed once for all passes of an evaluation."""
+
+    passes: int
+    _known: dict[Any, FloatArray] = field(init=False, default_factory=dict)
+
+    def __call__(self, belief: Any, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray:
+        """Return weights that the caller may overwrite."""
+        key = belief if belief.__hash__ is not None else id(belief)
+        if key not in self._known:
+            self._known[key] = layer_weights(belief, arms, lattice, made, workers)
+        return self._known.pop(key) if self.passes == 1 else self._known[key].copy()
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Policies that go over the lattice together, by their places; all in place or all by layers."""
+
+    policies: dict[int, Any]
+    in_place: bool
+
+    def cost(self, problem: Problem) -> Cost:
+        """Return what it takes."""
+        policies = list(self.policies.values())
+        return (_cost_in_place if self.in_place else _cost_by_layers)(problem, policies)
+
+    def within(self, problem: Problem, limit: int | None) -> list[Pass]:
+        """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
+        if limit is None or len(self.policies) == 1 or self.cost(problem).bytes <= limit:
+            return [self]
+        items, half = list(self.policies.items()), len(self.policies) // 2
+        parts = (Pass(dict(part), self.in_place) for part in (items[:half], items[half:]))
+        return [one for part in parts for one in part.within(problem, limit)]
+
+    def run(
+        self, problem: Problem, weights: Weights, workers: int, progress: Progress
+    ) -> dict[int, tuple[float, float]]:
+        """Return the value of every policy and its seconds, by its place."""
+        policies = list(self.policies.values())
+        run = _in_place if self.in_place else _by_layers
+        return dict(zip(self.policies, run(problem, policies, weights, workers, progress), strict=True))
+
+
+def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None) -> list[Pass]:
+    """Return one pass for the policies that need no room and one for the others, or more to save memory.
+
+    The others go first: they may be refused, and then nobody should have waited.
+    """
+    in_place = {k: policy for k, policy in enumerate(policies) if isinstance(policy, InPlacePolicy)}
+    others = {k: policy for k, policy in enumerate(policies) if not isinstance(policy, InPlacePolicy)}
+    return [
+        one
+        for some, quick in ((others, False), (in_place, True))
+        if some
+        for one in Pass(some, quick).within(problem, limit)
+    ]
+
+
+def cost_of(problem: Problem, passes: Sequence[Pass]) -> Cost:
+    """Return what all passes take: the most memory of any, the seconds of all.
+
+    The seconds are those of the sweeps; a policy that is asked state by state takes longer.
+    """
+    costs = [one.cost(problem) for one in passes]
+    return Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs))
+
+
+def _with_shared(totals: list[float], spent: list[float], start: float) -> list[tuple[float, float]]:
+    """Return values and seconds; what the policies share is in the first one's time."""
+    spent[0] = time.perf_counter() - start - sum(spent[1:])
+    return list(zip(totals, spent, strict=True))
+
+
+def _in_place(
+    problem: Problem, policies: Sequence[InPlacePolicy], weigh: Weights, workers: int, progress: Progress
+) -> list[tuple[float, float]]:
+    start, horizon = time.perf_counter(), problem.steps
+    lattice = Lattice(problem.arms, horizon)
+    weights = weigh(problem.belief, problem, lattice, horizon, workers)
+    values = [np.zeros(layer_size(problem.arms, horizon)) for _ in policies]
+    seconds: list[list[float]] = [[] for _ in policies]
+
+    def sweep_of(layer: Layer) -> Work:
+        steps = []
+        for policy, spent in zip(policies, seconds, strict=True):
+            began = time.perf_counter()
+            steps.append(policy.step(problem, layer))
+            spent.append((time.perf_counter() - began) / workers)
+
+        def work(begin: int, end: int) -> None:
+            blocks = blocks_of(layer, begin, end)
+            for step, value, spent in zip(steps, values, seconds, strict=True):
+                began = time.perf_counter()
+                step(value, weights, blocks, value)
+                spent.append((time.perf_counter() - began) / workers)
+
+        return work
+
+    overwrite_layers(lattice, weights, sweep_of, workers, lambda done, _: progress(done, horizon))
+    root, scale = lattice.layer(0), 1.0
+    sweep_of(root)(0, 1)
+    if len(weights):
+        lost = root.after[0, -1]
+        scale = float(weights[lost] + weights[lost + 1])
+    progress(horizon, horizon)
+    return _with_shared([float(value[0]) / scale for value in values], [sum(s) for s in seconds], start)
+
+
+def _by_layers(
+    problem: Problem, policies: Sequence[LayerPolicy], weigh: Weights, workers: int, progress: Progress
+) -> list[tuple[float, float]]:
+    """As many layers are kept as the policies read."""
+    began, horizon = time.perf_counter(), problem.steps
+    spent = [0.0] * len(policies)
+    with crew(workers) as threads:
+        sweeps = Sweeps(problem, horizon, threads, weigh)
+        sweeps.weights(horizon, problem.belief)
+        values = [sweeps.take(layer_size(problem.arms, horizon)) for _ in policies]
+        for value in values:
+            value[:] = 0.0
+        for made in range(horizon - 1, -1, -1):
+            layer = sweeps.descend(made, _reach(policies))
+            for k, policy in enumerate(policies):
+                start = time.perf_counter()
+                arms = policy.decide(sweeps, layer)
+                values[k] = sweeps.follow(layer, values[k], arms, problem.belief)
+                spent[k] += time.perf_counter() - start
+            progress(horizon - made, horizon)
+        root = sweeps.weights(0, problem.belief)
+    scale = float(root[0]) if len(root) else 1.0
+    return _with_shared([float(value[0]) / scale for value in values], spent, began)
+
+
+def _reach(policies: Sequence[LayerPolicy]) -> int:
+    """Return how many layers past the present one are read."""
+    return max(1, *(policy.reach for policy in policies))
+
+
+def _cost_in_place(problem: Problem, policies: Sequence[InPlacePolicy]) -> Cost:
+    cost = estimate(problem, len(policies) + (not factors(problem.belief)))
+    tables = sum(getattr(policy, "bytes", 0) for policy in policies)
+    return replace(cost, bytes=cost.bytes + tables, seconds=len(policies) * cost.seconds)
+
+
+def _cost_by_layers(problem: Problem, policies: Sequence[LayerPolicy]) -> Cost:
+    mixed = sum(bool(getattr(policy, "mixes", False)) for policy in policies)
+    cost = estimate(problem, len(policies) + 4 + 2 * problem.arms * mixed)
+    cost = replace(cost, seconds=sum(1 + policy.reach for policy in policies) * cost.seconds)
+    if factors(problem.belief):
+        return cost
+    last = problem.steps
+    below = last - _reach(policies) - 1
+    weights = states_up_to(problem.arms, last) - (states_up_to(problem.arms, below) if below >= 0 else 0)
+    return replace(cost, bytes=cost.bytes + 8 * weights)

@@ -1,0 +1,186 @@
+"""How a policy acts in all states of a lattice layer at once, for exact evaluation.
+
+A policy answers `on_layers()` with one of these. By default it is asked state by state (`StateByState`); the
+others are quicker ways to the same arms. All use the tie rule of `elsv.choice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import layer_best
+from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import Layer
+from elsv.lattice.steps import Step, best_step
+from elsv.lattice.sweeps import Sweeps
+from elsv.policies.index_tables import IndexTables
+from elsv.problem import Problem
+from elsv.state import State
+from elsv.values.base import ValueFunction
+from elsv.values.layers import layer_reach, layer_values
+
+_BATCH = 1 << 16
+
+
+@runtime_checkable
+class LayerPolicy(Protocol):
+    """A policy on whole layers, the last layer first."""
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one it reads."""
+        ...
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the arm of every state, bytes ``[states]``, or each arm's probability ``[N, states]``."""
+        ...
+
+
+@runtime_checkable
+class InPlacePolicy(Protocol):
+    """A policy that chooses and pulls in one sweep, so that a layer may take the place of the one after it.
+
+    Only for policies that look at nothing but the states, their values and the weights of the problem's belief.
+    """
+
+    def step(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer."""
+        ...
+
+
+OnLayers = LayerPolicy | InPlacePolicy
+
+
+@dataclass(frozen=True)
+class OneArm:
+    """One arm, whatever happens."""
+
+    arm: int
+    reach: int = 0
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the same arm everywhere."""
+        return np.full(layer.size, self.arm, np.uint8)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best arm: the Bayes optimum itself, beside other policies."""
+
+    def step(self, problem: Problem, layer: Layer) -> Step:
+        """Return the sweep of a layer."""
+        return best_step(problem)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Lookahead of any depth: d sweeps from the frontier for each step, not a search for each state.
+
+    With `first`, an arm whose index is infinite comes before all search.
+    """
+
+    value: ValueFunction
+    belief: Belief
+    depth: int = 1
+    first: IndexTables | None = None
+
+    @property
+    def reach(self) -> int:
+        """The depth and what the value reads beyond it."""
+        return self.depth + layer_reach(self.value)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Back the frontier up to the layer and compare."""
+        actions = np.empty(layer.size, np.uint8)
+        values = self.values_after(sweeps, layer)
+        sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
+        if self.first is not None:
+            sweeps.prefer_infinite(layer, self.first.at(layer.step), self.first.group, actions)
+        return actions
+
+    def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
+        """Return what the search finds in the next layer, in room to give back."""
+        top = min(layer.made + self.depth, sweeps.horizon)
+        values = layer_values(self.value, sweeps, sweeps.layer(top), self.belief)
+        for made in range(top - 1, layer.made, -1):
+            values = sweeps.maximise(sweeps.layer(made), values, self.belief)
+        return values
+
+
+@dataclass(frozen=True)
+class StateByState:
+    """Any function (state, step, rng) -> arms, called on batches; it must not draw random numbers."""
+
+    function: Callable[[State, int, np.random.Generator], Any]
+    reach: int = 0
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Ask for all states of the layer."""
+        actions = np.empty(layer.size, np.uint8)
+        for here, state in layer.batches(sweeps.arms, _BATCH):
+            arms = self._ask(state, layer.step, 0)
+            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1)):
+                raise InvalidInputError(
+                    "exact evaluation needs a policy that draws no random numbers; this one gave two answers "
+                    f"at step {layer.step}; simulate it instead"
+                )
+            actions[here] = arms
+        return actions
+
+    def _ask(self, state: State, step: int, seed: int) -> IntArray:
+        return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every arm with equal probability."""
+
+    reach: int = 0
+    mixes: ClassVar[bool] = True
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return 1/N everywhere."""
+        return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
+
+
+@dataclass(frozen=True)
+class ByChance:
+    r"""Thompson sampling: arm i with the probability that it is the best.
+
+    :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
+    is the expectation over the outcomes of one pull.
+    """
+
+    belief: Belief
+    reach: int = 1
+    mixes: ClassVar[bool] = True
+    _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return P(arm i is best), from the next layer's or, at first, by quadrature."""
+        later = self._latest.pop(layer.made + 1, None)
+        if later is None:
+            self._latest.clear()
+            chances = layer_best(self.belief, sweeps.arms, sweeps.lattice, layer.made, sweeps.crew)
+        else:
+            chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
+        self._latest[layer.made] = chances
+        return chances
+
+
+def check_answer(answer: object, state: State) -> IntArray:
+    """Return a policy's arms, one for each instance, if they are whole numbers from 0 to N - 1."""
+    arms = np.asarray(answer)
+    right = arms.dtype.kind in "iu" and arms.size > 0 and arms.min() >= 0 and arms.max() < state.arms
+    if not right or arms.shape not in ((), state.shape):
+        raise InvalidInputError(
+            f"a policy must return whole numbers from 0 to {state.arms - 1}, one for each of the "
+            f"{state.shape or 'single'} states, got {np.array2string(arms, threshold=6)}"
+        )
+    return np.broadcast_to(arms, state.shape).astype(np.int64)

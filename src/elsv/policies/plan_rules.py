@@ -1,0 +1,69 @@
+"""The rules of `Plan`: how far it searches, among which arms, and when many pulls of one arm decide."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.search.layers import depth_within
+
+EFFORT = 1 << 16
+MOST_CANDIDATES = 3
+DEEPEST = 40  # pulls that a search looks ahead
+PATIENCE = 3  # how many times as many pulls of a single arm are weighed
+LONG_WAY = 5  # how many times as many pulls must be left for a search to count as stalled
+MOST_FREE = 10  # independent arms that are all searched
+TRUSTED = 10  # they are with at most min(d, this) times d pulls left
+STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
+WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it
+ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
+
+
+def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
+    """Return in which of the states ``[B]`` a search may pay.
+
+    It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
+    another arm to the best.
+    """
+    if worth.shape[1] <= MOST_CANDIDATES:
+        return np.ones(len(worth), dtype=bool)
+    hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
+    return np.asarray(hopeful.sum(axis=1) > 1)
+
+
+def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
+    """Return `count` arms ``[B, C]`` in their order: the best one, and those most worth many pulls."""
+    score = stops.copy()
+    score[np.arange(len(worth)), worth.argmax(axis=1)] = np.inf
+    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
+
+
+def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
+    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
+    stalled = ahead.max(axis=-1) - committed <= STALLED * committed
+    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE * committed
+    return np.where((stalled & worthwhile)[..., None], stops, ahead)
+
+
+def depth_of(arms: int, effort: int, left: int | None) -> int:
+    """Return how many pulls of `arms` arms the effort looks ahead; at least 1."""
+    return depth_within(arms, effort, DEEPEST if left is None else min(left, DEEPEST))
+
+
+def most_stops(depth: int, left: int | None) -> int:
+    """Return how many pulls of one arm are weighed besides a search of this depth."""
+    return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
+
+
+def searches_free(arms: int, effort: int, left: int) -> bool:
+    """Return whether a search of independent arms is nearer the optimum than their index.
+
+    By exact evaluation (docs/planning.md): 3, 5, 10, 20 pulls ahead are, up to about 20, 40, 130, 300 pulls.
+    """
+    depth = depth_of(arms, effort, left)
+    return arms <= MOST_FREE and left <= min(depth, TRUSTED) * depth
+
+
+def is_long_way(depth: int, left: int | None) -> bool:
+    """Return whether so many pulls are left that a search of this depth may stall."""
+    return left is None or left > LONG_WAY * depth
