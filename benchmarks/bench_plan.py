@@ -16,7 +16,6 @@ from benchmarks.timing import seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
 from elsv.policies.plan import Plan, depth_of
-from elsv.policies.plan_layers import plan_chooser
 
 # arms, milliseconds aimed for
 DECISIONS = ((3, 5), (10, 30), (50, 500))
@@ -111,7 +110,7 @@ def _above_optimum() -> list[dict]:
     problems += [Problem([1, 1, 1], None, 50), Problem([0.4, 0.7, 1], None, 50)]
     rows = []
     for problem in problems:
-        optimum, plan = evaluate(problem, ["optimal", plan_chooser(Plan(problem))])
+        optimum, plan = evaluate(problem, ["optimal", Plan(problem)])
         kind = "ordered" if problem.order else "free"
         rows.append(
             {

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from elsv.beliefs import Chain, Independent, Rejection, belief_of
+from elsv import belief_of
+from elsv.beliefs import Chain, Independent, Rejection
 from elsv.errors import InvalidInputError, SamplingError
 from elsv.problem import Problem
 from elsv.state import State

@@ -21,15 +21,14 @@ from elsv import (
     lookahead,
     make_policy,
 )
-from elsv.beliefs.layer_best import best_shares
-from elsv.exact import OptimalPolicy, chooser_of, evaluate, solve
-from elsv.exact.evaluate import cost_of, evaluate_choosers
+from elsv.exact import OptimalPolicy, evaluate, solve
+from elsv.exact.evaluate import on_layers
+from elsv.exact.passes import cost_of, passes_of
 from elsv.indices import make_index
 from elsv.lattice.numbering import Lattice
 from elsv.lattice.workers import crew
-from elsv.policies.choosers import FunctionChoice, LookaheadChoice
-from elsv.policies.followers import IndexChoice, IndexTables, OneStepChoice
-from elsv.policies.frontiers import BatchFrontier, frontier_of
+from elsv.policies.index_tables import ByIndex, IndexTables, OneStep
+from elsv.policies.layers import Search, StateByState
 from elsv.values.commit import BlockCommitValue, CommitValue
 from test_solve import brute_force
 
@@ -47,7 +46,7 @@ PUBLISHED = [
 
 
 def commit(problem, depth, value=CommitValue):
-    return LookaheadChoice(frontier_of(value(problem)), depth, problem.order is not None)
+    return Search(value(problem), problem.belief, depth)
 
 
 def values_of(problem, policies):
@@ -125,14 +124,13 @@ def test_lookahead_on_commit_equals_brute_force(order, value, depth):
 @pytest.mark.parametrize("order", [None, "increasing"])
 def test_a_known_value_and_the_same_as_a_plain_function_agree(order):
     problem = Problem([0.4, 0.7, 1.0], order, 9, prior=[[1, 1], [0.5, 0.5], [2, 3]])
-    ordered = order is not None
     for value in (
         CommitValue(problem),
         BlockCommitValue(problem, (1, 3)),
         SeparableValue(problem, make_index("gittins", discount=0.9)),
     ):
         fast, slow = values_of(
-            problem, [LookaheadChoice(f, 2, ordered) for f in (frontier_of(value), BatchFrontier(value))]
+            problem, [Search(v, problem.belief, 2) for v in (value, lambda s, t, v=value: v(s, t))]
         )
         assert fast == pytest.approx(slow, abs=1e-12)
 
@@ -186,12 +184,10 @@ def test_one_step_on_a_separable_value_equals_lookahead_from_a_frontier(about):
         index = make_index(name)
         value = SeparableValue(problem, index, weight)
         infinite = IndexTables(problem, index, 9) if name in ("ucb", "kl-ucb") else None
-        rows = evaluate(
-            problem, [OneStepChoice(value), LookaheadChoice(frontier_of(value), 1, True, infinite)]
-        )
+        rows = evaluate(problem, [OneStep(value), Search(value, problem.belief, 1, infinite)])
         assert rows[0].value == pytest.approx(rows[1].value, abs=1e-9)
         policy = make_policy(f"elsv:index={name},weight={weight}", problem)
-        assert isinstance(chooser_of(problem, policy), OneStepChoice)
+        assert isinstance(on_layers(problem, policy), OneStep)
 
 
 def test_one_step_breaks_near_ties_as_the_policy_does():
@@ -199,15 +195,13 @@ def test_one_step_breaks_near_ties_as_the_policy_does():
     problem = Problem([0.4, 1.0], "decreasing", 250)
     value = make_policy("elsv:index=ucb1", problem).value
     infinite = IndexTables(problem, value.index, 250)
-    one, other = values_of(
-        problem, [OneStepChoice(value), LookaheadChoice(frontier_of(value), 1, True, infinite)]
-    )
+    one, other = values_of(problem, [OneStep(value), Search(value, problem.belief, 1, infinite)])
     assert one == pytest.approx(other, abs=1e-11)
 
 
-def test_one_step_needs_an_order():
-    with pytest.raises(InvalidInputError, match="with an order"):
-        evaluate(Problem([0.4, 1.0], None, 5), [OneStepChoice()])
+def test_one_step_in_place_needs_weights():
+    with pytest.raises(InvalidInputError, match="belief has weights"):
+        evaluate(Problem([0.4, 1.0], None, 5), [OneStep()])
 
 
 def test_a_policy_that_is_refused_is_refused_before_the_others_run():
@@ -227,8 +221,8 @@ def test_a_policy_that_is_refused_is_refused_before_the_others_run():
 
 def test_one_step_without_a_value_is_greedy():
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 9)
-    assert isinstance(chooser_of(problem, "greedy"), OneStepChoice)
-    greedy, asked = values_of(problem, ["greedy", FunctionChoice(make_policy("greedy", problem))])
+    assert isinstance(on_layers(problem, "greedy"), OneStep)
+    greedy, asked = values_of(problem, ["greedy", StateByState(make_policy("greedy", problem))])
     assert greedy == pytest.approx(asked, abs=1e-12)
 
 
@@ -244,14 +238,14 @@ def test_policies_that_do_not_fit_into_memory_together_go_one_after_the_other():
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 25)
     names = ["gittins", "elsv", "thompson", "ucb", "commit:depth=2", "optimal"]
     together = evaluate(problem, names)
-    choosers = [chooser_of(problem, name) for name in names]
-    least = max(cost_of(problem, [chooser]).bytes for chooser in choosers)
+    forms = [on_layers(problem, name) for name in names]
+    least = max(cost_of(problem, passes_of(problem, [form], None)).bytes for form in forms)
     shares, said = [], []
     apart = evaluate(
         problem, names, memory=least, progress=lambda *done: shares.append(done), announce=said.append
     )
     assert [row.value for row in apart] == [row.value for row in together]
-    assert said[0].bytes <= least < cost_of(problem, choosers).bytes
+    assert said[0].bytes <= least < cost_of(problem, passes_of(problem, forms, None)).bytes
     assert shares[-1][0] == shares[-1][1] > 2 * 25  # more than two passes
     assert [done for done, _ in shares] == sorted(done for done, _ in shares)
     with pytest.raises(InvalidInputError, match="shorter horizon"):
@@ -303,7 +297,7 @@ def test_shares_of_a_layer_equal_the_beliefs_own(rewards, order, prior):
     problem = Problem(rewards, order, 5, prior=[prior] * (len(rewards) - 1) + [(2.0, 1.0)])
     layer = Lattice(problem.arms, 4).layer(4)
     with crew() as threads:
-        shares = best_shares(problem, True, layer, threads)
+        shares = problem.belief.layer_best(problem, layer, threads)
     belief = Independent() if order is None else Chain(order)
     some = slice(0, layer.size, max(1, layer.size // 12))
     (_, state), *_ = layer.batches(problem, layer.size)
@@ -316,7 +310,7 @@ def test_thompson_sampling_of_four_arms_in_order():
     """The belief's own probabilities take the place of the sums over nodes."""
     problem = Problem([0.25, 0.5, 0.75, 1.0], "decreasing", 2)
     with crew() as threads:
-        assert best_shares(problem, True, Lattice(4, 1).layer(1), threads) is None
+        assert problem.belief.layer_best(problem, Lattice(4, 1).layer(1), threads) is None
     best = Chain().best(State.initial(problem), problem.rewards)[0]
     (row,) = evaluate(problem, "thompson")
     assert row.value == pytest.approx(2 * float(best @ (problem.rewards * [0.8, 0.6, 0.4, 0.2])), abs=0.05)
@@ -347,12 +341,12 @@ def test_exact_regrets_agree_with_simulated_ones(order):
 
 
 class ArmsOnly:
-    """A chooser without its shortcut: the arms are written down, then followed."""
+    """A policy without its shortcut: the arms are written down, then followed."""
 
     reach = 0
 
-    def __init__(self, chooser):
-        self.choose = chooser.choose
+    def __init__(self, form):
+        self.decide = form.decide
 
 
 @pytest.mark.parametrize(
@@ -367,10 +361,9 @@ class ArmsOnly:
 )
 @pytest.mark.parametrize("name", ["ucb", "ucb-v", "gittins", "finite-gittins"])
 def test_choosing_while_following_equals_following_the_arms(problem, name):
-    chooser = chooser_of(problem, name)
+    form = on_layers(problem, name)
     in_place, several, slow = (
-        evaluate_choosers(problem, choosers)[0].value
-        for choosers in ([chooser], [chooser, ArmsOnly(chooser)], [ArmsOnly(chooser)])
+        evaluate(problem, forms)[0].value for forms in ([form], [form, ArmsOnly(form)], [ArmsOnly(form)])
     )
     assert in_place == several
     assert in_place == pytest.approx(slow, rel=1e-13)
@@ -384,8 +377,8 @@ def test_near_ties_of_tables_are_broken_by_the_rule(arms, order):
     rng = np.random.default_rng(arms)
     steps = np.array([0.0, 0.5e-9, 1e-9, 1.5e-9, 2e-9, 3e-9])
     tables = 0.5 + 0.1 * rng.integers(3, size=(arms, 28)) + rng.choice(steps, size=(arms, 28))
-    chooser = IndexChoice(SimpleNamespace(bytes=0, at=lambda step: tables, group=np.arange(arms)))
-    fast, slow = (evaluate_choosers(problem, [c])[0].value for c in (chooser, ArmsOnly(chooser)))
+    form = ByIndex(SimpleNamespace(bytes=0, at=lambda step: tables, group=np.arange(arms)))
+    fast, slow = (evaluate(problem, [f])[0].value for f in (form, ArmsOnly(form)))
     assert fast == pytest.approx(slow, rel=1e-13)
 
 
@@ -426,16 +419,16 @@ def test_what_cannot_be_evaluated_says_so():
     ordered = Problem([0.8, 1.0], "decreasing", 4)
     with pytest.raises(InvalidInputError, match=r"draws no random numbers.*simulate it instead"):
         evaluate(ordered, lambda state, step, rng: rng.integers(2, size=state.shape))
-    with pytest.raises(InvalidInputError, match=r"needs the exact belief.*leave belief= out"):
+    with pytest.raises(InvalidInputError, match=r"one answer for one state.*leave belief= out"):
         evaluate(ordered, "greedy:belief=rejection")
     with pytest.raises(InvalidInputError, match="whole numbers from 0 to 1"):
-        evaluate(ordered, FunctionChoice(lambda state, step, rng: np.full(state.shape, 2)))
+        evaluate(ordered, StateByState(lambda state, step, rng: np.full(state.shape, 2)))
     with pytest.raises(InvalidInputError, match="need a horizon"):
         evaluate(Problem([1, 1], discount=0.9), "greedy")
     with pytest.raises(InvalidInputError, match="GB are available"):
         evaluate(Problem([1, 1], horizon=50), "greedy", memory=10_000)
     with pytest.raises(InvalidInputError, match="at least one policy"):
-        evaluate_choosers(ordered, [])
+        evaluate(ordered, [])
 
 
 @pytest.mark.parametrize("name", ["greedy", "ucb"])

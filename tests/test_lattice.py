@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 import paper_beliefs
 from elsv import Chain, InvalidInputError, Problem, State
-from elsv.beliefs.layer_weights import layer_weights
+from elsv.beliefs.abilities import layer_weights
 from elsv.lattice.numbering import Lattice, layer_size, states_up_to
 
 
@@ -81,7 +81,7 @@ def test_a_lattice_needs_an_arm():
 def test_weights_equal_the_fractions(arms, made, order):
     problem = Problem(prior=np.ones((arms, 2)), order=order, horizon=made)
     lattice = Lattice(arms, made)
-    weights = layer_weights(problem, lattice, made) / 2.0 ** (made // 2)
+    weights = layer_weights(problem.belief, problem, lattice, made) / 2.0 ** (made // 2)
     step = 1 if order == "decreasing" else -1
     for found, (pulls, won) in zip(weights, all_states(arms, made), strict=True):
         alpha = [1 + s for s in won][::step]
@@ -103,7 +103,7 @@ REAL_PRIORS = [
 def test_weights_of_real_priors_equal_the_chain_belief(prior, order):
     problem = Problem(prior=prior, order=order, horizon=8)
     lattice = Lattice(problem.arms, 8)
-    weights = layer_weights(problem, lattice, 8)
+    weights = layer_weights(problem.belief, problem, lattice, 8)
     layer = lattice.layer(8)
     some = np.unique(
         np.concatenate([[0, layer.size - 1], np.random.default_rng(0).integers(layer.size, size=60)])
@@ -119,7 +119,7 @@ def test_long_horizons_neither_overflow_nor_lose_accuracy(arms, horizon):
     """Summed over all outcomes of one block, W times the multiplicity is P(order) = 1/N!."""
     problem = Problem(prior=np.ones((arms, 2)), order="decreasing", horizon=horizon)
     lattice = Lattice(arms, horizon)
-    weights = layer_weights(problem, lattice, horizon, workers=2)
+    weights = layer_weights(problem.belief, problem, lattice, horizon, workers=2)
     assert np.isfinite(weights).all()
     assert weights.min() > 0
     layer = lattice.layer(horizon)

@@ -13,10 +13,11 @@ ROOT = Path(elsv.__file__).parent
 LAYERS = (
     ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
     ("choice", "_choice_kernels"),
-    ("problem",),
     ("state",),
     ("lattice",),
     ("beliefs",),
+    ("structure",),
+    ("problem",),
     ("indices",),
     ("values",),
     ("search",),

@@ -16,9 +16,10 @@ from elsv.exact import evaluate
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
-from elsv.policies.plan import (
+from elsv.policies.layers import StateByState
+from elsv.policies.plan import Plan
+from elsv.policies.plan_rules import (
     EFFORT,
-    Plan,
     candidates,
     depth_of,
     is_long_way,
@@ -27,7 +28,6 @@ from elsv.policies.plan import (
     searches_free,
     undecided,
 )
-from elsv.policies.plan_layers import plan_chooser
 from elsv.search._ahead_kernels import search_ahead
 from elsv.search.layers import search_layers
 
@@ -306,7 +306,7 @@ SUITE = [
 @pytest.mark.parametrize("about", SUITE, ids=lambda about: str(about["rewards"]))
 def test_within_one_per_cent_of_the_optimum(about, horizon):
     problem = Problem(horizon=horizon, **about)
-    optimum, plan = evaluate(problem, ["optimal", plan_chooser(Plan(problem))])
+    optimum, plan = evaluate(problem, ["optimal", Plan(problem).on_layers(problem)])
     assert optimum.regret * (1 - 1e-6) <= plan.regret <= 1.01 * optimum.regret
 
 
@@ -323,7 +323,7 @@ def test_within_one_per_cent_where_it_takes_many_pulls_to_change_the_best_arm(re
 def test_whole_layers_choose_as_single_states(effort, order):
     problem = Problem([0.4, 0.7, 1.0], order, 13)
     plan = Plan(problem, effort)
-    layers, states = evaluate(problem, [plan_chooser(plan), plan])
+    layers, states = evaluate(problem, [plan, StateByState(plan)])
     assert layers.value == pytest.approx(states.value, abs=1e-7)
 
 
@@ -332,4 +332,4 @@ def test_more_ordered_arms_are_evaluated_state_by_state_or_refused():
     optimum, plan = evaluate(problem, ["optimal", "plan"])
     assert plan.regret == pytest.approx(optimum.regret, rel=0.01)
     with pytest.raises(InvalidInputError, match="simulate"):
-        plan_chooser(Plan(Problem([1, 1, 1, 1], "decreasing", 30)))
+        evaluate(Problem([1, 1, 1, 1], "decreasing", 30), "plan")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import paper
 import paper_beliefs
 from elsv import CorruptFileError, InvalidInputError, Problem, State
-from elsv.exact.solve import estimate, largest_reward, solve
+from elsv.exact.cost import estimate
+from elsv.exact.solve import largest_reward, solve
 from elsv.lattice import workers as _sweeps
 from elsv.lattice.numbering import Layer
 from elsv.policies.optimal import Actions, OptimalPolicy

@@ -38,8 +38,8 @@ class Problem:
     rewards
         :math:`r_i > 0`, what arm i pays on success. Default 1 for every arm of `prior`.
     order
-        ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse: the short form
-        of the two commonest structures.
+        ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse: the short
+        form of the two commonest structures.
     horizon
         Number of pulls T whose rewards are summed.
     discount

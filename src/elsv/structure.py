@@ -36,7 +36,7 @@ class Structure(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values under the key that `from_dict` knows the statement by; nothing for no statement."""
+        """Return plain values under the key by which `from_dict` knows the statement; {} for none."""
         ...
 
     def holds(self, means: ArrayLike) -> AnyArray:

@@ -1,7 +1,7 @@
 """What a state says of the means: one file for each belief, and the quadrature that they share.
 
-A belief must give `mean` and `draw`; whatever else it can (variances, quantiles, P(best), weights W, points) is
-asked for through `elsv.beliefs.abilities`, which has a general way where there is one. Read `base` first.
+A belief must give `mean` and `draw`; whatever else it can (variances, quantiles, P(best), weights W, points)
+is asked for through `elsv.beliefs.abilities`, which has a general way where there is one. Read `base` first.
 """
 
 from elsv.beliefs.base import Belief, ExactBelief

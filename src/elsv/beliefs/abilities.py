@@ -35,8 +35,13 @@ def repeats(belief: Belief) -> bool:
     return bool(getattr(belief, "repeats", False))
 
 
+def weighs(belief: Belief) -> bool:
+    """Return whether the weight of a state can be had, so that whole layers of the lattice can be swept."""
+    return factors(belief) or any(hasattr(belief, way) for way in ("layer_weights", "log_weight"))
+
+
 def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return joint points ``[..., count, N]`` and their weights ``[..., count]``, the same for the same state."""
+    """Return joint points ``[..., count, N]`` and weights ``[..., count]``, the same for the same state."""
     if (own := getattr(belief, "points", None)) is not None:
         found: tuple[FloatArray, FloatArray] = own(state, count)
         return found
@@ -88,7 +93,7 @@ def best(belief: Belief, state: State, rewards: ArrayLike) -> tuple[FloatArray, 
 
 
 def log_weight(belief: Belief, state: State) -> FloatArray:
-    r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over what is possible, ``[...]``."""
+    r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means, ``[...]``."""
     own = getattr(belief, "log_weight", None)
     if own is None:
         raise InvalidInputError(

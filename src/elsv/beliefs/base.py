@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
-
 
 Order = Literal["decreasing", "increasing"]
 

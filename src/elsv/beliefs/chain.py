@@ -139,7 +139,7 @@ class Chain:
         return weights_in_order(arms, self.order, lattice, made, workers)
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
-        """Return P(arm i is best) in all states of a layer ``[N, states]``, or None for four arms and more."""
+        """Return P(arm i is best) in all states of a layer ``[N, states]``; None for four arms and more."""
         from elsv.beliefs.layer_best import best_in_order
 
         return best_in_order(arms, self.order, layer, crew)

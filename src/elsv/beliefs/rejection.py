@@ -8,6 +8,7 @@ draws as it takes, up to a cap. For N equal arms one draw in N! passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class Rejection:
     draws: int | None = None
     samples: int = 1000
     cap: int = 10_000_000
+    repeats: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_order(self.order)

@@ -1,4 +1,4 @@
-"""One pass over the lattice for several policies at once: each layer in the place of the next, or layer by layer."""
+"""One pass over the lattice for several policies: each layer in the place of the next, or layer by layer."""
 
 from __future__ import annotations
 

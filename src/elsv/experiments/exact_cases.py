@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from elsv.beliefs.base import Order
 from elsv.exact import estimate, evaluate, solve
 from elsv.lattice.workers import available_memory
-from elsv.beliefs.base import Order
 from elsv.problem import Problem
 from elsv.state import State
 

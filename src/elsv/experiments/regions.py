@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from elsv._typing import IntArray
+from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, solve
 from elsv.experiments.base import Drawing
-from elsv.beliefs.base import Order
 from elsv.problem import Problem
 from elsv.report.style import WIDTH, new_figure, styled
 from elsv.state import State

@@ -1,7 +1,7 @@
 """All states that some pulls can lead to, numbered, and sweeps over them by several threads.
 
-Nothing here knows a belief or a policy: a sweep takes weights W and values of one layer and gives those of the
-layer before it. A second backend would go behind `sweeps`. Read `numbering` first, then `sweeps`.
+Nothing here knows a belief or a policy: a sweep takes weights W and values of one layer and gives those of
+the layer before it. A second backend would go behind `sweeps`. Read `numbering` first, then `sweeps`.
 """
 
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to

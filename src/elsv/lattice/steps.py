@@ -1,4 +1,4 @@
-"""Sweeps that choose and pull in one and may write over what they read, and how layers overwrite one another."""
+"""Sweeps that choose and pull in one and may write over what they read: layers that overwrite one another."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def table_step(arms: Arms, tables: FloatArray, group: IntArray) -> Step:
 def gain_step(arms: Arms, gains: FloatArray, group: IntArray) -> Step:
     """Return the sweep that pulls the arm whose outcomes gain most; it needs weights.
 
-    `gains` ``[3, groups, size]`` holds what a success, a failure and another arm's pull are worth, per reward.
+    `gains` ``[3, groups, size]`` holds what a success, a failure and another arm's pull are worth per reward.
     """
     from elsv.lattice._follow_kernels import follow_one_step
 
@@ -97,7 +97,7 @@ def overwrite_layers(
 def spread(
     paths: FloatArray, weights: FloatArray, layer: Layer, arms: Arms, actions: AnyArray, later: FloatArray
 ) -> float:
-    """Add what reaches each state of `layer` to the states that its arm leads to; return the reward earned."""
+    """Add what reaches each state of `layer` to where its arm leads; return the reward earned."""
     from elsv.lattice._sweep_kernels import spread as kernel
 
     blocks = layer.pulls, layer.starts, layer.after

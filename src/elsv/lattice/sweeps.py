@@ -1,7 +1,7 @@
 """Sweeps between layers of the lattice, by a crew of threads: the one door to the compiled kernels.
 
-A sweep takes what is known of all states of layer m + 1 and gives it for layer m. Where the belief has weights W
-(`elsv.beliefs.abilities.layer_weights`) all values are W times the worth of a state, else the worth itself.
+A sweep takes what is known of all states of layer m + 1 and gives it for layer m. Where the belief has
+weights W (`elsv.beliefs.abilities.layer_weights`) values are W times the worth of a state, else the worth.
 """
 
 from __future__ import annotations
@@ -162,9 +162,7 @@ class Sweeps:
         self.sweep(layer, lambda b: separable_values(tables, group, scale, weights, b[0], b[1], out))
         return out
 
-    def prefer_infinite(
-        self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray
-    ) -> None:
+    def prefer_infinite(self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray) -> None:
         """Set `actions` to the first arm whose number in its table is infinite, where there is one."""
         from elsv.lattice._layer_kernels import prefer_infinite
 

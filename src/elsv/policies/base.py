@@ -1,8 +1,9 @@
 """What a policy is: something that picks an arm, and what else it may say of itself.
 
 Only the call is required. `scores` lets `explain` show what was compared, `bonus` what exploring adds,
-`merges_equal_states` lets a simulation ask once for equal states, and `on_layers` gives exact evaluation a quicker way
-than state by state. `BestScore` has a default for each.
+`merges_equal_states` lets a simulation ask once for equal states, `tabulated` names the index whose table is
+all that choosing takes, and `on_layers` gives exact evaluation a quicker way than state by state. `BestScore`
+has a default for each.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from elsv._typing import FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
+from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
 from elsv.problem import Problem, same_task
 from elsv.state import State, check_width
@@ -52,6 +54,11 @@ class BestScore(ABC):
     @abstractmethod
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
+
+    @property
+    def tabulated(self) -> Index | None:
+        """The index whose table is all that choosing takes, for policies that need nothing else."""
+        return None
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs.abilities import factors
 from elsv.choice import best_arm
+from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
 from elsv.indices.tables import Triangles, triangles
 from elsv.lattice.numbering import Layer
@@ -100,6 +102,10 @@ class OneStep:
 
     def step(self, problem: Problem, layer: Layer) -> Step:
         """Return the sweep of a layer; the problem's belief must have weights."""
+        if factors(problem.belief):
+            raise InvalidInputError(
+                "one step in place is for a problem whose belief has weights, got independent arms"
+            )
         members, group = distinct_priors(problem)
         return gain_step(problem, np.stack([self._gains(layer.step, i) for i in members], axis=1), group)
 

@@ -46,7 +46,7 @@ class LayerPolicy(Protocol):
 class InPlacePolicy(Protocol):
     """A policy that chooses and pulls in one sweep, so that a layer may take the place of the one after it.
 
-    Only for policies that look at nothing but the states, their values and the weights of the problem's belief.
+    Only for policies that look at nothing but states, their values and the weights of the problem's belief.
     """
 
     def step(self, problem: Problem, layer: Layer) -> Step:

@@ -8,7 +8,7 @@ import numpy as np
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, repeats
+from elsv.beliefs.abilities import factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.policies.base import BestScore, acts_as, check_bound
@@ -31,7 +31,6 @@ class IndexPolicy(BestScore):
         """Return the indices of all arms, reward included."""
         check_width(state, self.problem)
         return self.problem.rewards * self.index(state.alpha, state.beta, step, Setting.of(self.problem))
-
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return reward times index minus mean, ``[..., N]``."""
@@ -94,7 +93,7 @@ class Elsv(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
-        if not acts_as(self, Elsv):
+        if not (_sweepable(self.belief) and acts_as(self, Elsv)):
             return super().on_layers(problem)
         if self.depth == 1 and self.belief == problem.belief and not factors(self.belief):
             return OneStep(self.value)
@@ -140,7 +139,9 @@ class Commit(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return sweeps from the frontier."""
-        return Search(self.value, self.belief, self.depth) if acts_as(self, Commit) else super().on_layers(problem)
+        if not (_sweepable(self.belief) and acts_as(self, Commit)):
+            return super().on_layers(problem)
+        return Search(self.value, self.belief, self.depth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +180,7 @@ class Greedy(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return one sweep where the belief is the problem's own or that of independent arms."""
-        if not acts_as(self, Greedy):
+        if not (_sweepable(self.belief) and acts_as(self, Greedy)):
             return super().on_layers(problem)
         if factors(self.belief):
             return ByIndex(IndexTables(problem, make_index("greedy"), problem.steps))
@@ -230,6 +231,16 @@ class NoValue:
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return zeros, shape ``[...]``."""
         return np.zeros(state.shape)
+
+
+def _sweepable(belief: Belief) -> bool:
+    """Return whether whole layers can be swept under the belief; raise if it does not repeat itself."""
+    if getattr(belief, "repeats", True) is False:
+        raise InvalidInputError(
+            f"exact evaluation needs a belief that gives one answer for one state, got {belief!r}; "
+            "leave belief= out, or simulate the policy"
+        )
+    return weighs(belief)
 
 
 def _bonus(problem: Problem, index: Index, state: State, step: int) -> FloatArray:

@@ -121,7 +121,6 @@ class OptimalPolicy:
         assert len(arms) == layer_size(self.problem.arms, step - 1)
         return arms[self._lattice.number(successes, pulls)].astype(np.int64)
 
-
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""
         return Stored(self.actions) if acts_as(self, OptimalPolicy) else StateByState(self)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting

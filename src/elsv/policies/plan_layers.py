@@ -46,8 +46,8 @@ def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) ->
     states = states_up_to(problem.arms, horizon - 1)
     if states > MOST_SEARCHES:
         raise InvalidInputError(
-            f"plan with {problem.arms} arms under this structure is evaluated exactly by a search from each "
-            f"state, {states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
+            f"plan with {problem.arms} arms under this structure is evaluated by a search from each state, "
+            f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
         )
     return StateByState(policy)
 
@@ -100,7 +100,7 @@ class PlannedSearch:
         return q
 
     def _stops(self, sweeps: Sweeps, layer: Layer, most: int) -> FloatArray:
-        """Return W times the worth of pulling one arm up to `most` times, then committing, ``[states, N]``."""
+        """Return W times the worth of pulling one arm up to `most` times, then committing ``[states, N]``."""
         q = np.empty((layer.size, self.arms))
         for arm in range(self.arms):
             worth = self._commit(sweeps, layer.made + most)

@@ -10,8 +10,8 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.names import Name, convert, parse
 from elsv.policies.base import Policy, own_policy
-from elsv.policies.optimal import OptimalPolicy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
+from elsv.policies.optimal import OptimalPolicy
 from elsv.policies.plan import Plan
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue

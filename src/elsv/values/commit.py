@@ -25,9 +25,9 @@ from elsv._typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError
-from elsv.problem import Problem
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
+from elsv.problem import Problem
 from elsv.state import State, check_width
 
 BLOCKS = (1, 2, 4, 8, 16)

@@ -1,6 +1,6 @@
 """Value functions on whole layers of the lattice, for lookahead from every state at once (past the paper).
 
-A value that knows a quicker way than being called on batches of states says so by `on_layer` and `layer_reach`.
+A value that knows a quicker way than being called on batches of states has `on_layer` and `layer_reach`.
 """
 
 from __future__ import annotations

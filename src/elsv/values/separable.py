@@ -29,6 +29,8 @@ from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
+_THREADS = 64  # whose latest tables are kept
+
 
 @dataclass(frozen=True, eq=False)
 class SeparableValue:
@@ -202,6 +204,8 @@ class SeparableValue:
                 rows.append(kernels.build(bonus, a0, b0, step))
         fresh = np.stack(rows)
         self._latest[thread] = (step, fresh)
+        while len(self._latest) > _THREADS:
+            self._latest.pop(next(iter(self._latest)))
         return fresh
 
 
