@@ -11,7 +11,7 @@ import elsv
 
 ROOT = Path(elsv.__file__).parent
 LAYERS = (
-    ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
+    ("_version", "errors", "machine", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
     ("choice", "_choice_kernels"),
     ("state",),
     ("lattice",),
@@ -61,6 +61,40 @@ def test_nothing_imports_to_its_right(path):
         if (path.relative_to(ROOT).as_posix(), name) in ALLOWED:
             continue
         assert RANK[layer_of(name)] <= RANK[own], f"{path.name} imports {name}"
+
+
+def module_of(path: Path) -> str:
+    parts = ("elsv", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_private_module_of_another_package_is_imported(path):
+    for name in imports(path):
+        package, private = name.rsplit(".", 1) if "." in name else (name, "")
+        if private.startswith("_") and package != "elsv":
+            assert module_of(path).startswith(f"{package}."), f"{path.name} imports {name}"
+
+
+def test_no_module_imports_itself_through_others():
+    """Lazy imports count too; `elsv` itself, which imports everything, does not."""
+    graph = {
+        module_of(path): {n for n in imports(path) if n not in ("elsv", module_of(path))} for path in MODULES
+    }
+    done, open_ = set(), []
+
+    def visit(module):
+        assert module not in open_, " → ".join([*open_[open_.index(module) :], module])
+        if module in done or module not in graph:
+            return
+        open_.append(module)
+        for name in sorted(graph[module]):
+            if (module.removeprefix("elsv.").replace(".", "/") + ".py", name) not in ALLOWED:
+                visit(name)
+        done.add(open_.pop())
+
+    for module in graph:
+        visit(module)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))

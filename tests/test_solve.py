@@ -14,7 +14,8 @@ import paper_beliefs
 from elsv import CorruptFileError, InvalidInputError, Problem, State
 from elsv.exact.cost import estimate
 from elsv.exact.solve import largest_reward, solve
-from elsv.lattice import workers as _sweeps
+from elsv import machine
+from elsv.lattice import workers
 from elsv.lattice.numbering import Layer
 from elsv.policies.optimal import Actions, OptimalPolicy
 
@@ -156,11 +157,11 @@ def test_a_solution_that_does_not_fit_is_refused_with_the_numbers():
 
 
 def test_available_memory_is_read_or_unknown(monkeypatch):
-    assert _sweeps.available_memory() > 0
-    monkeypatch.setattr(_sweeps.Path, "read_text", lambda *a, **k: "nothing")
-    assert _sweeps.available_memory() > 0
-    monkeypatch.setattr(_sweeps.os, "sysconf", lambda name: (_ for _ in ()).throw(OSError))
-    assert _sweeps.available_memory() is None
+    assert machine.available_memory() > 0
+    monkeypatch.setattr(machine.Path, "read_text", lambda *a, **k: "nothing")
+    assert machine.available_memory() > 0
+    monkeypatch.setattr(machine.os, "sysconf", lambda name: (_ for _ in ()).throw(OSError))
+    assert machine.available_memory() is None
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_failure_in_one_thread_ends_them_all():
         raise RuntimeError(f"layer {made}")
 
     with pytest.raises(RuntimeError, match="layer"):
-        _sweeps.Cascade(3, stage, lambda done, total: None).run(2)
+        workers.Cascade(3, stage, lambda done, total: None).run(2)
 
 
 def test_layers_follow_one_another_at_a_distance_of_two_groups():
@@ -201,7 +202,7 @@ def test_layers_follow_one_another_at_a_distance_of_two_groups():
 
         return layer, work
 
-    _sweeps.Cascade(5, stage, lambda d, t: None).run(3)
+    workers.Cascade(5, stage, lambda d, t: None).run(3)
     assert done[1] == 2
 
 

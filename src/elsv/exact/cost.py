@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import layer_size, states_up_to
-from elsv.lattice.workers import available_memory, cores
+from elsv.machine import available_memory, cores
 from elsv.problem import Problem
 
 _NANOSECONDS = 4.0  # for one state and arm on one core: the estimate of how long it will take

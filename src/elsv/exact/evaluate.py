@@ -18,7 +18,8 @@ from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, check_memory
 from elsv.exact.passes import Weights, cost_of, passes_of
 from elsv.exact.solve import largest_reward
-from elsv.lattice.workers import Progress, available_memory, cores
+from elsv.lattice.workers import Progress
+from elsv.machine import available_memory, cores
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
 from elsv.problem import Problem

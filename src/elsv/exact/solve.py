@@ -29,7 +29,8 @@ from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
-from elsv.lattice.workers import Progress, Work, cores
+from elsv.lattice.workers import Progress, Work
+from elsv.machine import cores
 from elsv.policies.optimal import Actions, pack
 from elsv.problem import Problem
 from elsv.state import State

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from elsv.beliefs.base import Order
 from elsv.exact import estimate, evaluate, solve
-from elsv.lattice.workers import available_memory
+from elsv.machine import available_memory
 from elsv.problem import Problem
 from elsv.state import State
 

@@ -134,7 +134,7 @@ class Lattice:
 
     def layer(self, made: int) -> Layer:
         """Return the states after `made` pulls; their successors too, unless they are the last."""
-        pulls = _shares(self.arms, made)
+        pulls = shares(self.arms, made)
         sizes = np.prod(pulls + 1, axis=1)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         groups = np.searchsorted(pulls[:, 0], np.arange(made + 2))
@@ -145,7 +145,7 @@ class Lattice:
         return Layer(made, pulls, starts, after, groups)
 
 
-def _shares(arms: int, made: int) -> IntArray:
+def shares(arms: int, made: int) -> IntArray:
     """Return all ways of sharing `made` pulls among the arms, ``[B, N]``, in lexicographic order."""
     left = np.array([made])
     columns: list[IntArray] = []

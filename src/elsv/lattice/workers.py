@@ -1,30 +1,19 @@
-"""How sweeps over the lattice share the processor's cores and how much memory they may take."""
+"""How sweeps over the lattice share the processor's cores."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
+from elsv.machine import cores
 
 CHUNK = 1 << 15  # least number of states that are worth a call
 Work = Callable[[int, int], None]  # on a range of blocks
 Progress = Callable[[int, int], None]  # (done, total)
-
-
-def cores(workers: int | None = None) -> int:
-    """Return how many threads to use: `workers`, or one for each core that this process may use."""
-    if workers is not None:
-        if workers < 1:
-            raise InvalidInputError(f"workers must be at least 1, got {workers}")
-        return workers
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Crew:
@@ -124,25 +113,3 @@ class Cascade:
             if groups == made + 1:
                 del self._groups_done[made + 1]
                 self._progress(self._total - made + 1, self._total)
-
-
-def available_memory() -> int | None:
-    """Return how many bytes this process may still take, or None where nobody tells."""
-    found = []
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        group = Path("/sys/fs/cgroup")
-        most = int((group / "memory.max").read_text(encoding="ascii"))
-        found.append(most - int((group / "memory.current").read_text(encoding="ascii")))
-    except (OSError, ValueError):
-        pass
-    if not found:
-        try:
-            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        except (AttributeError, OSError, ValueError):
-            return None
-    return min(found)

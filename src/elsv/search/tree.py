@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import shares
 
 # A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
 MOST_STATES = 20_000_000
@@ -51,23 +51,18 @@ def make_tree(arms: int, depth: int) -> Tree:
             "use a smaller depth"
         )
     parts = 2 * arms
-    counts = np.zeros((total, parts), dtype=np.int16)
-    number: dict[bytes, int] = {}
-    row = 0
-    for layer in range(depth + 1):
-        for chosen in combinations_with_replacement(range(parts), layer):
-            for part in chosen:
-                counts[row, part] += 1
-            number[counts[row].tobytes()] = row
-            row += 1
+    layers = [shares(parts, made)[::-1] for made in range(depth + 1)]
+    counts = np.concatenate(layers)
+    # A state's key in a number system with room for every count: within a layer keys fall.
+    place = (depth + 1) ** np.arange(parts - 1, -1, -1, dtype=object)
     interior = states_within(arms, depth - 1)
     successors = np.empty((interior, parts), dtype=np.int64)
-    for state in range(interior):
-        after = counts[state].copy()
+    for made in range(depth):
+        here, there = states_within(arms, made - 1), states_within(arms, made)
+        keys, later = (-(layers[m] * place).sum(axis=1) for m in (made, made + 1))
         for part in range(parts):
-            after[part] += 1
-            successors[state, part] = number[after.tobytes()]
-            after[part] -= 1
+            found = np.searchsorted(later, keys - place[part])
+            successors[here : here + len(keys), part] = there + found
     # Part 2i counts the failures of arm i, part 2i + 1 its successes.
     failures, successes = counts[:, 0::2].astype(np.float64), counts[:, 1::2].astype(np.float64)
     return Tree(successes, failures, successors.reshape(interior, arms, 2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Literal
 
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
+from elsv.machine import cores
 from elsv.simulation.engine import ChunkTally, Run, run_chunk
 
 Workers = Literal["threads", "processes"]
@@ -44,18 +44,13 @@ def run_chunks(
         return
     if jobs is not None and jobs < 1:
         raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
-    count = min(jobs or available_cores(), max(1, len(chunks)))
+    count = min(jobs or cores(), max(1, len(chunks)))
     if workers == "threads":
         yield from _on_threads(run, chunks, count, stop)
     elif workers == "processes":
         yield from _on_processes(run, chunks, count)
     else:
         raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _on_threads(
