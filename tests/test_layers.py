@@ -11,7 +11,18 @@ import elsv
 
 ROOT = Path(elsv.__file__).parent
 LAYERS = (
-    ("_version", "errors", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
+    (
+        "_version",
+        "errors",
+        "_typing",
+        "_jit",
+        "_files",
+        "_temporaries",
+        "triangle",
+        "names",
+        "cache",
+        "export",
+    ),
     ("choice", "_choice_kernels"),
     ("problem",),
     ("state",),

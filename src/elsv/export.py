@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -35,7 +37,18 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "data") from error
 
+    frame = polars.DataFrame(dict(columns))
+
     def write(stream: BinaryIO) -> None:
-        polars.DataFrame(dict(columns)).write_parquet(stream)
+        try:
+            frame.write_parquet(stream)
+        except polars.exceptions.PolarsError as error:
+            raise _as_os_error(error) from error
 
     write_atomically(path, write)
+
+
+def _as_os_error(error: Exception) -> OSError:
+    """Return what happened to the file: polars words errors of the disk as its own."""
+    found = re.search(r"(?:os error|Errno) (\d+)", str(error))
+    return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
