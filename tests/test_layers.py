@@ -17,9 +17,11 @@ LAYERS = (
         "_typing",
         "_jit",
         "_files",
+        "_recent",
         "_temporaries",
         "triangle",
         "names",
+        "_cache_files",
         "cache",
         "export",
     ),
@@ -36,7 +38,7 @@ LAYERS = (
     ("experiments",),
     ("__init__",),
     ("console",),
-    ("cli_compare", "cli_exact", "cli_reproduce"),
+    ("cli_cache", "cli_compare", "cli_exact", "cli_reproduce"),
     ("cli",),
 )
 # A result can draw itself; the drawing is imported when it is asked for.

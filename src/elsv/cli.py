@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from elsv.cli_cache import cache
 from elsv.cli_compare import compare
 from elsv.cli_exact import evaluate, solve
 from elsv.cli_reproduce import reproduce
@@ -221,6 +222,7 @@ app.command()(compare)
 app.command()(solve)
 app.command()(evaluate)
 app.command()(reproduce)
+app.command()(cache)
 
 
 def main() -> None:
