@@ -9,6 +9,7 @@ from elsv.errors import (
     InvalidInputError,
     MissingExtraError,
     SamplingError,
+    UnsavedError,
 )
 from elsv.exact import evaluate, solve
 from elsv.explain import ArmExplanation, Explanation, explain
@@ -41,6 +42,7 @@ __all__ = [
     "SeparableValue",
     "Setting",
     "State",
+    "UnsavedError",
     "ValueFunction",
     "belief_of",
     "best_arm",

@@ -21,8 +21,9 @@ def cache(
 ) -> None:
     """Tables and compiled kernels kept on this machine: where, how much, at most how much.
 
-    ELSV_CACHE_DIR says where (default: the user's directory for caches), ELSV_CACHE_DISK how much at most
-    (default 1GB; 0 for none), and ELSV_CACHE_MEMORY how much a process keeps in memory (default 512MB).
+    ELSV_CACHE_DIR: where; default: the user's directory for caches.
+    ELSV_CACHE_DISK: most tables on disk; default 1GB, and 0 keeps none.
+    ELSV_CACHE_MEMORY: most tables in memory, in each process; default 512MB.
     """
     from elsv import _cache_files as files
 
