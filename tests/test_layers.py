@@ -24,6 +24,7 @@ LAYERS = (
         "_cache_files",
         "cache",
         "export",
+        "outputs",
     ),
     ("choice", "_choice_kernels"),
     ("problem",),
