@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elsv import cache
+from elsv import _cache_files, cache
 from elsv.errors import InvalidInputError
+from test_cli import elsv
 
 STATES = cache.LARGE + 5
 PARAMETERS = {"alpha": 1.0, "beta": 0.1, "discount": 0.99}
@@ -80,6 +82,129 @@ def test_small_tables_stay_off_the_disk_and_large_ones_go_there(directory):
     assert not table.flags.writeable
 
 
+def ask(number, states=STATES, compute=None):
+    return cache.cached_table("kind-1", PARAMETERS | {"number": number}, compute or Counter(states), states)
+
+
+def known(number):
+    return cache.known_table("kind-1", PARAMETERS | {"number": number}) is not None
+
+
+def test_memory_is_bounded_and_the_least_recently_used_goes_first(monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "30kB")
+    for number in range(3):
+        ask(number, 1000)
+    ask(0, 1000, lambda: pytest.fail("computed"))
+    ask(3, 1000)
+    assert [known(number) for number in range(4)] == [True, False, True, True]
+    table = ask(4, 10_000)  # more than there is room for: the last one stays
+    assert [known(number) for number in range(5)] == [False] * 4 + [True]
+    assert len(table) == 10_000
+    assert cache._shared.bytes == 80_000
+
+
+def test_locks_do_not_pile_up():
+    for number in range(20):
+        ask(number, 10)
+    assert not cache._shared._locks
+
+
+def test_disk_is_bounded_and_the_least_recently_used_goes_first(directory, monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_DISK", f"{3 * 8 * STATES + 10_000}")
+    directory.mkdir()
+    foreign = [directory / "notes.txt", directory / "mine.table"]
+    for path in foreign:
+        path.write_text("mine")
+    for number in range(3):
+        ask(number)
+        newest = max(set(files(directory)) - set(foreign), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (1000 + number, 1000 + number))
+    cache.forget_tables()
+    ask(0, compute=lambda: pytest.fail("computed"))
+    ask(3)
+    cache.forget_tables()
+    assert len(files(directory)) == 3 + len(foreign)
+    for number in (0, 2, 3):
+        ask(number, compute=lambda: pytest.fail("computed"))
+    compute = Counter()
+    ask(1, compute=compute)
+    assert compute.calls == 1
+    assert all(path.read_text() == "mine" for path in foreign)
+
+
+def test_no_files_at_all(directory, monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_DISK", "0")
+    ask(1)
+    assert files(directory) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("1500", 1500), ("2 GB", 2 * 10**9), ("1.5mb", 1_500_000), ("7b", 7)]
+)
+def test_sizes(monkeypatch, text, size):
+    monkeypatch.setenv("ELSV_CACHE_DISK", text)
+    assert _cache_files.disk_limit() == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "nan", "1PB", "1e9999", "9" * 400])
+def test_what_is_no_size_is_refused(monkeypatch, text):
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", text)
+    with pytest.raises(InvalidInputError, match="ELSV_CACHE_MEMORY must be a size such as"):
+        ask(1, 10)
+
+
+def test_an_index_does_not_depend_on_what_was_dropped(monkeypatch):
+    from elsv.indices import Setting, make_index
+    from elsv.problem import Problem
+
+    setting = Setting.of(Problem([1.0, 1.0], discount=0.9))
+    index = make_index("gittins", tolerance=1e-3)
+    index.prepare(setting, 1100)
+    alpha, beta = np.full(2, 700.0), np.full(2, 502.0)  # past what is always taken from a table
+    before = index(alpha, beta, 1, setting)
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "0")
+    monkeypatch.setenv("ELSV_CACHE_DISK", "0")
+    ask(1, 10)
+    assert (index(alpha, beta, 1, setting) == before).all()
+
+
+def test_trees_in_memory_are_bounded(monkeypatch):
+    from elsv.search import tree
+
+    monkeypatch.setattr(tree, "_KEPT", 100_000)
+    tree._trees.clear()
+    for depth in range(2, 8):
+        assert tree.make_tree(2, depth) is tree.make_tree(2, depth)
+    assert 0 < tree._trees.bytes <= 100_000
+
+
+def test_the_command(directory):
+    for number in range(2):
+        ask(number)
+    (directory / "notes.txt").write_text("mine")
+    kernels = directory / "kernels" / "beliefs_0123"
+    kernels.mkdir(parents=True)
+    (kernels / "f.nbi").write_text("index")
+    (kernels / "notes.txt").write_text("mine")
+    assert "tables     2 files, 1.6 MB of at most 1,000 MB" in elsv("cache").stdout
+    found = json.loads(elsv("cache", "--json").stdout)
+    assert found["directory"] == str(directory)
+    assert found["tables"]["count"] == 2
+    assert found["kernels"] == {"count": 1, "bytes": 5}
+    cleared = json.loads(elsv("cache", "--clear", "--json").stdout)
+    assert cleared["removed"] == {"count": 3, "bytes": found["tables"]["bytes"] + 5}
+    assert cleared["tables"] == cleared["kernels"] == {"count": 0, "bytes": 0}
+    assert sorted(path.name for path in directory.rglob("*")) == ["beliefs_0123", "kernels"] + 2 * [
+        "notes.txt"
+    ]
+    assert "removed    0 files" in elsv("cache", "--clear").stdout
+
+
+def test_the_command_where_there_is_nothing(directory):
+    assert "0 files" in elsv("cache", "--clear").stdout
+    assert not directory.exists()
+
+
 def _flip_a_byte(content: bytes) -> bytes:
     return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
 
@@ -121,7 +246,7 @@ def test_no_home_directory_is_no_error(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(cache, "cache_directory", homeless)
+    monkeypatch.setattr(_cache_files, "cache_directory", homeless)
     assert len(cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)) == STATES
 
 
@@ -147,8 +272,8 @@ def test_processes_that_write_at_once_leave_one_good_file(directory):
         "for _ in range(20):\n"
         f"    table = cached_table('kind-1', {PARAMETERS!r}, lambda: np.arange({STATES}.0), {STATES})\n"
         f"    assert (table == np.arange({STATES})).all(); forget_tables()\n"
-        "    import elsv.cache as c; key = c.describe('kind-1', "
-        f"{PARAMETERS!r}); c._write(c.table_path(key, {STATES}), key, table)\n"
+        "    from elsv._cache_files import table_path, write_table; from elsv.cache import describe\n"
+        f"    key = describe('kind-1', {PARAMETERS!r}); write_table(table_path(key, {STATES}), key, table)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
@@ -178,6 +303,6 @@ def test_where_files_are_kept(monkeypatch, tmp_path, platform, variables, expect
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(cache.sys, "platform", platform)
+    monkeypatch.setattr(_cache_files.sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert cache.cache_directory() == Path(expected.format(home=tmp_path))
+    assert _cache_files.cache_directory() == Path(expected.format(home=tmp_path))

@@ -127,6 +127,37 @@ def test_an_unwritable_output_is_refused(tmp_path):
     assert "cannot write" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["file/t.csv", "file/t.parquet"])
+def test_where_no_table_can_be_written_none_is_computed(problem, tmp_path, name):
+    (tmp_path / "file").write_text("")
+    code = (
+        "import sys, elsv.cli, elsv.indices.gittins as g, elsv.values.separable as s\n"
+        "g.gittins_table = s.SeparableValue.table = None\n"
+        "elsv.cli.main()"
+    )
+    for arguments in (["gittins", "--table", "3"], ["value", str(problem), "--step", "3"]):
+        arguments += ["--out", str(tmp_path / name)]
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr.startswith("elsv: cannot write")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_that_cannot_be_written_is_not_lost(problem, tmp_path, name):
+    (tmp_path / name).symlink_to("/dev/full")
+    for arguments in (["gittins", "--table", 3], ["value", problem, "--step", 3]):
+        elsv(*arguments, "--out", tmp_path / "good.csv")
+        done = elsv(*arguments, "--out", tmp_path / name, code=2)
+        assert done.stdout == (tmp_path / "good.csv").read_text()
+        assert "No space left" in done.stderr
+        answer = json.loads(elsv(*arguments, "--out", tmp_path / name, "--json", code=2).stdout)
+        assert answer["out"] is None
+        lines = done.stdout.splitlines()
+        assert list(answer["columns"]) == lines[0].split(",")
+        assert len(answer["columns"]["alpha"]) == answer["rows"] == len(lines) - 1
+
+
 def test_a_missing_extra_names_the_pip_line(tmp_path, monkeypatch):
     import numpy as np
 

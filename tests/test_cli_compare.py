@@ -95,6 +95,66 @@ def test_the_same_summary_whoever_runs_it(problem, tmp_path):
     )
 
 
+def test_what_stands_in_the_directory_stays(problem, tmp_path):
+    out = tmp_path / "o"
+    mine = [out / name for name in ("chunks/notes.txt", "figures/mine.svg", "notes.txt")]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    shared = (problem, "-p", "random", "--instances", 300, "--out", out)
+    elsv(*shared, "--raw")
+    refused = elsv(*shared, "--seed", 1, code=2)
+    assert "holds another run" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert (out / "raw.parquet").exists()
+    elsv(*shared, "--seed", 1, "--overwrite")
+    elsv(*shared, "--seed", 1)
+    assert json.loads((out / "summary.json").read_text())["settings"]["seed"] == 1
+    assert not (out / "raw.parquet").exists()
+    assert [path.name for path in (out / "chunks").iterdir()] == ["notes.txt"]
+    assert all(path.read_text() == "mine" for path in mine)
+
+
+@pytest.mark.parametrize("name", ["report.html", "problem.toml", "figures/regret.png", "elsv-files.json"])
+def test_foreign_files_where_ours_would_go_are_refused_before_anything_is_simulated(problem, tmp_path, name):
+    path = tmp_path / "o" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    done = elsv(problem, "--instances", 300, "--out", tmp_path / "o", "--overwrite", code=2)
+    assert name in done.stderr
+    assert "another directory" in done.stderr
+    assert done.stdout == ""
+    assert path.read_text() == "mine"
+    assert len(list((tmp_path / "o").rglob("*"))) == 1 + ("/" in name)
+
+
+def test_results_of_an_earlier_version_are_not_lost(problem, tmp_path):
+    shared = (problem, "-p", "random", "--instances", 300, "--out", tmp_path / "o")
+    elsv(*shared)
+    (tmp_path / "o" / "elsv-files.json").unlink()
+    before = (tmp_path / "o" / "summary.json").read_bytes()
+    for more in ((), ("--overwrite",), ("--resume",)):
+        assert "move them away" in elsv(*shared, *more, code=2).stderr
+    assert (tmp_path / "o" / "summary.json").read_bytes() == before
+
+
+def test_a_report_that_cannot_be_written_does_not_lose_the_result(problem, tmp_path):
+    code = (
+        "import elsv.cli, elsv.report.comparison as c\n"
+        "from elsv.errors import InvalidInputError\n"
+        "def full(*_): raise InvalidInputError('cannot write: No space left')\n"
+        "c.write_columns = full\n"
+        "elsv.cli.main()"
+    )
+    shared = [str(problem), "-p", "random", "--instances", "300", "--out", str(tmp_path / "o"), "--json"]
+    done = subprocess.run([sys.executable, "-c", code, "compare", *shared], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["policies"][0]["policy"] == "random"
+    assert "No space left" in done.stderr
+    assert len(list((tmp_path / "o" / "chunks").glob("*.npz"))) == 2
+    assert "wrote" in elsv(*shared, "--resume").stderr
+
+
 def test_raw_regret_agrees_with_its_mean(problem, tmp_path):
     import polars
 
@@ -136,6 +196,7 @@ def test_given_means_and_a_grid(problem, tmp_path):
         (["--jobs", 0], "jobs"),
         (["--resume"], "--resume needs --out"),
         (["--raw"], "--raw needs --out"),
+        (["--overwrite"], "--overwrite needs --out"),
         (["--grid", 1], "at least 2"),
         (["--grid", 1000], "fewer points"),
         (["--grid", 3, "--means", "m.csv"], "give one of them"),

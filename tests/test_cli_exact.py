@@ -1,7 +1,9 @@
 import json
+import os
 
 import pytest
 
+from elsv.errors import InvalidInputError, UnsavedError
 from test_cli import elsv
 
 ORDERED = 'rewards = [0.4, 0.7, 1.0]\norder = "decreasing"\nhorizon = 10\n'
@@ -69,3 +71,36 @@ def test_bad_input(arguments, words, problem):
     if words is not None:
         assert done.stdout == ""
         assert words in done.stderr
+
+
+@pytest.mark.parametrize("path", ["file/best.elsv", "directory"])
+def test_where_nothing_can_be_saved_nothing_is_solved(problem, tmp_path, path, monkeypatch):
+    from elsv.planning import solve as module
+    from elsv.problem import Problem
+
+    (tmp_path / "file").write_text("")
+    (tmp_path / "directory").mkdir()
+    monkeypatch.setattr(module, "_backward", lambda *_: pytest.fail("solved"))
+    with pytest.raises(InvalidInputError, match="cannot write"):
+        module.solve(Problem.load(problem), save=tmp_path / path)
+    assert "cannot write" in elsv("solve", problem, "--save", tmp_path / path, code=2).stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_solution_that_cannot_be_saved_is_not_lost(problem):
+    from elsv.planning.solve import solve
+
+    from elsv.problem import Problem
+
+    known = solve(Problem.load(problem))
+    with pytest.raises(UnsavedError, match="No space left") as raised:
+        solve(Problem.load(problem), save="/dev/full")
+    assert raised.value.result.value == known.value
+    assert raised.value.result.policy.steps == 10
+    done = elsv("solve", problem, "--save", "/dev/full", code=2)
+    assert done.stdout.startswith(f"value   {known.value:.9f}\n")
+    assert "elsv: cannot write /dev/full" in done.stderr
+    assert "wrote" not in done.stderr
+    answer = json.loads(elsv("solve", problem, "--save", "/dev/full", "--json", code=2).stdout)
+    assert answer["value"] == known.value
+    assert answer["saved"] is None

@@ -105,7 +105,16 @@ def test_links_between_pages_lead_somewhere():
 
 
 @pytest.mark.parametrize(
-    "module", ["problem", "structure", "policies.registry", "live.bandit", "indices", "beliefs.chain", "exact.evaluate"]
+    "module",
+    [
+        "problem",
+        "structure",
+        "policies.registry",
+        "live.bandit",
+        "indices",
+        "beliefs.chain",
+        "exact.evaluate",
+    ],
 )
 def test_examples_in_docstrings(module):
     loaded = __import__(f"elsv.{module}", fromlist=["x"])

@@ -418,8 +418,51 @@ def test_only_and_json(tiny, tmp_path):
         "transition-transition.png",
     }
     assert "wrote" in done.stderr
-    assert run_cli("--quick", "--only", "theorem", "--out", str(out)).stdout.startswith("C1        holds")
-    assert list((out / "figures").iterdir()) == []  # what the earlier run wrote is gone
+    mine = out / "figures" / "transition-mine.svg"
+    mine.write_text("mine")
+    again = ("--quick", "--only", "theorem", "--out", str(out))
+    assert "another run" in str(run_cli(*again).exception)
+    assert run_cli(*again, "--overwrite").stdout.startswith("C1        holds")
+    assert list((out / "figures").iterdir()) == [mine]  # what the earlier run wrote is gone
+    assert run_cli(*again).exit_code == 0
+
+
+def test_what_others_put_there_is_not_touched(tiny, tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "results").mkdir()
+    mine = [
+        tmp_path / name for name in ("figures/cost-breakdown.pdf", "figures/cost-a.svg", "results/cost.json")
+    ]
+    for path in mine:
+        path.write_text("mine")
+    reproduce(tmp_path, ["transition"], quick=True)
+    reproduce(tmp_path, ["theorem"], quick=True, overwrite=True)
+    with pytest.raises(
+        InvalidInputError, match=r"did not write there: figures/cost-a.svg, results/cost.json; "
+    ):
+        reproduce(tmp_path, ["cost"], quick=True, overwrite=True)
+    assert all(path.read_text() == "mine" for path in mine)
+    assert (tmp_path / "results" / "theorem.json").exists()
+
+
+def test_results_without_a_list_of_files_are_not_ours(tiny, tmp_path):
+    reproduce(tmp_path, ["transition"], quick=True)
+    (tmp_path / "elsv-files.json").unlink()
+    with pytest.raises(InvalidInputError, match=r"did not write there: .* report.html .*move them away"):
+        reproduce(tmp_path, ["transition"], quick=True, overwrite=True)
+
+
+def test_a_run_that_ended_half_way_can_be_started_again(tiny, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tiny, "reproduction_page", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(tmp_path, ["transition"], quick=True)
+    assert (tmp_path / "results" / "transition.json").exists()
+    reproduce(tmp_path, ["transition"], quick=True)
+    assert (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,22 @@ import elsv
 
 ROOT = Path(elsv.__file__).parent
 LAYERS = (
-    ("_version", "errors", "machine", "_typing", "_jit", "_files", "triangle", "names", "cache", "export"),
+    (
+        "_version",
+        "errors",
+        "machine",
+        "_typing",
+        "_jit",
+        "_files",
+        "_recent",
+        "_temporaries",
+        "triangle",
+        "names",
+        "_cache_files",
+        "cache",
+        "export",
+        "outputs",
+    ),
     ("choice", "_choice_kernels"),
     ("state",),
     ("lattice",),

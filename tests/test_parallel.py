@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.outputs import Outputs
 from elsv.problem import Problem
 from elsv.simulation.aggregate import Accumulator
 from elsv.simulation.compare import compare
 from elsv.simulation.engine import Run, StoppedError, run_chunk
 from elsv.simulation.instances import FromPrior
 from elsv.simulation.parallel import run_chunks
-from elsv.simulation.store import ChunkStore, fingerprint
+from elsv.simulation.store import ChunkStore, fingerprint, is_chunk
 
 PROBLEM = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=25)
 POLICIES = ["elsv", "thompson", "bayes-ucb", "random"]
@@ -163,13 +164,73 @@ def test_resume_goes_on_from_what_is_finished(tmp_path, one_thread, monkeypatch)
     monkeypatch.setattr("elsv.simulation.parallel.run_chunk", count)
     assert summary(jobs=1, out=tmp_path, resume=True) == one_thread
     assert later == list(range(1, make_run().chunks))
+    for more in ({"resume": True}, {}):
+        with pytest.raises(InvalidInputError, match="another run"):
+            compare(PROBLEM, ["random"], INSTANCES, seed=11, out=tmp_path, **more)
+    assert len(list((tmp_path / "chunks").glob("*.npz"))) == make_run().chunks
+    for more in ({"resume": True}, {}):
+        compare(PROBLEM, ["random"], 300, seed=11, out=tmp_path, overwrite=True, **more)
+        assert len(list((tmp_path / "chunks").glob("*.npz"))) == 2
+
+
+def test_the_same_run_can_be_started_again(tmp_path, one_thread):
+    assert summary(jobs=1, out=tmp_path) == one_thread
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").glob("*.npz")}
+    assert summary(jobs=1, out=tmp_path) == one_thread
+    assert all(path.stat().st_mtime_ns > time for path, time in before.items())
+
+
+def test_what_stands_in_the_directory_stays(tmp_path):
+    (tmp_path / "chunks").mkdir()
+    mine = [tmp_path / "notes.txt", tmp_path / "chunks" / "notes.txt", tmp_path / "chunks" / "900000.npz"]
+    for path in mine:
+        path.write_text("mine")
+    for resume in (False, True):
+        for seed in (1, 2):
+            compare(PROBLEM, ["random"], 300, seed, out=tmp_path, resume=resume, overwrite=True)
+    assert all(path.read_text() == "mine" for path in mine)
+
+
+def test_a_foreign_file_where_a_chunk_would_go_is_refused(tmp_path):
+    (tmp_path / "chunks").mkdir()
+    (tmp_path / "chunks" / "000001.npz").write_text("mine")
+    for more in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(InvalidInputError, match=r"did not write there: chunks/000001.npz; give another"):
+            compare(PROBLEM, ["random"], 300, out=tmp_path, **more)
+    assert [path.name for path in tmp_path.rglob("*")] == ["chunks", "000001.npz"]
+
+
+def always(arm):
+    return lambda state, step, rng: np.full(state.shape, arm)
+
+
+def test_another_function_of_the_same_name_is_another_run(tmp_path):
+    compare(PROBLEM, {"mine": always(0)}, 300, out=tmp_path)
+    again = compare(PROBLEM, {"mine": always(0)}, 300, out=tmp_path, resume=True)
     with pytest.raises(InvalidInputError, match="another run"):
-        compare(PROBLEM, ["random"], INSTANCES, seed=11, out=tmp_path, resume=True)
+        compare(PROBLEM, {"mine": always(2)}, 300, out=tmp_path, resume=True)
+    straight = compare(PROBLEM, {"mine": always(0)}, 300)
+    assert (again["mine"].mean == straight["mine"].mean).all()
+
+
+def test_a_policy_that_cannot_be_told_from_others_runs_but_is_not_resumed(tmp_path):
+    own = np.random.default_rng(1)
+
+    def draws(state, step, rng):
+        return own.integers(3, size=state.shape)
+
+    for _ in range(2):
+        compare(PROBLEM, [draws], 300, out=tmp_path)
+    with pytest.raises(InvalidInputError, match=r"resume must know .* own, a Generator; leave resume out"):
+        compare(PROBLEM, [draws], 300, out=tmp_path, resume=True)
+    compare(PROBLEM, [draws], 300, resume=True)  # nothing to go on with
 
 
 def test_a_store_gives_back_what_it_took(tmp_path):
     run = make_run()
-    store = ChunkStore(tmp_path, fingerprint(run, "1"))
+    outputs = Outputs.read(tmp_path)
+    store = ChunkStore(outputs, run.chunks)
+    store.begin(fingerprint(run, "1"), resume=False)
     tally = run_chunk(run, 2)
     store.save(tally)
     (back,) = store.load()
@@ -177,5 +238,6 @@ def test_a_store_gives_back_what_it_took(tmp_path):
     assert back.policies[1].seconds == tally.policies[1].seconds
     assert (back.policies[0].histogram == tally.policies[0].histogram).all()
     assert back.policies[0].curves is None
-    store.clear()
+    outputs.remove(is_chunk)
     assert list(store.load()) == []
+    assert not (tmp_path / "chunks").exists()

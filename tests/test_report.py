@@ -136,7 +136,7 @@ def test_what_an_earlier_run_left_goes_away(tmp_path):
     (tmp_path / "figures" / "mine.svg").write_text("kept")
     written = write_comparison(comparison({"thompson": 1.0}, horizon=20), tmp_path)
     found = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == {path.name for path in written} | {"mine.svg"}
+    assert found == {path.name for path in written} | {"mine.svg", "elsv-files.json"}
 
 
 @pytest.mark.parametrize(

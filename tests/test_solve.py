@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import paper
 import paper_beliefs
-from elsv import CorruptFileError, InvalidInputError, Problem, State
+from elsv import CorruptFileError, InvalidInputError, Problem, State, machine
 from elsv.exact.cost import estimate
 from elsv.exact.solve import largest_reward, solve
-from elsv import machine
 from elsv.lattice import workers
 from elsv.lattice.numbering import Layer
 from elsv.policies.optimal import Actions, OptimalPolicy

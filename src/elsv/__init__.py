@@ -10,6 +10,7 @@ from elsv.errors import (
     InvalidInputError,
     MissingExtraError,
     SamplingError,
+    UnsavedError,
 )
 from elsv.exact import evaluate, solve
 from elsv.indices import Index, Setting, make_index
@@ -43,6 +44,7 @@ __all__ = [
     "Setting",
     "State",
     "Structure",
+    "UnsavedError",
     "ValueFunction",
     "belief_of",
     "best_arm",

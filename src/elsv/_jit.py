@@ -4,28 +4,40 @@ Strict means IEEE arithmetic in the order as written. With fast-math the last bi
 happened to inline, which differs between a fresh compilation and a cached one, and so between the workers of
 one run; measured, it gains nothing here.
 
+Compiled kernels are kept where numba keeps them: in ``NUMBA_CACHE_DIR`` if that is set, else beside the
+sources, else in the user's cache of numba; and where none of these can be written, under ``ELSV_CACHE_DIR``
+(`elsv._cache_files.kernel_directory`). Where that cannot be written either, or the disk is full, everything
+still runs, compiled anew by every process, and one warning says so.
+
 Only modules named ``_*_kernels.py`` import this one, and they are imported inside the functions that
 need them, so that ``import elsv`` does not load numba.
 """
 
 from __future__ import annotations
 
+import logging
+import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
+
+from elsv._cache_files import kernel_directory
 
 F = TypeVar("F", bound=Callable[..., Any])
+_log = logging.getLogger("elsv")
+_said: list[str] = []
 
 
 def kernel(function: F) -> F:
     """Compile `function` with numba in nopython mode."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return _compile(function)
 
 
 def inlined(function: F) -> F:
     """Compile a small helper that LLVM should inline into the kernels that call it."""
-    return cast(F, numba.njit(cache=True, nogil=True, inline="never", forceinline=True)(function))
+    return _compile(function, inline="never", forceinline=True)
 
 
 def borrowing(function: F) -> F:
@@ -35,5 +47,62 @@ def borrowing(function: F) -> F:
     helper must not return an array and cannot make one. (The option is numba's own, without a promise to
     stay; without it results are the same.)
     """
-    compiled = numba.njit(cache=True, nogil=True, inline="never", forceinline=True, _nrt=False)(function)
+    return _compile(function, inline="never", forceinline=True, _nrt=False)
+
+
+def _compile(function: F, **options: Any) -> F:
+    compiled = numba.njit(nogil=True, **options)(function)
+    if compiled is not function:  # NUMBA_DISABLE_JIT compiles nothing
+        try:
+            compiled._cache = _cache_of(function)
+        except (OSError, RuntimeError) as error:
+            _say_once(error)
     return cast(F, compiled)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache on disk, as a convenience: what cannot be read or written is compiled."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, or None."""
+        try:
+            try:
+                return super().load_overload(sig, target_context)
+            except (EOFError, pickle.UnpicklingError):
+                self.flush()  # a damaged file: start over
+        except OSError as error:
+            _say_once(error)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function if the disk allows it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say_once(error)
+
+
+def _cache_of(function: Callable[..., Any]) -> _KernelCache:
+    """Return a cache in one of numba's own places, or else in ours; an error if none can be written."""
+    try:
+        return _KernelCache(function)
+    except RuntimeError:
+        ours = kernel_directory()
+        if ours is None:
+            raise
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(ours)
+    try:
+        return _KernelCache(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _say_once(error: Exception) -> None:
+    if not _said:
+        _said.append(str(error))
+        _log.warning(
+            "compiled kernels cannot be kept (%s), so that every process compiles them anew; "
+            "set ELSV_CACHE_DIR to a directory that can be written",
+            error,
+        )

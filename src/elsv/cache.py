@@ -2,32 +2,31 @@
 
 A table is known by its kind and its parameters, and a table of more states begins with the one of fewer (the
 numbering of `elsv.triangle`), so the largest one in memory serves every smaller request. Large tables are
-also kept as files under the user's cache directory. A file is written whole or not at all, carries a checksum
-and all that it was computed from, and is ignored if anything about it is wrong: the cache can be deleted, or
-be read-only, at any time.
+also kept as files (`elsv._cache_files`).
+
+Both have a limit, past which the tables that were not used for longest are dropped: ``ELSV_CACHE_MEMORY``
+(512MB for each process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where
+the files are and how much they take, and clears them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from elsv._files import write_bytes
+from elsv._cache_files import memory_limit, read_table, table_path, write_table
+from elsv._recent import Recent
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 
 LARGE = 100_000
 """Tables with more states than this are kept on disk."""
 
-_MAGIC = b"elsv table 1\n"
 Parameters = Mapping[str, float | int | str]
 
 
@@ -35,8 +34,9 @@ class TableCache:
     """The tables of one process; `cached_table` uses the one that everybody shares."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, FloatArray] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._tables: Recent[str, FloatArray] = Recent(memory_limit)
+        self._largest: dict[str, int] = {}
+        self._locks: dict[str, tuple[threading.Lock, int]] = {}  # and how many wait for it or hold it
         self._guard = threading.Lock()
 
     def get(
@@ -44,28 +44,53 @@ class TableCache:
     ) -> FloatArray:
         """Return the table from memory, from disk or from `compute`; see `cached_table`."""
         key = describe(kind, parameters)
-        with self._guard:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            known = self.peek(kind, parameters)
+        with self._alone(key):
+            known = self._tables.get(key)
             if known is not None and len(known) >= states:
                 return known[:states]
             table = self._load_or_compute(key, compute, states)
-            self._tables[key] = table
+            self._tables.put(key, table, table.nbytes)
+            if states > LARGE:
+                self._largest[key] = max(states, self._largest.get(key, 0))
             return table
 
     def peek(self, kind: str, parameters: Parameters) -> FloatArray | None:
         """Return the largest table in memory, or None; never computes or reads a file."""
         return self._tables.get(describe(kind, parameters))
 
+    def largest(self, kind: str, parameters: Parameters) -> int:
+        """Return the size of the largest table above `LARGE` that was asked for, even if it was dropped."""
+        return self._largest.get(describe(kind, parameters), 0)
+
     def clear(self) -> None:
         """Forget the tables in memory; files stay."""
         self._tables.clear()
+        self._largest.clear()
+
+    @property
+    def bytes(self) -> int:
+        """What the tables in memory take."""
+        return self._tables.bytes
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Let one thread at a time work on a table."""
+        with self._guard:
+            lock, users = self._locks.get(key, (threading.Lock(), 0))
+            self._locks[key] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._guard:
+                lock, users = self._locks.pop(key)
+                if users > 1:
+                    self._locks[key] = lock, users - 1
 
     @staticmethod
     def _load_or_compute(key: str, compute: Callable[[], FloatArray], states: int) -> FloatArray:
         path = table_path(key, states) if states > LARGE else None
-        table = None if path is None else _read(path, key, states)
+        table = None if path is None else read_table(path, key, states)
         if table is None:
             table = np.array(compute(), dtype=np.float64)
             if table.shape != (states,):
@@ -73,7 +98,7 @@ class TableCache:
                     f"a table of {states} states must be a flat array, got shape {table.shape}"
                 )
             if path is not None:
-                _write(path, key, table)
+                write_table(path, key, table)
         table.flags.writeable = False
         return table
 
@@ -105,6 +130,11 @@ def known_table(kind: str, parameters: Parameters) -> FloatArray | None:
     return _shared.peek(kind, parameters)
 
 
+def largest_size(kind: str, parameters: Parameters) -> int:
+    """Return the size of the largest such table above `LARGE` that was asked for, even if it was dropped."""
+    return _shared.largest(kind, parameters)
+
+
 def forget_tables() -> None:
     """Forget every table in memory; files stay."""
     _shared.clear()
@@ -119,51 +149,3 @@ def describe(kind: str, parameters: Parameters) -> str:
 def _describe(kind: str, items: tuple[tuple[str, float | int | str], ...]) -> str:
     values = {name: value if isinstance(value, str) else float(value).hex() for name, value in items}
     return json.dumps([kind, values], sort_keys=True)
-
-
-def cache_directory() -> Path:
-    """Return where files are kept: ``ELSV_CACHE_DIR`` if set, else the platform's place for caches."""
-    if chosen := os.environ.get("ELSV_CACHE_DIR"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "elsv" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "elsv"
-    chosen = os.environ.get("XDG_CACHE_HOME")
-    return (Path(chosen) if chosen else Path.home() / ".cache") / "elsv"
-
-
-def table_path(key: str, states: int) -> Path | None:
-    """Return the file of a table, or None where the user has no cache directory."""
-    name = hashlib.sha256(f"{key} {states}".encode()).hexdigest()[:32]
-    try:
-        return cache_directory() / f"{name}.table"
-    except RuntimeError:  # no home directory
-        return None
-
-
-def _header(key: str, body: bytes) -> bytes:
-    digest = hashlib.sha256(body).hexdigest()
-    return _MAGIC + key.encode() + b"\n" + digest.encode() + b"\n"
-
-
-def _read(path: Path, key: str, states: int) -> FloatArray | None:
-    """Return the table in the file, or None if it is missing, damaged or about something else."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    body = content[-8 * states :]
-    if len(body) != 8 * states or content[: -8 * states] != _header(key, body):
-        return None
-    return np.frombuffer(body, dtype="<f8").astype(np.float64)
-
-
-def _write(path: Path, key: str, table: FloatArray) -> None:
-    """Keep the table if the directory allows it."""
-    body = table.astype("<f8").tobytes()
-    try:
-        write_bytes(path, _header(key, body) + body)
-    except (InvalidInputError, OSError):
-        return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class ElsvError(Exception):
@@ -19,6 +20,14 @@ class MissingExtraError(ElsvError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an extra: pip install 'elsv[{extra}]'")
+
+
+class UnsavedError(InvalidInputError):
+    """A result was computed and could not be written; it is here, as `result`."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class CorruptFileError(ElsvError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
-from elsv._files import write_atomically, write_text
+from elsv._files import check_writable, write_atomically, write_text
 from elsv._typing import AnyArray
 from elsv.errors import InvalidInputError, MissingExtraError
 
@@ -21,21 +24,42 @@ def check_suffix(path: str | Path) -> str:
     return suffix
 
 
+def check_target(path: str | Path) -> None:
+    """Raise an error if columns could not be written to `path` now."""
+    if check_suffix(path) == ".parquet" and find_spec("polars") is None:
+        raise MissingExtraError("writing Parquet", "data")
+    check_writable(path)
+
+
+def csv_text(columns: Mapping[str, AnyArray]) -> str:
+    """Return named columns of one length as CSV."""
+    lines = [",".join(columns)]
+    lines += [",".join(map(str, row)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
+    return "\n".join(lines) + "\n"
+
+
 def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     """Write named columns of one length, atomically; the suffix chooses the format."""
     if check_suffix(path) == ".csv":
-        lines = [",".join(columns)]
-        lines += [
-            ",".join(map(str, row)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
-        ]
-        write_text(path, "\n".join(lines) + "\n")
+        write_text(path, csv_text(columns))
         return
     try:
         import polars
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "data") from error
 
+    frame = polars.DataFrame(dict(columns))
+
     def write(stream: BinaryIO) -> None:
-        polars.DataFrame(dict(columns)).write_parquet(stream)
+        try:
+            frame.write_parquet(stream)
+        except polars.exceptions.PolarsError as error:
+            raise _as_os_error(error) from error
 
     write_atomically(path, write)
+
+
+def _as_os_error(error: Exception) -> OSError:
+    """Return what happened to the file: polars words errors of the disk as its own."""
+    found = re.search(r"(?:os error|Errno) (\d+)", str(error))
+    return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))

@@ -13,8 +13,9 @@ from typing import Annotated
 
 import typer
 
+from elsv.cli.cache import cache
 from elsv.cli.compare import compare
-from elsv.cli.console import Json, ProblemFile, print_json, working, wrote
+from elsv.cli.console import Json, ProblemFile, print_json, working, write_table
 from elsv.cli.exact import evaluate, solve
 from elsv.cli.reproduce import reproduce
 from elsv.errors import ElsvError, InvalidInputError
@@ -101,19 +102,19 @@ def gittins(
 
 def _gittins_table(size: int, out: Path | None, discount: float, tolerance: float, as_json: bool) -> None:
     from elsv import triangle
-    from elsv.export import check_suffix, write_columns
+    from elsv.export import check_target
     from elsv.indices.gittins import gittins_table
 
     if size < 2:
         raise InvalidInputError(f"--table SIZE must be at least 2 (alpha = beta = 1), got {size}")
     if out is None:
         raise InvalidInputError("--table needs --out FILE, ending in .csv or .parquet")
-    check_suffix(out)
+    check_target(out)
     with working(f"Gittins indices of {triangle.size(size - 1):,} states"):
         values = gittins_table(1.0, 1.0, size - 1, discount, tolerance)
     successes, pulls = triangle.states(size - 1)
-    write_columns(out, {"alpha": 1 + successes, "beta": 1 + pulls - successes, "index": values})
-    wrote(out, len(values), as_json, discount=discount, tolerance=tolerance)
+    columns = {"alpha": 1 + successes, "beta": 1 + pulls - successes, "index": values}
+    write_table(out, columns, as_json, discount=discount, tolerance=tolerance)
 
 
 @app.command()
@@ -130,14 +131,14 @@ def value(
 ) -> None:
     """Separable value υ_t of an index: one row for every state of an arm (reward 1)."""
     from elsv import triangle
-    from elsv.export import check_suffix, write_columns
+    from elsv.export import check_target
     from elsv.indices import index_from_name
     from elsv.problem import Problem
     from elsv.values import SeparableValue
 
     loaded = Problem.load(problem)
     if out is not None:
-        check_suffix(out)
+        check_target(out)
     elif not as_json and step > 12:
         raise InvalidInputError(f"a table of step {step} is too long to print; give --out FILE or --json")
     if not 1 <= arm <= loaded.arms:
@@ -153,8 +154,7 @@ def value(
     alpha, beta = loaded.prior[arm - 1, 0] + successes, loaded.prior[arm - 1, 1] + pulls - successes
     columns = {"alpha": alpha, "beta": beta, "pulls": pulls, "mean": alpha / (alpha + beta), "value": table}
     if out is not None:
-        write_columns(out, columns)
-        wrote(out, len(table), as_json, index=index, step=step, arm=arm)
+        write_table(out, columns, as_json, index=index, step=step, arm=arm)
     elif as_json:
         rows = [
             dict(zip(columns, row, strict=True))
@@ -221,6 +221,7 @@ app.command()(compare)
 app.command()(solve)
 app.command()(evaluate)
 app.command()(reproduce)
+app.command()(cache)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import typer
 
 from elsv._files import unreadable
 from elsv.cli.console import Json, ProblemFile, print_json, working
-from elsv.errors import InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
     from elsv._typing import FloatArray
@@ -62,15 +62,19 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with what an interrupted run kept.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace another run that is in DIR.")
+    ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
     as_json: Json = False,
 ) -> None:
     """Compare policies on the same simulated instances: regret with its error, and a report."""
     from elsv.problem import Problem
     from elsv.simulation.compare import compare as run
-    from elsv.simulation.store import ChunkStore
 
-    _check(out, means, grid, jobs, processes, dask, resume, raw)
+    _check(
+        out, means, grid, jobs, processes, dask, {"--resume": resume, "--raw": raw, "--overwrite": overwrite}
+    )
     loaded = Problem.load(problem)
     table = _means(loaded, means, grid)
     _warn_of_contradiction(loaded, table)
@@ -89,16 +93,18 @@ def compare(
                 dask=dask,
                 out=out,
                 resume=resume,
+                overwrite=overwrite,
                 keep_raw=raw,
                 progress=progress,
             )
         if out is not None:
-            from elsv.report.comparison import write_comparison
-
             source = {"--horizon": horizon, "--means": means, "--grid": grid}
-            with working("writing the report"):
-                write_comparison(comparison, out, _command(problem, names, instances, seed, source, out))
-            ChunkStore(out, "").clear()
+            command = _command(problem, names, instances, seed, source, out)
+            try:
+                _write(comparison, out, command)
+            except ElsvError:
+                _show(comparison, as_json)
+                raise
     _show(comparison, as_json)
     if table is not None and instances % len(table):
         whole = -(-instances // len(table)) * len(table)
@@ -114,21 +120,22 @@ def _check(
     jobs: int | None,
     processes: bool,
     dask: str | None,
-    resume: bool,
-    raw: bool,
+    about_out: dict[str, bool],
 ) -> None:
     """Refuse options that do not go together, and a report that could not be written, before simulating."""
-    if out is None and (resume or raw):
-        raise InvalidInputError(f"{'--resume' if resume else '--raw'} needs --out DIR")
+    if out is None and any(about_out.values()):
+        raise InvalidInputError(f"{next(key for key in about_out if about_out[key])} needs --out DIR")
     if means is not None and grid is not None:
         raise InvalidInputError("--means and --grid both say which means to use; give one of them")
     if dask is not None and (jobs is not None or processes):
         raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
     if out is None:
         return
-    from elsv.report.comparison import check_extras
+    from elsv.outputs import Outputs
+    from elsv.report.comparison import check_extras, report_files
 
     check_extras()
+    Outputs.read(out).check(report_files())
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -197,13 +204,27 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _write(comparison: Comparison, out: Path, command: str) -> None:
+    """Write the report, after which the chunks are no longer needed."""
+    from elsv.outputs import Outputs
+    from elsv.report.comparison import write_comparison
+    from elsv.simulation.store import is_chunk
+
+    with working("writing the report"):
+        write_comparison(comparison, out, command)
+    Outputs.read(out).remove(is_chunk)
+
+
 @contextmanager
 def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
     """On Ctrl-C say what is kept and how to go on, and end with exit code 130."""
     try:
         yield
     except KeyboardInterrupt:
-        kept = 0 if out is None else len(list((out / "chunks").glob("*.npz")))
+        from elsv.outputs import Outputs
+        from elsv.simulation.store import is_chunk
+
+        kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))
         if out is None:
             print("interrupted; nothing is kept without --out", file=sys.stderr)
         elif kept == 0:

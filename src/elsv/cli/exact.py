@@ -6,12 +6,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from elsv.cli.console import Json, ProblemFile, print_json
-from elsv.errors import InvalidInputError
+from elsv.errors import InvalidInputError, UnsavedError
+
+if TYPE_CHECKING:
+    from elsv.exact import Solution
+    from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
@@ -47,12 +51,23 @@ def solve(
     _announce(cost)
     if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
         keep = loaded.horizon
-    with _progress("solving") as progress:
-        found = run(loaded, save=save, keep=keep, memory=_bytes(memory), workers=jobs, progress=progress)
-    names = [loaded.names[arm] for arm in found.actions]
+    try:
+        with _progress("solving") as progress:
+            found = run(loaded, save=save, keep=keep, memory=_bytes(memory), workers=jobs, progress=progress)
+    except UnsavedError as error:
+        _show(loaded, error.result, as_json, {"saved": None})
+        raise
+    _show(loaded, found, as_json, {"saved": str(save)} if save is not None else {})
+    if save is not None and not as_json:
+        print(f"wrote {save}", file=sys.stderr)
+
+
+def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
+    """Print what was found: lines for people, or one JSON object with `more` in it."""
+    names = [problem.names[arm] for arm in found.actions]
     if as_json:
         result: dict[str, Any] = {
-            "horizon": loaded.horizon,
+            "horizon": problem.horizon,
             "value": found.value,
             "regret": found.regret,
             "first_arms": [arm + 1 for arm in found.actions],
@@ -62,18 +77,17 @@ def solve(
             "bytes": found.bytes,
             "seconds": found.seconds,
         }
-        print_json(result | ({"saved": str(save)} if save is not None else {}))
+        print_json(result | more)
         return
     print(f"value   {found.value:.9f}")
     print(f"regret  {found.regret:.9f}")
     print(f"first   {' or '.join(names)}")
     if found.rewards is not None:
-        chosen = sorted({1, *(round(k * loaded.horizon / 5) for k in range(1, 6))} - {0})
+        horizon = len(found.rewards)
+        chosen = sorted({1, *(round(k * horizon / 5) for k in range(1, 6))} - {0})
         steps = "  ".join(f"t={t}: {found.rewards[t - 1]:.4f}" for t in chosen)
         print(f"reward  {steps}")
     print(f"states  {found.states:,} in {found.seconds:.1f} s")
-    if save is not None:
-        print(f"wrote {save}", file=sys.stderr)
 
 
 def evaluate(

@@ -39,6 +39,9 @@ def reproduce(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads; default: one a core.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace another run that is in DIR.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
@@ -50,7 +53,7 @@ def reproduce(
         raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
     try:
         with _progress() as progress:
-            found = run(out, only or (), quick, seed, jobs, progress)
+            found = run(out, only or (), quick, seed, jobs, progress, overwrite)
     except KeyboardInterrupt:
         print(f"interrupted; what was finished is in {out / 'results'}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -21,10 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+from elsv._files import check_writable
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, factors, layer_weights
 from elsv.choice import TIE_TOLERANCE, best_arm
-from elsv.errors import InvalidInputError
+from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
@@ -70,7 +71,9 @@ def solve(
     problem
         Must have a horizon.
     save
-        File for the optimal arms of the steps 1 … `keep`, for `elsv.policies.optimal.OptimalPolicy`.
+        File for the optimal arms of the steps 1 … `keep`, for `elsv.policies.optimal.OptimalPolicy`. It is
+        tried before the work begins; should writing fail all the same, the `UnsavedError` has the solution
+        as its `result`.
     keep
         Keep the optimal arms up to this step; default: all steps with `save`, none without.
     memory
@@ -89,13 +92,13 @@ def solve(
     last = _check_keep(keep, save, horizon)
     cost = estimate(problem, keep=last)
     check_memory(cost, memory)
+    if save is not None:
+        check_writable(save)
     start = time.perf_counter()
     scores, kept = _backward(problem, horizon, last, cores(workers), progress or (lambda done, total: None))
     value = float(scores.max())
     actions = Actions(problem, kept) if last else None
-    if actions is not None and save is not None:
-        actions.save(save)
-    return Solution(
+    solution = Solution(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
@@ -106,6 +109,12 @@ def solve(
         policy=actions,
         rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
     )
+    if actions is not None and save is not None:
+        try:
+            actions.save(save)
+        except InvalidInputError as error:
+            raise UnsavedError(str(error), solution) from error
+    return solution
 
 
 def largest_reward(problem: Problem) -> float:

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from elsv._files import write_text
-from elsv.errors import InvalidInputError
+from elsv._version import __version__
 from elsv.experiments.base import Context, Experiment, Outcome, as_data
 from elsv.experiments.page import reproduction_page
-from elsv.experiments.registry import NAMES, chosen
+from elsv.experiments.registry import chosen
 from elsv.export import write_columns
+from elsv.outputs import Outputs
 from elsv.report import figures
 from elsv.report.comparison import check_extras, finite
 from elsv.simulation.compare import versions
+from elsv.simulation.identity import identity_of
 
 Progress = Callable[[str, float], None]
+_FIGURES = (".svg", ".png")
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,15 @@ def reproduce(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> Reproduction:
     """Run the experiments and write everything into the directory `out`.
 
     ``report.html`` is one self-contained page, ``summary.json`` has all numbers and verdicts, ``results/``
     one JSON file for each experiment and a Parquet file where there are curves, ``figures/`` every figure as
     SVG and PNG. The same seed gives the same bytes on any number of jobs, times aside; where memory is too
-    short for the longest exact horizons, they are left out and the page says so.
+    short for the longest exact horizons, they are left out and the page says so. ``elsv-files.json`` names
+    all files; what is not named there is never touched.
 
     Parameters
     ----------
@@ -81,13 +86,16 @@ def reproduce(
         Fewer instances and smaller problems; the same code.
     progress
         Called with the name of the experiment at work and the share of the whole that is done.
+    overwrite
+        Replace another run that is in the directory.
     """
     check_extras()
     experiments = chosen(only)
-    directory = Path(out)
-    if directory.exists() and not directory.is_dir():
-        raise InvalidInputError(f"results go to a directory, got the file {directory}; name another one")
-    _remove_earlier(directory)
+    outputs = Outputs.read(out)
+    outputs.check(_planned(outputs.directory, experiments))
+    about = [(experiment.name, experiment.settings(quick)) for experiment in experiments]
+    outputs.begin(identity_of(("reproduce", about, quick, seed, __version__)).digest, overwrite)
+    outputs.remove()  # so that page and files belong together
     total, done = sum(experiment.weight for experiment in experiments), 0.0
     outcomes, seconds = [], []
     for experiment in experiments:
@@ -96,12 +104,12 @@ def reproduce(
         began = time.perf_counter()
         outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report))
         seconds.append(time.perf_counter() - began)
-        _write(directory, experiment, outcome, as_data(experiment.settings(quick)))
+        _write(outputs, experiment, outcome, as_data(experiment.settings(quick)))
         outcomes.append((experiment, outcome))
         done += experiment.weight
     found = Reproduction(tuple(outcomes), tuple(seconds), seed, quick)
-    reproduction_page(found.parts, found.seconds, seed, quick).write(directory / "report.html")
-    write_text(directory / "summary.json", _json(found.to_dict()))
+    reproduction_page(found.parts, found.seconds, seed, quick).write(outputs.path("report.html"))
+    write_text(outputs.path("summary.json"), _json(found.to_dict()))
     return found
 
 
@@ -115,26 +123,27 @@ def _share(
     return report
 
 
-def _write(directory: Path, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
-    stem = directory / "results" / experiment.name
+def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
     write_text(
-        stem.with_suffix(".json"),
+        outputs.path(f"results/{experiment.name}.json"),
         _json(finite(json.loads(json.dumps({"settings": settings, "numbers": outcome.numbers})))),
     )
     if outcome.columns is not None:
-        write_columns(stem.with_suffix(".parquet"), outcome.columns)
+        write_columns(outputs.path(f"results/{experiment.name}.parquet"), outcome.columns)
     for drawing in outcome.drawings:
-        figures.save(drawing.figure, directory / "figures" / f"{experiment.name}-{drawing.name}")
+        stem = f"figures/{experiment.name}-{drawing.name}"
+        outputs.claim(f"{stem}{suffix}" for suffix in _FIGURES)
+        figures.save(drawing.figure, outputs.directory / stem)
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def _remove_earlier(directory: Path) -> None:
-    """Remove what an earlier run wrote, so that page and files belong together."""
-    for name in NAMES:
-        for path in (directory / "figures").glob(f"{name}-*.*"):
-            path.unlink()
-        for suffix in (".json", ".parquet"):
-            (directory / "results" / f"{name}{suffix}").unlink(missing_ok=True)
+def _planned(directory: Path, experiments: Sequence[Experiment]) -> list[str]:
+    """Return where files will go; of the figures, whose names only a run knows, those that are there."""
+    names = [experiment.name for experiment in experiments]
+    results = [f"results/{name}{suffix}" for name in names for suffix in (".json", ".parquet")]
+    there = [path for name in names for path in (directory / "figures").glob(f"{name}-*")]
+    drawn = [f"figures/{path.name}" for path in there if path.suffix in _FIGURES]
+    return ["report.html", "summary.json", *results, *(f"figures/{name}-" for name in names), *drawn]

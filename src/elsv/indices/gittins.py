@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from elsv import triangle
 from elsv._typing import FloatArray
-from elsv.cache import cached_table, known_table
+from elsv.cache import cached_table, known_table, largest_size
 from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_levels, solve_state, table_sweeps
 from elsv.indices._gittins_states import check_counts, check_tolerance, distinct_priors, offsets
 from elsv.indices._parameters import positive, whole
@@ -162,8 +162,8 @@ def _of_policy(
 ) -> FloatArray:
     """Return the indices of states that were reached from one prior; see the notes of `Gittins`."""
     wins, pulls, regular = offsets(alpha, beta, prior_a, prior_b)
-    table = known_table(_KIND, _parameters(prior_a, prior_b, discount, tolerance))
-    shallow = regular & (pulls < max(_ALWAYS, _levels(table)))
+    announced = largest_size(_KIND, _parameters(prior_a, prior_b, discount, tolerance))
+    shallow = regular & (pulls < max(_ALWAYS, _levels(announced)))
     index = np.empty(alpha.shape)
     if shallow.any():
         levels = int(pulls[shallow].max()) + 1
@@ -182,7 +182,7 @@ def _block_table(alpha: float, beta: float, levels: int, discount: float, tolera
 
     def compute() -> FloatArray:
         known = known_table(_KIND, parameters)
-        have, parts = _levels(known), [] if known is None else [known]
+        have, parts = (0, []) if known is None else (_levels(len(known)), [known])
         while have < stop:
             end = max(_FIRST_BLOCK, 2 * have)
             parts.append(solve_levels(alpha, beta, have, end, discount, tolerance))
@@ -192,8 +192,8 @@ def _block_table(alpha: float, beta: float, levels: int, discount: float, tolera
     return cached_table(_KIND, parameters, compute, triangle.size(stop))
 
 
-def _levels(table: FloatArray | None) -> int:
-    return 0 if table is None else (math.isqrt(8 * len(table) + 1) - 1) // 2
+def _levels(states: int) -> int:
+    return (math.isqrt(8 * states + 1) - 1) // 2
 
 
 def _table_pays(distinct: int, base: float, levels: int, discount: float, tolerance: float) -> bool:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from elsv._files import write_text
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import MissingExtraError
 from elsv.export import write_columns
+from elsv.outputs import Outputs
 from elsv.report import figures
 from elsv.report.comparison_page import FIGURES, comparison_page, draw
 from elsv.simulation.compare import Comparison
+from elsv.simulation.store import is_chunk
 
 
 def check_extras() -> None:
@@ -27,38 +29,50 @@ def check_extras() -> None:
         raise MissingExtraError("writing a report", ",".join(missing))
 
 
-def write_comparison(comparison: Comparison, out: str | Path, command: str | None = None) -> list[Path]:
+def report_files() -> list[str]:
+    """Return the names of all files that `write_comparison` may write."""
+    drawn = [f"figures/{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")]
+    return ["results.parquet", "problem.toml", "raw.parquet", "report.html", "summary.json", *drawn]
+
+
+def write_comparison(
+    comparison: Comparison, out: str | Path, command: str | None = None, overwrite: bool = False
+) -> list[Path]:
     """Write everything about a comparison into the directory `out` and return the paths.
 
     ``results.parquet`` has one row for each policy and step, ``summary.json`` the totals, ``figures/`` every
     figure as SVG and PNG, ``report.html`` all of it on one page, ``problem.toml`` the problem. If the curves
     of single instances were kept, ``raw.parquet`` has a row for each instance and step and a column for each
-    policy. The same seed gives the same bytes, times aside.
+    policy. The same seed gives the same bytes, times aside. ``elsv-files.json`` names all of them; what is
+    not named there is never touched.
 
     Parameters
     ----------
     command
         The command line that repeats the run; default: one that uses ``problem.toml``.
+    overwrite
+        Replace another run that is in the directory.
     """
     check_extras()
-    directory = Path(out)
-    if directory.exists() and not directory.is_dir():
-        raise InvalidInputError(f"results go to a directory, got the file {directory}; name another one")
-    write_columns(directory / "results.parquet", comparison.columns())
-    comparison.problem.save(directory / "problem.toml")
-    written = [directory / "results.parquet", directory / "problem.toml"]
+    outputs = Outputs.read(out)
+    outputs.check(report_files())
+    outputs.begin(comparison.fingerprint, overwrite)
+    written = [outputs.path("results.parquet"), outputs.path("problem.toml")]
+    write_columns(written[0], comparison.columns())
+    comparison.problem.save(written[1])
     if all(result.curves is not None for result in comparison.totals.policies):
-        write_columns(directory / "raw.parquet", _raw_columns(comparison))
-        written.append(directory / "raw.parquet")
+        written.append(outputs.path("raw.parquet"))
+        write_columns(written[-1], _raw_columns(comparison))
     drawn = draw(comparison)
+    outputs.claim(f"figures/{name}{suffix}" for name in drawn for suffix in (".svg", ".png"))
     for name, figure in drawn.items():
-        written += figures.save(figure, directory / "figures" / name)
+        written += figures.save(figure, outputs.directory / "figures" / name)
     svgs = {name: figures.to_svg(figure) for name, figure in drawn.items()}
     page = comparison_page(comparison, svgs, command or repeat_command(comparison))
-    written.append(page.write(directory / "report.html"))
-    write_text(directory / "summary.json", summary_json(comparison))
-    written.append(directory / "summary.json")
-    _remove_stale(directory, written)
+    written += [page.write(outputs.path("report.html")), outputs.path("summary.json")]
+    write_text(written[-1], summary_json(comparison))
+    kept = {path.relative_to(outputs.directory).as_posix() for path in written}
+    outputs.remove(lambda name: name not in kept and not is_chunk(name))
     return written
 
 
@@ -99,13 +113,3 @@ def _raw_columns(comparison: Comparison) -> dict[str, Any]:
         assert curves is not None
         columns[name] = curves.T.reshape(-1)
     return columns
-
-
-def _remove_stale(directory: Path, written: list[Path]) -> None:
-    """Remove what an earlier run wrote into `directory` and this one does not."""
-    candidates = [
-        directory / "figures" / f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")
-    ]
-    for path in [directory / "raw.parquet", *candidates]:
-        if path not in written:
-            path.unlink(missing_ok=True)

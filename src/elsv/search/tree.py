@@ -9,17 +9,18 @@ once and shared by every root.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import comb
 
 import numpy as np
 
+from elsv._recent import Recent
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import shares
 
 # A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
 MOST_STATES = 20_000_000
+_KEPT = 512 * 2**20  # bytes of trees in memory
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,30 @@ class Tree:
         """Number of states above the frontier."""
         return len(self.successors)
 
+    @property
+    def bytes(self) -> int:
+        """Memory that the arrays take."""
+        return self.successes.nbytes + self.failures.nbytes + self.successors.nbytes
+
+
+_trees: Recent[tuple[int, int], Tree] = Recent(lambda: _KEPT)
+
 
 def states_within(arms: int, depth: int) -> int:
     """Return the number of merged states of the layers 0 … depth."""
     return comb(depth + 2 * arms, 2 * arms)
 
 
-@lru_cache(maxsize=32)
 def make_tree(arms: int, depth: int) -> Tree:
-    """Return the numbered, merged states for `arms` arms and `depth` pulls."""
+    """Return the numbered, merged states for `arms` arms and `depth` pulls; kept for the next call."""
+    tree = _trees.get((arms, depth))
+    if tree is None:
+        tree = _numbered(arms, depth)
+        _trees.put((arms, depth), tree, tree.bytes)
+    return tree
+
+
+def _numbered(arms: int, depth: int) -> Tree:
     total = states_within(arms, depth)
     if total * arms > MOST_STATES:
         raise InvalidInputError(

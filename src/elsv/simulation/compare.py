@@ -16,6 +16,7 @@ from elsv._typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.names import parse
+from elsv.outputs import Outputs
 from elsv.policies import Policy, make_policy
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
@@ -40,6 +41,7 @@ class Comparison:
     checkpoints: IntArray = field(repr=False)
     totals: Totals = field(repr=False)
     seconds: float = field(repr=False)
+    fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on
 
     def __getitem__(self, policy: str) -> PolicyResult:
         """Return the result of one policy by the name it was given."""
@@ -164,6 +166,7 @@ def compare(
     dask: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     keep_raw: bool = False,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
@@ -186,8 +189,9 @@ def compare(
         Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
     jobs, workers, dask
         Threads (default, one for each core), processes, or the address of a dask scheduler.
-    out, resume
-        A directory that keeps finished chunks; with `resume` those that are there are not run again.
+    out, resume, overwrite
+        A directory that keeps finished chunks; with `resume` those that are there are not run again. It may
+        hold other files, which stay, and another run only with `overwrite`.
     keep_raw
         Keep the regret curve of every instance (memory grows with the instances).
     progress
@@ -208,10 +212,11 @@ def compare(
         keep_raw=keep_raw,
     )
     began = time.perf_counter()
-    store = None if out is None else ChunkStore(Path(out), fingerprint(run, __version__))
+    key = fingerprint(run, __version__)
+    store = None if out is None else ChunkStore(Outputs.read(out), run.chunks)
+    if store is not None:
+        store.begin(key, resume, overwrite)
     accumulator, left = Accumulator(run), set(range(run.chunks))
-    if store is not None and not resume:
-        store.clear()
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
         left.discard(tally.chunk)
@@ -231,6 +236,7 @@ def compare(
         run.checkpoints,
         accumulator.totals(),
         time.perf_counter() - began,
+        key.digest,
     )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
-import shutil
 import zipfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -15,32 +12,61 @@ import numpy as np
 
 from elsv._files import write_bytes
 from elsv.errors import InvalidInputError
+from elsv.outputs import Outputs
+from elsv.policies import make_policy
 from elsv.simulation.engine import ChunkTally, PolicyTally, Run
+from elsv.simulation.identity import Identity, identity_of
 
 _ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
+_FOLDER = "chunks"
 
 
-def fingerprint(run: Run, version: str) -> str:
-    """Return a key of everything that the numbers of a run depend on."""
-    names = [p if isinstance(p, str) else getattr(p, "__qualname__", repr(p)) for p in run.policies]
-    about = [run.problem.to_dict(), names, run.instances, run.horizon, run.seed, run.keep_raw, version]
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    digest.update(run.checkpoints.tobytes())
-    digest.update(getattr(run.source, "table", np.empty(0)).tobytes())
-    return digest.hexdigest()[:16]
+def fingerprint(run: Run, version: str) -> Identity:
+    """Return a key of everything that the numbers of a run depend on, and what it could not take in."""
+    policies = [make_policy(policy, run.problem) for policy in run.policies]
+    about = [run.problem.to_dict(), policies, run.instances, run.horizon, run.seed, run.keep_raw, version]
+    return identity_of((about, run.checkpoints, run.source))
+
+
+def is_chunk(name: str) -> bool:
+    """Return whether a file in a directory of results is a finished chunk."""
+    return name.startswith(f"{_FOLDER}/")
 
 
 class ChunkStore:
-    """A directory with one file for each finished chunk of one run."""
+    """One file for each finished chunk of the run whose directory it is.
 
-    def __init__(self, directory: Path, key: str) -> None:
-        self.directory = directory / "chunks"
-        self._key = key
+    Parameters
+    ----------
+    outputs
+        The directory, with the run's key.
+    chunks
+        How many there are in all.
+    """
+
+    def __init__(self, outputs: Outputs, chunks: int) -> None:
+        self._outputs = outputs
+        self._names = [f"{_FOLDER}/{chunk:06d}.npz" for chunk in range(chunks)]
+
+    def begin(self, key: Identity, resume: bool, overwrite: bool = False) -> None:
+        """Get ready for the run with this key: with `resume` what is there of it stays."""
+        if resume and key.unknown:
+            raise InvalidInputError(
+                "resume must know that the policies are the same as before, and cannot tell for "
+                f"{'; '.join(key.unknown)}; leave resume out to start over, or make it from plain values"
+            )
+        keep = resume and self._outputs.run == key.digest
+        self._outputs.check(self._names)
+        self._outputs.begin(key.digest, overwrite)
+        if not keep:
+            self._outputs.remove(is_chunk)
+        self._outputs.claim(self._names)
 
     def save(self, tally: ChunkTally) -> None:
         """Write one chunk, atomically."""
+        about = [self._outputs.run, str(tally.chunk), str(tally.instances), str(len(tally.policies))]
         arrays = {
-            "about": np.array([self._key, str(tally.chunk), str(tally.instances), str(len(tally.policies))]),
+            "about": np.array(about),
             "differences": tally.differences,
             "difference_squares": tally.difference_squares,
             "seconds": np.array([p.seconds for p in tally.policies]),
@@ -51,11 +77,12 @@ class ChunkStore:
                     arrays[f"{name}_{p}"] = getattr(policy, name)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        write_bytes(self.directory / f"{tally.chunk:06d}.npz", buffer.getvalue())
+        write_bytes(self._outputs.path(self._names[tally.chunk]), buffer.getvalue())
 
     def load(self) -> Iterator[ChunkTally]:
         """Yield the finished chunks; a damaged file counts as not finished."""
-        for path in sorted(self.directory.glob("*.npz")):
+        for name in self._names:
+            path = self._outputs.directory / name
             try:
                 with np.load(path, allow_pickle=False) as data:
                     yield self._tally(path, data)
@@ -66,7 +93,7 @@ class ChunkStore:
 
     def _tally(self, path: Path, data: np.lib.npyio.NpzFile) -> ChunkTally:
         key, chunk, instances, policies = (str(x) for x in data["about"])
-        if key != self._key:
+        if key != self._outputs.run:
             raise InvalidInputError(
                 f"{path.parent} holds another run (settings, policies or version differ); "
                 "use another --out, or leave --resume out to start over"
@@ -81,7 +108,3 @@ class ChunkStore:
         return ChunkTally(
             int(chunk), int(instances), tallies, data["differences"], data["difference_squares"]
         )
-
-    def clear(self) -> None:
-        """Remove every chunk."""
-        shutil.rmtree(self.directory, ignore_errors=True)

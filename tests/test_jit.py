@@ -1,0 +1,87 @@
+"""Kernels run wherever elsv is installed: what cannot be kept on disk is compiled."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import elsv
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """A copy of the package that cannot be written beside, and a home that cannot be written in.
+
+    Files stand where directories would have to be made: that stops root as well.
+    """
+    package = tmp_path / "site" / "elsv"
+    shutil.copytree(Path(elsv.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for directory in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (directory / "__pycache__").write_text("in the way")
+    (tmp_path / "home").write_text("in the way")
+    dropped = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "ELSV_CACHE_DIR", "LOCALAPPDATA")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return kept | {"PYTHONPATH": str(package.parent), "HOME": str(tmp_path / "home")}
+
+
+def choose(environment):
+    program = (
+        "import elsv, numpy as np\n"
+        "print(elsv.__file__, elsv.best_arm(np.array([[1.0, 3.0, 2.0]])), elsv.best_arm(np.ones(4)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [f"{environment['PYTHONPATH']}/elsv/__init__.py", "[1]", "0"]
+    return done.stderr
+
+
+def test_nowhere_to_keep_kernels(locked):
+    assert choose(locked).count("compiled kernels cannot be kept") == 1
+
+
+def test_our_own_cache_directory_where_numba_has_none(locked, tmp_path):
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    assert choose(environment) == ""
+    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert kept
+    times = [path.stat().st_mtime_ns for path in kept]
+    assert choose(environment) == ""
+    assert [path.stat().st_mtime_ns for path in kept] == times  # they were read and not made again
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_damaged_kernels_are_compiled_and_kept_again(locked, tmp_path, suffix):
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    choose(environment)
+    for path in (tmp_path / "cache").rglob(f"*{suffix}"):
+        path.write_bytes(path.read_bytes()[:20])
+    assert choose(environment) == ""
+    assert all(path.stat().st_size > 20 for path in (tmp_path / "cache").rglob(f"*{suffix}"))
+
+
+def test_kernels_that_cannot_be_read(locked, tmp_path):
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    choose(environment)
+    for path in (tmp_path / "cache").rglob("*.nbi"):
+        path.unlink()
+        path.mkdir()
+    assert choose(environment).count("compiled kernels cannot be kept") == 1
+
+
+def test_a_full_disk(locked, tmp_path):
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    program = (
+        "import numba.core.caching as caching, elsv\n"
+        "def full(*arguments): raise OSError(28, 'No space left on device')\n"
+        "caching.IndexDataCacheFile.save = full\n"
+        "print(elsv.best_arm([1.0, 3.0]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1\n"
+    assert done.stderr.count("No space left on device") == 1
