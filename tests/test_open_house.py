@@ -1,4 +1,4 @@
-"""A structure, a belief, a value and a policy that the package does not have, in one file, used everywhere."""
+"""A structure, a belief, a value and a policy that the package does not have, used everywhere."""
 
 import json
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ def optimum(problem):
         here, found = fraction_weight(counts), []
         for i, reward in enumerate(rewards):
             a, b = counts[i]
-            won, lost = (counts[:i] + (pair,) + counts[i + 1 :] for pair in ((a + 1, b), (a, b + 1)))
+            won, lost = ((*counts[:i], pair, *counts[i + 1 :]) for pair in ((a + 1, b), (a, b + 1)))
             p = fraction_weight(won) / here
             found.append(p * (reward + value(won, left - 1)) + (1 - p) * value(lost, left - 1))
         return max(found)
@@ -231,7 +231,7 @@ def test_a_belief_without_weights_can_plan_but_not_solve():
 def test_a_structure_must_be_one():
     with pytest.raises(elsv.InvalidInputError, match="must be a statement"):
         elsv.Problem([1, 1], horizon=5, structure=3)
-    with pytest.raises(elsv.InvalidInputError, match="unknown statement 'bix'.*did you mean 'box'"):
+    with pytest.raises(elsv.InvalidInputError, match=r"unknown statement 'bix'.*did you mean 'box'"):
         elsv.Problem([1, 1], horizon=5, structure={"bix": 1})
     with pytest.raises(elsv.InvalidInputError, match="either order or structure"):
         elsv.Problem([1, 1], order="decreasing", horizon=5, structure=KNOWN)

@@ -93,7 +93,7 @@ def best(belief: Belief, state: State, rewards: ArrayLike) -> tuple[FloatArray, 
 
 
 def log_weight(belief: Belief, state: State) -> FloatArray:
-    r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means, ``[...]``."""
+    r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means."""
     own = getattr(belief, "log_weight", None)
     if own is None:
         raise InvalidInputError(

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from elsv._typing import AnyArray
 from elsv.errors import InvalidInputError
 from elsv.experiments.claims import Claim
+from elsv.machine import cores
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison, compare
-from elsv.simulation.parallel import available_cores
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -67,7 +67,7 @@ class Context:
         """
         if self.jobs is not None and self.jobs < 1:
             raise InvalidInputError(f"jobs must be at least 1, got {self.jobs}")
-        jobs = self.jobs or available_cores()
+        jobs = self.jobs or cores()
         at_once = max(1, min(jobs, len(simulations)))
         total = sum(simulation.weight for simulation in simulations.values())
         shares = dict.fromkeys(simulations, 0.0)
