@@ -19,9 +19,8 @@ from elsv.beliefs.base import Belief
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.search.tree import make_tree
-from elsv.state import State
+from elsv.state import State, check_width
 from elsv.values.base import ValueFunction
-from elsv.values.separable import SeparableValue
 
 # Numbers in one [instances, states, N] array: about 8 MB, so that a batch stays in the cache.
 _CHUNK = 1_000_000
@@ -73,8 +72,11 @@ def lookahead(
         Passed to the belief.
     """
     reach = search_depth(problem, step, depth)
-    if reach == 1 and discount == 1.0 and isinstance(value, SeparableValue):
-        return value.one_step(state, step, belief.mean(state, rng))
+    check_width(state, problem)
+    one_step = getattr(value, "one_step", None)
+    if reach == 1 and discount == 1.0 and one_step is not None:
+        found: FloatArray = one_step(state, step, belief.mean(state, rng))
+        return found
     from elsv.search import _lookahead_kernels as kernels
 
     arms = problem.arms
@@ -89,10 +91,20 @@ def lookahead(
         inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
         q[here] = kernels.back_up(
-            np.ascontiguousarray(belief.mean(inner, rng)),
-            np.ascontiguousarray(value(outer, step + reach)),
+            _shaped("belief", belief.mean(inner, rng), inner.alpha.shape),
+            _shaped("value", value(outer, step + reach), outer.shape),
             tree.successors,
             problem.rewards,
             discount,
         )
     return q.reshape(state.alpha.shape)
+
+
+def _shaped(owner: str, given: object, shape: tuple[int, ...]) -> FloatArray:
+    """Return what a belief or value answered, if it has the shape that was asked for."""
+    found = np.ascontiguousarray(given, dtype=np.float64)
+    if found.shape != shape:
+        raise InvalidInputError(f"a {owner} must answer with shape {shape}, got {found.shape}")
+    if np.isnan(found).any():
+        raise InvalidInputError(f"a {owner} must answer with numbers, got NaN")
+    return found
