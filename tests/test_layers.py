@@ -15,6 +15,7 @@ LAYERS = (
         "_version",
         "errors",
         "_typing",
+        "_numbers",
         "_jit",
         "_files",
         "_recent",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_text
+from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 
@@ -84,7 +85,7 @@ class Problem:
         _all_positive("prior", table)
         if order is not None and order not in get_args(Order):
             raise unknown_name("order", str(order), get_args(Order))
-        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else tuple(map(str, names))
+        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else _labels(names)
         if len(labels) != arms:
             raise InvalidInputError(
                 f"names must have one entry for each of the {arms} arms, got {len(labels)}"
@@ -179,15 +180,17 @@ def check_discount(discount: object) -> float:
 
 def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
     """Copy `values` into a float array of the given number of dimensions, or say what is wrong."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} must be numbers in {dimensions} dimension(s), got {values!r}"
-        ) from error
+    array = numbers(name, values)
     if array.ndim != dimensions:
         raise InvalidInputError(f"{name} must have {dimensions} dimension(s), got shape {array.shape}")
     return array
+
+
+def _labels(names: object) -> tuple[str, ...]:
+    """Return the names of the arms as a tuple; one text is not taken for a name for each of its letters."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise InvalidInputError(f'names must be a list such as ["a", "b"], got {shown(names)}')
+    return tuple(map(str, names))
 
 
 def distinct_priors(problem: Problem) -> tuple[list[int], IntArray]:

@@ -105,8 +105,8 @@ class Rejection:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
         from elsv.beliefs._rejection_kernels import add_draws, collect
 
-        rows, sign = (-1, state.arms), 1.0 if self.order == "decreasing" else -1.0
-        alpha, beta = (np.ascontiguousarray(counts.reshape(rows)) for counts in (state.alpha, state.beta))
+        sign = 1.0 if self.order == "decreasing" else -1.0
+        alpha, beta = state.rows()
         smallest = min(alpha.min(initial=1.0), beta.min(initial=1.0))
         total = np.zeros(alpha.shape)
         accepted, drawn = np.zeros(len(alpha), np.int64), np.zeros(len(alpha), np.int64)

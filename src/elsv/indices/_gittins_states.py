@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._numbers import numbers
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices._parameters import real
@@ -40,12 +41,7 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
     """Return alpha and beta as float arrays of one shape if they are positive and finite."""
     checked = []
     for name, value in (("alpha", alpha), ("beta", beta)):
-        try:
-            counts = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"{name} must be a number or an array of numbers, got {value!r}"
-            ) from error
+        counts = numbers(name, value)
         bad = ~(np.isfinite(counts) & (counts > 0.0))
         if bad.any():
             raise InvalidInputError(

@@ -14,7 +14,7 @@ import numpy as np
 from elsv._typing import FloatArray
 from elsv.planning.arena import Arena
 from elsv.planning.lattice import Layer
-from elsv.values.base import ValueFunction
+from elsv.values.base import ValueFunction, check_values
 from elsv.values.commit import BlockCommitValue, CommitValue
 from elsv.values.separable import SeparableValue
 
@@ -123,7 +123,7 @@ class BatchFrontier:
         """Call the value function on all states."""
         out = arena.take(layer.size)
         for here, state in layer.batches(arena.problem, _BATCH):
-            out[here] = self.value(state, layer.step)
+            out[here] = check_values(self.value, np.asarray(self.value(state, layer.step)), layer.step)
         weights = arena.weights(layer.made, ordered)
         if len(weights):
             np.multiply(out, weights, out=out, where=weights > 0)

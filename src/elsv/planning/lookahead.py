@@ -20,7 +20,7 @@ from elsv.errors import InvalidInputError
 from elsv.planning.tree import make_tree
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction
+from elsv.values.base import ValueFunction, check_values
 from elsv.values.separable import SeparableValue
 
 # Numbers in one [instances, states, N] array: about 8 MB, so that a batch stays in the cache.
@@ -88,9 +88,10 @@ def lookahead(
         later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
         inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
+        worth = np.ascontiguousarray(value(outer, step + reach), dtype=np.float64)
         q[here] = kernels.back_up(
             np.ascontiguousarray(belief.mean(inner, rng)),
-            np.ascontiguousarray(value(outer, step + reach)),
+            check_values(value, worth, step + reach),
             tree.successors,
             problem.rewards,
             discount,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
 from elsv.state import State
 
 
@@ -14,3 +17,11 @@ class ValueFunction(Protocol):
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance, ``[..., N]`` counts to ``[...]``."""
         ...
+
+
+def check_values(value: ValueFunction, found: FloatArray, step: int) -> FloatArray:
+    """Return what a value function answered if all are numbers; infinities are."""
+    if found.size and np.isnan(np.min(found)):
+        name = getattr(value, "__name__", type(value).__name__)
+        raise InvalidInputError(f"a value function must return numbers, got NaN from {name} at step {step}")
+    return found

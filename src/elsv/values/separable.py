@@ -21,7 +21,7 @@ import numpy as np
 from elsv import triangle
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices.base import Index, Setting
+from elsv.indices.base import Index, Setting, check_index
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State
 
@@ -79,7 +79,7 @@ class SeparableValue:
         from elsv.values import _separable_kernels as kernels
 
         tables = self._tables(step)
-        alpha, beta = _rows(state)
+        alpha, beta = state.rows()
         out = np.empty(len(alpha))
         outside = kernels.total(
             alpha, beta, self.problem.prior, tables, self._group, self._weights, step, out
@@ -92,7 +92,7 @@ class SeparableValue:
         from elsv.values import _separable_kernels as kernels
 
         tables = self._tables(step + 1)
-        alpha, beta = _rows(state)
+        alpha, beta = state.rows()
         out = np.empty(alpha.shape)
         rows = np.ascontiguousarray(mean, dtype=np.float64).reshape(alpha.shape)
         outside = kernels.one_step(
@@ -116,14 +116,8 @@ class SeparableValue:
         successes, pulls = triangle.states(levels.stop, levels.start)
         alpha = setting.prior_alpha + successes
         beta = setting.prior_beta + (pulls - successes)
-        value = self.index(alpha, beta, step, setting) - alpha / (alpha + beta)
-        if np.isnan(value).any():
-            where = int(np.argmax(np.isnan(value)))
-            raise InvalidInputError(
-                f"an index must be a number, got NaN at alpha={alpha[where]:g}, beta={beta[where]:g}, "
-                f"step {step}"
-            )
-        return value
+        value = check_index(self.index(alpha, beta, step, setting), alpha, beta, step)
+        return np.asarray(value - alpha / (alpha + beta))
 
     def offset(self, step: int, last: int, arm: int = 0) -> float:
         r"""Return the constant that the paper adds to :math:`\upsilon_{step}` for its plots.
@@ -187,12 +181,3 @@ class SeparableValue:
         fresh = np.stack(rows)
         self._latest["tables"] = (step, fresh)
         return fresh
-
-
-def _rows(state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the counts as C-contiguous ``[instances, N]`` arrays."""
-    arms = state.arms
-    return (
-        np.ascontiguousarray(state.alpha).reshape(-1, arms),
-        np.ascontiguousarray(state.beta).reshape(-1, arms),
-    )
