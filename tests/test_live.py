@@ -82,6 +82,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     Bandit(PROBLEM, seed=1).save(path)
     good = path.read_text()
     content = json.loads(good)
+    rng = content["rng"]
 
     def changed(**values):
         return json.dumps({**content, **values})
@@ -95,6 +96,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         (changed(alpha=[1, 1, 0.5]), "prior"),
         (changed(alpha=None), "alpha"),
         (changed(rng={"bit_generator": "MT"}), "damaged"),
+        (changed(rng=None), "damaged"),
+        (changed(rng=rng | {"state": {"state": -1, "inc": 1}}), "damaged"),
+        (changed(rng=rng | {"state": {"state": 1, "inc": 1.5}}), "damaged"),
+        (changed(rng=rng | {"uinteger": 2**70}), "damaged"),
+        (good.replace('"alpha": [', '"alpha": [' + "[" * 5000), "not a bandit"),
         (changed(problem={"rewards": [1]}), "horizon"),
         (changed(problem=None), "damaged"),
         (good.replace("1.0", "NaN", 1), "not a bandit"),

@@ -63,6 +63,11 @@ def test_toml_round_trip(tmp_path):
         ({"rewards": [1, 1], "horizon": 5, "names": ["a", "a"]}, "differ"),
         ({"rewards": [1, 1], "horizon": 5, "names": "ab"}, "names must be a list .*, got 'ab'"),
         ({"rewards": [1, 1], "horizon": 5, "names": 3}, "names must be a list .*, got 3"),
+        ({"rewards": [1, 1], "horizon": 5, "names": {"a": 1, "b": 2}}, "names must be a list"),
+        ({"rewards": [1, 1], "horizon": 5, "names": ["a", ["b"]]}, "names must be text, got .'b'"),
+        ({"rewards": [1, 1], "horizon": 10**15 + 1}, "at most 1,000,000,000,000,000 pulls"),
+        ({"rewards": [1, 1], "horizon": 10**5000}, "at most 1,000,000,000,000,000 pulls"),
+        ({"rewards": [1, 1], "discount": 10**5000}, "strictly between 0 and 1"),
     ],
 )
 def test_bad_problems_are_refused_with_the_rule_and_the_value(arguments, words):

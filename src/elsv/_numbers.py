@@ -1,6 +1,12 @@
-"""Numbers as people give them: what is not a number, though NumPy would take it for one, is refused."""
+"""Numbers as people give and read them.
+
+What is not a number, though NumPy would take it for one, is refused; what is too large is said shortly.
+"""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +45,32 @@ def shown(value: object) -> str:
     except ValueError:  # a whole number of more digits than Python prints
         text = f"a {type(value).__name__} of thousands of digits"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def counted(number: int) -> str:
+    """Return a whole number for a message, rounded where it has too many digits to be read."""
+    if abs(number) < 10**15:
+        return f"{number:,}"
+    return f"10^{math.floor(math.log10(number))}" if number > 0 else "a large negative number"
+
+
+def amount(number: float, digits: int = 0) -> str:
+    """Return a number for a message with so many decimal digits, as a power of ten where it is huge."""
+    return f"{number:,.{digits}f}" if number < 1e15 else f"{number:.0e}"
+
+
+def as_float(number: int) -> float:
+    """Return a whole number as a float, infinity where it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with every number that JSON cannot hold replaced by None."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -24,6 +24,7 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 
 Order = Literal["decreasing", "increasing"]
 _KEYS = ("rewards", "order", "horizon", "discount", "prior", "names")
+MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
 
@@ -138,10 +139,10 @@ class Problem:
     def load(cls, path: str | Path) -> Problem:
         """Read a TOML file with the keys rewards, order, horizon or discount, prior, names."""
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise unreadable(f"problem file {path}", error, _REMEDY) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # not TOML, not text, too many digits or brackets
             raise CorruptFileError(f"{path} is not a TOML file: {error}; {_REMEDY}") from error
         try:
             return cls.from_dict(values)
@@ -163,7 +164,14 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
         raise InvalidInputError(f"give either a horizon or a discount, got {given}; for example horizon=200")
     if horizon is not None:
         if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-            raise InvalidInputError(f"horizon must be a whole number of pulls, at least 1, got {horizon!r}")
+            raise InvalidInputError(
+                f"horizon must be a whole number of pulls, at least 1, got {shown(horizon)}"
+            )
+        if horizon > MOST_PULLS:
+            raise InvalidInputError(
+                f"horizon must be at most {MOST_PULLS:,} pulls, got {shown(horizon)}; "
+                "give a discount for a problem without an end"
+            )
         return int(horizon), None
     return None, check_discount(discount)
 
@@ -171,11 +179,12 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
 def check_discount(discount: object) -> float:
     """Return `discount` as a float if it lies strictly between 0 and 1."""
     if isinstance(discount, bool) or not isinstance(discount, int | float | np.number):
-        raise InvalidInputError(f"discount must be a number between 0 and 1, got {discount!r}")
-    value = float(cast(float, discount))
-    if not 0 < value < 1:
-        raise InvalidInputError(f"discount must lie strictly between 0 and 1, got {value:g}; try 0.99")
-    return value
+        raise InvalidInputError(f"discount must be a number between 0 and 1, got {shown(discount)}")
+    if not 0 < discount < 1:
+        raise InvalidInputError(
+            f"discount must lie strictly between 0 and 1, got {shown(discount)}; try 0.99"
+        )
+    return float(cast(float, discount))
 
 
 def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
@@ -188,9 +197,13 @@ def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
 
 def _labels(names: object) -> tuple[str, ...]:
     """Return the names of the arms as a tuple; one text is not taken for a name for each of its letters."""
-    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+    if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
         raise InvalidInputError(f'names must be a list such as ["a", "b"], got {shown(names)}')
-    return tuple(map(str, names))
+    labels = tuple(names)
+    for label in labels:
+        if not isinstance(label, str | int | float | np.generic):
+            raise InvalidInputError(f"names must be text, got {shown(label)}")
+    return tuple(map(str, labels))
 
 
 def distinct_priors(problem: Problem) -> tuple[list[int], IntArray]:

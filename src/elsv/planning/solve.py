@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from elsv._files import check_writable
+from elsv._numbers import amount, as_float, counted
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Chain
 from elsv.choice import TIE_TOLERANCE, best_arm
@@ -85,7 +86,7 @@ def estimate(problem: Problem, arrays: int | None = None, keep: int = 0) -> Cost
     room = 8 * held * layer_size(arms, horizon) + kept
     if problem.order is not None:
         room += 1 << 29 if layer_size(arms, horizon) > 1 << 22 else 0
-    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * states / cores())
+    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * as_float(states) / cores())
 
 
 def check_memory(cost: Cost, memory: int | None = None) -> None:
@@ -93,7 +94,8 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
     limit = available_memory() if memory is None else memory
     if limit is not None and cost.bytes > limit:
         raise InvalidInputError(
-            f"{cost.states:,} states need {cost.bytes / 1e9:,.1f} GB and about {cost.seconds:,.0f} s; "
+            f"{counted(cost.states)} states need {amount(as_float(cost.bytes) / 1e9, 1)} GB and about "
+            f"{amount(cost.seconds)} s; "
             f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
         )
 

@@ -125,6 +125,7 @@ class SeparableValue:
         The least :math:`c_t` with :math:`c_{last} = 0` such that
         :math:`\upsilon_t(s) + c_t \ge \max\{m + E[\upsilon_{t+1}(S')], \upsilon_{t+1}(s)\} + c_{t+1}` for
         every state with fewer than t pulls (paper §3, below Figure 3). A constant per step changes no policy.
+        Where the index is infinite there is none.
         """
         if not 1 <= step <= last:
             raise InvalidInputError(f"step must lie between 1 and last={last}, got {step}")
@@ -137,6 +138,11 @@ class SeparableValue:
         for t in range(step, last):
             size = triangle.size(t)
             later = self.table(t + 1, arm)
+            if not np.isfinite(later[0]):  # where any state's is infinite, so is that of the prior
+                raise InvalidInputError(
+                    f"the offset needs finite values, and {type(self.index).__name__} has infinite ones at "
+                    f"step {t + 1}; leave it out, or use an index without infinities, as ucb:count_prior=true"
+                )
             m, up = mean[:size], above[:size]
             pulled = m + m * later[up + 1] + (1 - m) * later[up]
             total += float(np.max(np.maximum(pulled, later[:size]) - now))
@@ -160,6 +166,7 @@ class SeparableValue:
 
         if step < 1:
             raise InvalidInputError(f"step must be at least 1, got {step}")
+        triangle.check_levels(step)
         # One tuple, replaced whole: another thread sees the old table or the new one, never a mix.
         known, tables = self._latest.get("tables", (0, np.empty((0, 0))))
         if known == step:
