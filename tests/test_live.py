@@ -55,6 +55,26 @@ def test_explain_shows_every_arm_and_changes_nothing():
     assert "pull arm" in str(explanation)
 
 
+def test_the_interval_holds_95_per_cent_with_equal_tails():
+    # Distribution functions: x², 1 − (1 − x)³ and x; of two uniform means in order, x² and 1 − (1 − x)².
+    free = Bandit(Problem(rewards=[1, 1, 1], horizon=9), "greedy", state=State([2, 1, 1], [1, 3, 1]))
+    ordered = Bandit(Problem(rewards=[1, 1], order="decreasing", horizon=9), "greedy")
+
+    def of_cube(p):
+        return 1 - (1 - p) ** (1 / 3)
+
+    def of_square(p):
+        return 1 - (1 - p) ** 0.5
+
+    for bandit, quantiles in (
+        (free, [lambda p: p**0.5, of_cube, lambda p: p]),
+        (ordered, [lambda p: p**0.5, of_square]),
+    ):
+        for arm, quantile in zip(bandit.explain().arms, quantiles, strict=True):
+            assert arm.low == pytest.approx(quantile(0.025), abs=1e-7)
+            assert arm.high == pytest.approx(quantile(0.975), abs=1e-7)
+
+
 def test_explain_of_an_index_has_its_bonus():
     bandit = Bandit(PROBLEM, "elsv")
     assert all(a.bonus > 0 for a in bandit.explain().arms)
