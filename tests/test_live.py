@@ -55,6 +55,40 @@ def test_explain_shows_every_arm_and_changes_nothing():
     assert "pull arm" in str(explanation)
 
 
+def test_every_number_of_an_explanation():
+    problem = Problem(rewards=[0.5, 2], horizon=9, names=["half", "twice"])
+    state = State([2, 1], [1, 3])  # means 2/3 and 1/4, worth 1/3 and 1/2
+
+    def first(state, step, rng):
+        return 0
+
+    own = Bandit(problem, first, state=state)
+    assert [a.worth for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
+    assert [a.q for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
+    answer = own.explain().to_dict()
+    assert (answer["arm"], [a["arm"] for a in answer["arms"]]) == (1, [1, 2])
+    assert [a["pulls"] for a in answer["arms"]] == [1, 2]
+    lines = str(own.explain()).splitlines()
+    assert lines[0] == "step 4: pull arm 1, half (a policy of your own)"
+    assert lines[2].startswith("→  1  half ")
+    assert lines[3].startswith("   2  twice ")
+    assert repr(own) == "Bandit(2 arms, 'a policy of your own', step 4)"
+    ucb = Bandit(problem, "ucb:scale=2,count_prior=true", state=state)
+    bonus = [0.5 * (2 * np.log(4) / 3) ** 0.5, 2 * (2 * np.log(4) / 4) ** 0.5]
+    assert [a.bonus for a in ucb.explain().arms] == pytest.approx(bonus)
+    assert [a.q for a in ucb.explain().arms] == pytest.approx([1 / 3 + bonus[0], 1 / 2 + bonus[1]])
+    assert repr(ucb) == "Bandit(2 arms, 'ucb:scale=2,count_prior=true', step 4)"
+    assert "(ucb:scale=2,count_prior=true)" in str(ucb.explain())
+
+
+def test_the_last_pull_of_the_horizon_is_chosen():
+    bandit = Bandit(Problem(rewards=[1, 1], horizon=2), "random", seed=0)
+    bandit.observe(0, True)
+    assert bandit.step == 2
+    assert bandit.choose() in (0, 1)
+    assert bandit.explain().step == 2
+
+
 def test_the_interval_holds_95_per_cent_with_equal_tails():
     # Distribution functions: x², 1 − (1 − x)³ and x; of two uniform means in order, x² and 1 − (1 − x)².
     free = Bandit(Problem(rewards=[1, 1, 1], horizon=9), "greedy", state=State([2, 1, 1], [1, 3, 1]))

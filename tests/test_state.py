@@ -28,6 +28,21 @@ def test_pulls_are_whole_even_for_real_priors():
     check_arms(state, PROBLEM)
 
 
+def test_equal_states_are_equal_in_both_counts_and_hash_alike():
+    state = State([1, 2], [3, 4])
+    assert state == State([1, 2], [3, 4])
+    assert hash(state) == hash(State([1, 2], [3, 4]))
+    assert state != State([1, 2], [3, 5])
+    assert state != State([1, 5], [3, 4])
+    assert state != "state"
+    assert state.mean.tolist() == [0.25, 1 / 3]
+    assert State.initial(PROBLEM, (0,)).step(PROBLEM) == 1
+
+
+def test_rows_start_with_the_first_arm():
+    assert State([1, 2], [3, 4]).rows()[0].tolist() == [[1, 2]]
+
+
 def test_parse():
     assert State.parse("3,1 2,2.5  1,1") == State([3, 2, 1], [1, 2.5, 1])
     for text in ("", "3", "3,1 2", "3,1,2", "a,b", "3,1;2,2"):

@@ -43,15 +43,13 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints
-        text = f"a {type(value).__name__} of thousands of digits"
+        text = "a number of thousands of digits"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def counted(number: int) -> str:
-    """Return a whole number for a message, rounded where it has too many digits to be read."""
-    if abs(number) < 10**15:
-        return f"{number:,}"
-    return f"10^{math.floor(math.log10(number))}" if number > 0 else "a large negative number"
+    """Return a count for a message, as a power of ten where it has too many digits to be read."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.floor(math.log10(number))}"
 
 
 def amount(number: float, digits: int = 0) -> str:
