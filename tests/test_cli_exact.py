@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 
@@ -75,8 +76,9 @@ def test_bad_input(arguments, words, problem):
 
 @pytest.mark.parametrize("path", ["file/best.elsv", "directory"])
 def test_where_nothing_can_be_saved_nothing_is_solved(problem, tmp_path, path, monkeypatch):
-    from elsv.planning import solve as module
     from elsv.problem import Problem
+
+    module = importlib.import_module("elsv.exact.solve")
 
     (tmp_path / "file").write_text("")
     (tmp_path / "directory").mkdir()
@@ -88,8 +90,7 @@ def test_where_nothing_can_be_saved_nothing_is_solved(problem, tmp_path, path, m
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_solution_that_cannot_be_saved_is_not_lost(problem):
-    from elsv.planning.solve import solve
-
+    from elsv.exact.solve import solve
     from elsv.problem import Problem
 
     known = solve(Problem.load(problem))

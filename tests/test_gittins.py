@@ -373,7 +373,7 @@ def test_every_number_of_pulls_has_one_place(left):
     [
         (lambda: gittins_index(0, 1), "alpha must be positive"),
         (lambda: gittins_index(1, np.inf), "beta must be positive and finite"),
-        (lambda: gittins_index("x", 1), "alpha must be a number"),
+        (lambda: gittins_index("x", 1), "alpha must be numbers"),
         (lambda: gittins_index([1, 2], [1, 2, 3]), "shapes that fit"),
         (lambda: gittins_index(1, 1, 1.0), "strictly between 0 and 1"),
         (lambda: gittins_index(1, 1, 0.9, 0.5), "tolerance must lie between"),

@@ -16,6 +16,7 @@ LAYERS = (
         "errors",
         "machine",
         "_typing",
+        "_numbers",
         "_jit",
         "_files",
         "_recent",

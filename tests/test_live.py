@@ -55,6 +55,60 @@ def test_explain_shows_every_arm_and_changes_nothing():
     assert "pull arm" in str(explanation)
 
 
+def test_every_number_of_an_explanation():
+    problem = Problem(rewards=[0.5, 2], horizon=9, names=["half", "twice"])
+    state = State([2, 1], [1, 3])  # means 2/3 and 1/4, worth 1/3 and 1/2
+
+    def first(state, step, rng):
+        return 0
+
+    own = Bandit(problem, first, state=state)
+    assert [a.worth for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
+    assert [a.q for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
+    answer = own.explain().to_dict()
+    assert (answer["arm"], [a["arm"] for a in answer["arms"]]) == (1, [1, 2])
+    assert [a["pulls"] for a in answer["arms"]] == [1, 2]
+    lines = str(own.explain()).splitlines()
+    assert lines[0] == "step 4: pull arm 1, half (a policy of your own)"
+    assert lines[2].startswith("→  1  half ")
+    assert lines[3].startswith("   2  twice ")
+    assert repr(own) == "Bandit(2 arms, 'a policy of your own', step 4)"
+    ucb = Bandit(problem, "ucb:scale=2,count_prior=true", state=state)
+    bonus = [0.5 * (2 * np.log(4) / 3) ** 0.5, 2 * (2 * np.log(4) / 4) ** 0.5]
+    assert [a.bonus for a in ucb.explain().arms] == pytest.approx(bonus)
+    assert [a.q for a in ucb.explain().arms] == pytest.approx([1 / 3 + bonus[0], 1 / 2 + bonus[1]])
+    assert repr(ucb) == "Bandit(2 arms, 'ucb:scale=2,count_prior=true', step 4)"
+    assert "(ucb:scale=2,count_prior=true)" in str(ucb.explain())
+
+
+def test_the_last_pull_of_the_horizon_is_chosen():
+    bandit = Bandit(Problem(rewards=[1, 1], horizon=2), "random", seed=0)
+    bandit.observe(0, True)
+    assert bandit.step == 2
+    assert bandit.choose() in (0, 1)
+    assert bandit.explain().step == 2
+
+
+def test_the_interval_holds_95_per_cent_with_equal_tails():
+    # Distribution functions: x², 1 − (1 − x)³ and x; of two uniform means in order, x² and 1 − (1 − x)².
+    free = Bandit(Problem(rewards=[1, 1, 1], horizon=9), "greedy", state=State([2, 1, 1], [1, 3, 1]))
+    ordered = Bandit(Problem(rewards=[1, 1], order="decreasing", horizon=9), "greedy")
+
+    def of_cube(p):
+        return 1 - (1 - p) ** (1 / 3)
+
+    def of_square(p):
+        return 1 - (1 - p) ** 0.5
+
+    for bandit, quantiles in (
+        (free, [lambda p: p**0.5, of_cube, lambda p: p]),
+        (ordered, [lambda p: p**0.5, of_square]),
+    ):
+        for arm, quantile in zip(bandit.explain().arms, quantiles, strict=True):
+            assert arm.low == pytest.approx(quantile(0.025), abs=1e-7)
+            assert arm.high == pytest.approx(quantile(0.975), abs=1e-7)
+
+
 def test_explain_of_an_index_has_its_bonus():
     bandit = Bandit(PROBLEM, "elsv")
     assert all(a.bonus > 0 for a in bandit.explain().arms)
@@ -82,6 +136,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     Bandit(PROBLEM, seed=1).save(path)
     good = path.read_text()
     content = json.loads(good)
+    rng = content["rng"]
 
     def changed(**values):
         return json.dumps({**content, **values})
@@ -95,6 +150,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         (changed(alpha=[1, 1, 0.5]), "prior"),
         (changed(alpha=None), "alpha"),
         (changed(rng={"bit_generator": "MT"}), "damaged"),
+        (changed(rng=None), "damaged"),
+        (changed(rng=rng | {"state": {"state": -1, "inc": 1}}), "damaged"),
+        (changed(rng=rng | {"state": {"state": 1, "inc": 1.5}}), "damaged"),
+        (changed(rng=rng | {"uinteger": 2**70}), "damaged"),
+        (good.replace('"alpha": [', '"alpha": [' + "[" * 5000), "not a bandit"),
         (changed(problem={"rewards": [1]}), "horizon"),
         (changed(problem=None), "damaged"),
         (good.replace("1.0", "NaN", 1), "not a bandit"),

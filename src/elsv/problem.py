@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_text
+from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
@@ -26,6 +27,7 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.structure import Structure, structure_of
 
 _KEYS = ("rewards", "order", "structure", "horizon", "discount", "prior", "names")
+MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
 
@@ -91,7 +93,7 @@ class Problem:
         _all_positive("prior", table)
         if order is not None and structure is not None:
             raise InvalidInputError(f"give either order or structure, got order={order!r} and {structure!r}")
-        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else tuple(map(str, names))
+        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else _labels(names)
         if len(labels) != arms:
             raise InvalidInputError(
                 f"names must have one entry for each of the {arms} arms, got {len(labels)}"
@@ -170,10 +172,10 @@ class Problem:
     def load(cls, path: str | Path) -> Problem:
         """Read a TOML file with the keys rewards, order, horizon or discount, prior, names."""
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise unreadable(f"problem file {path}", error, _REMEDY) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # not TOML, not text, too many digits or brackets
             raise CorruptFileError(f"{path} is not a TOML file: {error}; {_REMEDY}") from error
         try:
             return cls.from_dict(values)
@@ -205,7 +207,14 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
         raise InvalidInputError(f"give either a horizon or a discount, got {given}; for example horizon=200")
     if horizon is not None:
         if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-            raise InvalidInputError(f"horizon must be a whole number of pulls, at least 1, got {horizon!r}")
+            raise InvalidInputError(
+                f"horizon must be a whole number of pulls, at least 1, got {shown(horizon)}"
+            )
+        if horizon > MOST_PULLS:
+            raise InvalidInputError(
+                f"horizon must be at most {MOST_PULLS:,} pulls, got {shown(horizon)}; "
+                "give a discount for a problem without an end"
+            )
         return int(horizon), None
     return None, check_discount(discount)
 
@@ -213,24 +222,31 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
 def check_discount(discount: object) -> float:
     """Return `discount` as a float if it lies strictly between 0 and 1."""
     if isinstance(discount, bool) or not isinstance(discount, int | float | np.number):
-        raise InvalidInputError(f"discount must be a number between 0 and 1, got {discount!r}")
-    value = float(cast(float, discount))
-    if not 0 < value < 1:
-        raise InvalidInputError(f"discount must lie strictly between 0 and 1, got {value:g}; try 0.99")
-    return value
+        raise InvalidInputError(f"discount must be a number between 0 and 1, got {shown(discount)}")
+    if not 0 < discount < 1:
+        raise InvalidInputError(
+            f"discount must lie strictly between 0 and 1, got {shown(discount)}; try 0.99"
+        )
+    return float(cast(float, discount))
 
 
 def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
     """Copy `values` into a float array of the given number of dimensions, or say what is wrong."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} must be numbers in {dimensions} dimension(s), got {values!r}"
-        ) from error
+    array = numbers(name, values)
     if array.ndim != dimensions:
         raise InvalidInputError(f"{name} must have {dimensions} dimension(s), got shape {array.shape}")
     return array
+
+
+def _labels(names: object) -> tuple[str, ...]:
+    """Return the names of the arms as a tuple; one text is not taken for a name for each of its letters."""
+    if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
+        raise InvalidInputError(f'names must be a list such as ["a", "b"], got {shown(names)}')
+    labels = tuple(names)
+    for label in labels:
+        if not isinstance(label, str | int | float | np.generic):
+            raise InvalidInputError(f"names must be text, got {shown(label)}")
+    return tuple(map(str, labels))
 
 
 def distinct_priors(problem: Problem) -> tuple[list[int], IntArray]:

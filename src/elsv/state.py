@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._numbers import numbers
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 
@@ -48,12 +49,11 @@ class State:
     beta: FloatArray  # [..., N]
 
     def __init__(self, alpha: ArrayLike, beta: ArrayLike) -> None:
+        given = numbers("alpha", alpha), numbers("beta", beta)
         try:
-            a, b = np.broadcast_arrays(
-                np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-            )
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"alpha and beta must be numbers of one shape: {error}") from error
+            a, b = (np.array(counts) for counts in np.broadcast_arrays(*given))
+        except ValueError as error:
+            raise InvalidInputError(f"alpha and beta must have one shape: {error}") from error
         if a.ndim == 0:
             raise InvalidInputError(
                 "alpha and beta must have the arms as their last axis, got single numbers"
@@ -62,6 +62,7 @@ class State:
             if array.size and not (np.min(array) > 0 and np.max(array) < np.inf):
                 bad = array[~((array > 0) & (array < np.inf))].flat[0]
                 raise InvalidInputError(f"{name} must be positive and finite, got {bad:g}")
+        _freeze(a, b)
         object.__setattr__(self, "alpha", a)
         object.__setattr__(self, "beta", b)
 
@@ -69,14 +70,12 @@ class State:
     def initial(cls, problem: Arms, batch: tuple[int, ...] = ()) -> State:
         """Return the prior of `problem`, repeated over the leading shape `batch`."""
         shape = (*batch, problem.arms)
-        return cls.trusted(
-            np.broadcast_to(problem.prior[:, 0], shape).copy(),
-            np.broadcast_to(problem.prior[:, 1], shape).copy(),
-        )
+        alpha, beta = (np.broadcast_to(column, shape).copy() for column in problem.prior.T)
+        return cls.trusted(*_freeze(alpha, beta))
 
     @classmethod
     def trusted(cls, alpha: FloatArray, beta: FloatArray) -> State:
-        """Wrap arrays that are known to be valid; skips the checks on hot paths."""
+        """Wrap arrays that are known to be valid and nobody else's; skips checks and copies on hot paths."""
         state = object.__new__(cls)
         object.__setattr__(state, "alpha", alpha)
         object.__setattr__(state, "beta", beta)
@@ -134,7 +133,16 @@ class State:
             raise InvalidInputError(f"success must be true or false (1 or 0), got {success!r}")
         hit = np.arange(self.arms) == np.broadcast_to(arms, self.shape)[..., None]
         won = np.broadcast_to(wins, self.shape)[..., None].astype(bool)
-        return State.trusted(self.alpha + (hit & won), self.beta + (hit & ~won))
+        return State.trusted(*_freeze(self.alpha + (hit & won), self.beta + (hit & ~won)))
+
+    def rows(self, turn: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return alpha and beta as kernels take them, ``[instances, N]``; `turn` -1: the last arm first.
+
+        An array that is read-only is copied: kernels would be compiled once more for its type.
+        """
+        shape = (-1, self.arms)
+        alpha, beta = self.alpha.reshape(shape)[:, ::turn], self.beta.reshape(shape)[:, ::turn]
+        return np.require(alpha, requirements=("C", "W")), np.require(beta, requirements=("C", "W"))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -145,6 +153,12 @@ class State:
 
     def __hash__(self) -> int:
         return hash((self.alpha.tobytes(), self.beta.tobytes()))
+
+
+def _freeze(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def check_width(state: State, problem: Arms) -> None:

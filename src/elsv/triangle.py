@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from elsv._numbers import counted
 from elsv._typing import IntArray
+from elsv.errors import InvalidInputError
+
+MOST_LEVELS = 20_000  # 200 million states, 1.6 GB for one number of each
 
 
 def size(levels: int) -> int:
     """Return the number of states with fewer than `levels` pulls."""
     return levels * (levels + 1) // 2
+
+
+def check_levels(levels: int) -> None:
+    """Raise if a table of so many levels is too large to be made."""
+    if levels > MOST_LEVELS:
+        raise InvalidInputError(
+            f"tables go up to {MOST_LEVELS:,} steps, got {counted(levels)}, {counted(size(levels))} states "
+            "of an arm; use fewer, or simulate a policy without tables such as thompson"
+        )
 
 
 def number(successes: IntArray, pulls: IntArray) -> IntArray:
@@ -24,6 +37,7 @@ def number(successes: IntArray, pulls: IntArray) -> IntArray:
 
 def states(stop: int, start: int = 0) -> tuple[IntArray, IntArray]:
     """Return (successes, pulls) of every state with start <= pulls < stop, in order."""
+    check_levels(stop)
     levels = np.arange(start, stop)
     pulls = np.repeat(levels, levels + 1)
     successes = np.arange(size(start), size(stop)) - pulls * (pulls + 1) // 2

@@ -7,6 +7,7 @@ from typing import Literal, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._numbers import numbers
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
@@ -76,7 +77,7 @@ def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray
     """Return `arm` (from 0) and the points ``[K]`` at which its mean is held."""
     if not 0 <= arm < state.arms:
         raise InvalidInputError(f"arm must be a whole number from 0 to {state.arms - 1}, got {arm!r}")
-    points = np.atleast_1d(np.asarray(at, dtype=np.float64))
+    points = np.atleast_1d(numbers("at", at))
     if points.ndim != 1 or not ((points > 0) & (points < 1)).all():
         raise InvalidInputError(f"at must be means strictly between 0 and 1 in one dimension, got {at!r}")
     return int(arm), np.ascontiguousarray(points)
@@ -84,7 +85,7 @@ def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray
 
 def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
     """Return `rewards` as one positive number for each arm ``[N]``."""
-    payoff = np.ascontiguousarray(rewards, dtype=np.float64)
+    payoff = np.ascontiguousarray(numbers("rewards", rewards))
     if payoff.shape != (state.arms,) or not ((payoff > 0) & (payoff < np.inf)).all():
         raise InvalidInputError(
             f"rewards must be {state.arms} positive numbers, one for each arm, got {rewards!r}"

@@ -154,9 +154,7 @@ class Chain:
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""
-        step = -1 if self.order == "increasing" else 1
-        alpha = np.ascontiguousarray(state.alpha.reshape(-1, state.arms)[:, ::step])
-        return alpha, np.ascontiguousarray(state.beta.reshape(-1, state.arms)[:, ::step])
+        return state.rows(-1 if self.order == "increasing" else 1)
 
     def _shaped(self, rows: FloatArray, state: State) -> FloatArray:
         ordered = rows[:, ::-1].copy() if self.order == "increasing" else rows

@@ -62,8 +62,7 @@ class Independent:
         from elsv.beliefs._best_kernels import best_of_independent
 
         payoff = check_rewards(state, rewards)
-        alpha = np.ascontiguousarray(state.alpha.reshape(-1, state.arms))
-        beta = np.ascontiguousarray(state.beta.reshape(-1, state.arms))
+        alpha, beta = state.rows()
         chance, largest = np.empty_like(alpha), np.empty(len(alpha))
         best_of_independent(alpha, beta, payoff, _NATS, _CUT, chance, largest)
         return chance.reshape(state.alpha.shape), largest.reshape(state.shape)

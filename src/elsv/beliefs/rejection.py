@@ -12,12 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from elsv._numbers import shown
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, SamplingError
 from elsv.state import State
 
 _BLOCK = 1 << 18  # numbers drawn before it is asked who needs more
+_MOST_DRAWS = 10**9  # for one instance: minutes
 _SMALL = 0.1  # counts below which numba's Beta draws may take very long and NumPy's do not
 
 
@@ -65,6 +67,10 @@ class Rejection:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidInputError(f"{name} must be a whole number, at least 1, got {value!r}")
+            if value is not None and value > _MOST_DRAWS:
+                raise InvalidInputError(
+                    f"{name} must be at most {_MOST_DRAWS:,}, got {shown(value)}; the exact belief needs none"
+                )
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         """Return means over accepted draws, shape ``[..., N]``; drawn afresh for every state."""
@@ -105,8 +111,8 @@ class Rejection:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
         from elsv.beliefs._rejection_kernels import add_draws, collect
 
-        rows, sign = (-1, state.arms), 1.0 if self.order == "decreasing" else -1.0
-        alpha, beta = (np.ascontiguousarray(counts.reshape(rows)) for counts in (state.alpha, state.beta))
+        sign = 1.0 if self.order == "decreasing" else -1.0
+        alpha, beta = state.rows()
         smallest = min(alpha.min(initial=1.0), beta.min(initial=1.0))
         total = np.zeros(alpha.shape)
         accepted, drawn = np.zeros(len(alpha), np.int64), np.zeros(len(alpha), np.int64)

@@ -15,7 +15,16 @@ import typer
 
 from elsv.cli.cache import cache
 from elsv.cli.compare import compare
-from elsv.cli.console import Json, ProblemFile, print_json, working, write_table
+from elsv.cli.console import (
+    Json,
+    ProblemFile,
+    complain,
+    discard_output,
+    print_in_any_encoding,
+    print_json,
+    working,
+    write_table,
+)
 from elsv.cli.exact import evaluate, solve
 from elsv.cli.reproduce import reproduce
 from elsv.errors import ElsvError, InvalidInputError
@@ -225,12 +234,38 @@ app.command()(cache)
 
 
 def main() -> None:
-    """Run the command line; errors raised on purpose give one line on stderr and exit code 2."""
+    """Run the command line; errors raised on purpose give one line on stderr and exit code 2.
+
+    So does what the machine lacks: memory, or room for the output. A reader that has gone away is no error.
+    """
+    print_in_any_encoding()
+    code = _run()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        discard_output()
+        if not code and not isinstance(error, BrokenPipeError):
+            code = complain(f"cannot write the output: {error.strerror or error}")
+    raise SystemExit(code)
+
+
+def _run() -> str | int | None:
+    """Run the command and return its exit code."""
     try:
         app()
+    except SystemExit as end:
+        return end.code
     except ElsvError as error:
-        print(f"elsv: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        return complain(str(error))
+    except MemoryError as error:
+        return complain(
+            f"not enough memory ({str(error) or 'none is left'}); ask for less, such as a shorter horizon"
+        )
+    except OSError as error:
+        what = "write the output" if error.filename is None else f"use {error.filename}"
+        return complain(f"cannot {what}: {error.strerror or error}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._files import unreadable
+from elsv._numbers import counted, numbers
 from elsv.cli.console import Json, ProblemFile, print_json, working
 from elsv.errors import ElsvError, InvalidInputError
 
@@ -154,7 +155,7 @@ def _means(problem: Problem, path: Path | None, points: int | None) -> FloatArra
         raise InvalidInputError(f"--grid POINTS must be at least 2, got {points}")
     if points**problem.arms > _MOST_GRID_ROWS:
         raise InvalidInputError(
-            f"--grid {points} with {problem.arms} arms has {points**problem.arms:,} points, more than "
+            f"--grid {points} with {problem.arms} arms has {counted(points**problem.arms)} points, more than "
             f"{_MOST_GRID_ROWS:,}; give fewer points, or rows of means in a file with --means"
         )
     return grid(problem.arms, points, problem.structure)
@@ -181,7 +182,7 @@ def _read_means(path: Path) -> FloatArray:
         raise InvalidInputError(f"--means reads .csv or .npy, got {str(path)!r}")
     try:
         if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+            return numbers("means", np.load(path, allow_pickle=False))
         rows = [line.split(",") for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         if rows and not any(_is_number(field) for field in rows[0]):
             rows = rows[1:]
@@ -255,17 +256,16 @@ def _progress(policies: int) -> Iterator[Progress | None]:
 
 def _show(comparison: Comparison, as_json: bool) -> None:
     """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.comparison import finite
     from elsv.report.headline import HEADERS, headline_rows, verdict
 
     if as_json:
-        print_json(finite(comparison.to_dict()))
+        print_json(comparison.to_dict())
         return
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False, highlight=False)
     headers = [header.replace(" ± ", "\n± ").replace(" / ", "\n/ ") for header in HEADERS]
     rows = headline_rows(comparison)
     shown = _columns_that_fit([headers, *rows], console.width)

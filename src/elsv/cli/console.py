@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elsv._numbers import finite
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
@@ -23,13 +26,33 @@ ProblemFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
 
+def print_in_any_encoding() -> None:
+    """Let characters that the terminal's encoding lacks be printed as question marks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def complain(message: str) -> int:
+    """Print an error on stderr and return the exit code for it."""
+    print(f"elsv: {message}", file=sys.stderr)
+    return 2
+
+
+def discard_output() -> None:
+    """Send what is left of stdout nowhere, so that nothing fails when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def working(what: str) -> AbstractContextManager[Any]:
     """Show a spinner on stderr while working, on a terminal only."""
     if not sys.stderr.isatty():
         return nullcontext()
     from rich.console import Console
+    from rich.text import Text
 
-    return Console(stderr=True).status(f"{what} (kernels are compiled on first use, up to a minute)")
+    # Text, since a plain string would be read as markup, and names of files may look like it.
+    return Console(stderr=True).status(Text(f"{what} (kernels are compiled on first use, up to a minute)"))
 
 
 def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **settings: Any) -> None:
@@ -56,5 +79,5 @@ def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **set
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object on stdout."""
-    print(json.dumps(value, allow_nan=False))
+    """Print one JSON object on stdout; what is no finite number is null."""
+    print(json.dumps(finite(value), allow_nan=False))

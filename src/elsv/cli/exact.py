@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elsv._numbers import amount, counted
 from elsv.cli.console import Json, ProblemFile, print_json
 from elsv.errors import InvalidInputError, UnsavedError
 
@@ -46,6 +48,7 @@ def solve(
 
     if keep is not None and save is None:
         raise InvalidInputError("--keep goes with --save FILE")
+    room = _bytes(memory)
     loaded = _load(problem, horizon)
     cost = estimate(loaded)
     _announce(cost)
@@ -53,7 +56,7 @@ def solve(
         keep = loaded.horizon
     try:
         with _progress("solving") as progress:
-            found = run(loaded, save=save, keep=keep, memory=_bytes(memory), workers=jobs, progress=progress)
+            found = run(loaded, save=save, keep=keep, memory=room, workers=jobs, progress=progress)
     except UnsavedError as error:
         _show(loaded, error.result, as_json, {"saved": None})
         raise
@@ -134,7 +137,8 @@ def evaluate(
 def _announce(cost: Any) -> None:
     """Say what the work will take, compilation apart."""
     print(
-        f"{cost.states:,} states, about {cost.bytes / 1e6:,.0f} MB and {max(1.0, cost.seconds):,.0f} s",
+        f"{counted(cost.states)} states, about {counted(cost.bytes // 10**6)} MB and "
+        f"{amount(max(1.0, cost.seconds))} s",
         file=sys.stderr,
     )
 
@@ -151,9 +155,12 @@ def _load(path: Path, horizon: int | None) -> Any:
 
 
 def _bytes(gigabytes: float | None) -> int | None:
-    if gigabytes is not None and not gigabytes > 0:
+    if gigabytes is None:
+        return None
+    room = 1e9 * gigabytes
+    if not 0 < room < math.inf:
         raise InvalidInputError(f"--memory must be a positive number of GB, got {gigabytes:g}")
-    return None if gigabytes is None else int(1e9 * gigabytes)
+    return int(room)
 
 
 @contextmanager

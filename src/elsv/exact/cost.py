@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from elsv._numbers import amount, as_float, counted
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import layer_size, states_up_to
@@ -32,7 +33,7 @@ def estimate(problem: Problem, arrays: int | None = None, keep: int = 0) -> Cost
     room = 8 * held * layer_size(arms, horizon) + kept
     if weighted:
         room += 1 << 29 if layer_size(arms, horizon) > 1 << 22 else 0
-    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * states / cores())
+    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * as_float(states) / cores())
 
 
 def check_memory(cost: Cost, memory: int | None = None) -> None:
@@ -40,6 +41,7 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
     limit = available_memory() if memory is None else memory
     if limit is not None and cost.bytes > limit:
         raise InvalidInputError(
-            f"{cost.states:,} states need {cost.bytes / 1e9:,.1f} GB and about {cost.seconds:,.0f} s; "
+            f"{counted(cost.states)} states need {amount(as_float(cost.bytes) / 1e9, 1)} GB and about "
+            f"{amount(cost.seconds)} s; "
             f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elsv._files import write_text
+from elsv._numbers import finite
 from elsv._version import __version__
 from elsv.experiments.base import Context, Experiment, Outcome, as_data
 from elsv.experiments.page import reproduction_page
@@ -17,7 +18,7 @@ from elsv.experiments.registry import chosen
 from elsv.export import write_columns
 from elsv.outputs import Outputs
 from elsv.report import figures
-from elsv.report.comparison import check_extras, finite
+from elsv.report.comparison import check_extras
 from elsv.simulation.compare import versions
 from elsv.simulation.identity import identity_of
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from elsv import triangle
 from elsv._typing import FloatArray
+from elsv.indices._gittins_states import check_ahead, check_pulls_left, check_work
 
 _BRACKET_SHARE = 0.9
 _BAND_SHARE = 5e-4
 _CELLS_PER_SWEEP = 2.0
 _STATES_AT_ONCE = 2_000_000
+_SWEEP_SECONDS = 1e-9  # for a level to the power 3/2, since the band widens; measured, and rather too much
 
 STATE_SWEEPS = 8
 """About how many sweeps one state takes."""
@@ -49,6 +51,7 @@ def ground(
         annuity = np.full(end + 1, 1.0 / (1.0 - discount))
         cut = band_cut(1.0 / (1.0 - discount), alpha + beta + np.arange(0.0, end + 1.0), tolerance)
     else:
+        check_pulls_left(pulls_left)
         left = np.arange(pulls_left, -1, -1.0)
         annuity = left if discount == 1.0 else -np.expm1(left * math.log(discount)) / (1.0 - discount)
         cut = np.full(pulls_left + 1, _BAND_SHARE * tolerance)
@@ -59,7 +62,7 @@ def ground(
 def run_out(discount: float, tolerance: float) -> int:
     """Return how many levels past the last one asked for an infinite horizon is followed."""
     lifetimes = max(2.0, 5.5 + 0.9 * math.log(1e-4 / tolerance))
-    return math.ceil(lifetimes / (1.0 - discount)) + 1
+    return check_ahead(math.ceil(lifetimes / (1.0 - discount)) + 1, discount, tolerance)
 
 
 def band_cut(life: float, total: FloatArray, tolerance: float) -> FloatArray:
@@ -108,6 +111,11 @@ def solve_levels(
 
     With `pulls_left` the state without pulls has so many left, and one with n pulls n fewer.
     """
+    triangle.check_levels(levels)
+    ahead = levels + run_out(discount, tolerance) if pulls_left is None else pulls_left
+    # However large the prior's counts, the boundary passes over no more states than there are.
+    sweeps = table_sweeps(min(alpha + beta, levels) + levels, tolerance)
+    check_work(_SWEEP_SECONDS * sweeps * ahead**1.5, levels)
     table = np.empty(triangle.size(levels) - triangle.size(first))
     start = first
     while start < levels:
@@ -167,7 +175,7 @@ def _first_points(
 
     From one point to the next the boundary of the last level moves by at most `_CELLS_PER_SWEEP` states.
     """
-    failures, total = levels - 1, alpha + beta + levels - 1
+    failures, total = levels - 1, alpha + beta + (levels - 1)
     rough = max(tolerance, min(0.01, 0.1 / total))
     least = None if pulls_left is None else pulls_left - failures
     most = None if pulls_left is None else pulls_left - first

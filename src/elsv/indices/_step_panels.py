@@ -15,6 +15,7 @@ import numpy as np
 
 from elsv import triangle
 from elsv._typing import FloatArray, IntArray
+from elsv.indices.base import check_index
 
 _NODES = 10
 _TOLERANCE = 1e-12  # of the two last coefficients; the error of the interpolant is smaller
@@ -47,6 +48,9 @@ class StepPanels:
     def __call__(self, step: int) -> FloatArray:
         """Return the values at `step`, shape ``[size(min(step, levels))]``."""
         size = triangle.size(min(step, self._levels))
+        return check_index(self._at(step, size), self._alpha[:size], self._beta[:size], step)
+
+    def _at(self, step: int, size: int) -> FloatArray:
         if step < _FIRST_PANEL:
             return self._exact(slice(0, size), math.log(step))
         if not self._first <= step <= self._last:

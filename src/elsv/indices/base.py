@@ -13,7 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
+from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 
 
@@ -64,6 +66,15 @@ class Index(Protocol):
         ...
 
 
+def check_index(value: FloatArray, alpha: FloatArray, beta: FloatArray, step: int) -> FloatArray:
+    """Return the values of an index if all are numbers; infinities are."""
+    if value.size and np.isnan(np.min(value)):
+        where = tuple(np.argwhere(np.isnan(value))[0])
+        a, b = (np.broadcast_to(counts, value.shape)[where] for counts in (alpha, beta))
+        raise InvalidInputError(f"an index must be a number, got NaN at alpha={a:g}, beta={b:g}, step {step}")
+    return value
+
+
 @dataclass(frozen=True)
 class FunctionIndex:
     """A user's own function of (alpha, beta, step), called on arrays."""
@@ -73,8 +84,15 @@ class FunctionIndex:
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the function's value, broadcast to the shape of the counts."""
-        value = np.asarray(self.function(alpha, beta, step), dtype=np.float64)
-        return np.broadcast_to(value, np.broadcast_shapes(alpha.shape, beta.shape))
+        answer = self.function(alpha, beta, step)
+        value, shape = numbers("an index", answer), np.broadcast_shapes(alpha.shape, beta.shape)
+        try:
+            value = np.broadcast_to(value, shape)
+        except ValueError as error:
+            raise InvalidInputError(
+                f"an index must return one number for each state, shape {shape}, got {shown(answer)}"
+            ) from error
+        return check_index(value, alpha, beta, step)
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: a plain function needs no table."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv import triangle
+from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices._gittins_grid import Grid, parts
@@ -28,6 +29,7 @@ from elsv.indices._gittins_solver import solve_levels, solve_state
 from elsv.indices._gittins_states import (
     check_counts,
     check_discount_of_horizon,
+    check_pulls_left,
     check_tolerance,
     distinct_priors,
     offsets,
@@ -211,7 +213,8 @@ _tables = _Tables()
 
 
 def _check_pulls_left(pulls_left: ArrayLike) -> FloatArray:
-    left = np.asarray(pulls_left)
-    if left.dtype.kind not in "iuf" or not np.all((left >= 1) & (left == np.floor(left)) & np.isfinite(left)):
-        raise InvalidInputError(f"pulls_left must be whole numbers of at least 1, got {pulls_left!r}")
-    return left.astype(np.float64)
+    left = numbers("pulls_left", pulls_left)
+    if not np.all((left >= 1) & (left == np.floor(left)) & np.isfinite(left)):
+        raise InvalidInputError(f"pulls_left must be whole numbers of at least 1, got {shown(pulls_left)}")
+    check_pulls_left(int(left.max(initial=1.0)))
+    return left

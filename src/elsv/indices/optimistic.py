@@ -21,7 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsv._numbers import shown
 from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
 from elsv.indices._parameters import whole
 from elsv.indices.base import Setting
 from elsv.problem import check_discount
@@ -30,6 +32,7 @@ _DEFAULT_DISCOUNT = 0.99
 _SMALLEST_STEP = 1e-13
 _MOST_STEPS = 200
 _CHUNK = 1 << 16
+_MOST_STEPS_AHEAD = 1000  # the work grows with the square
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class OptimisticGittins:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", whole("steps", self.steps, 1))
+        if self.steps > _MOST_STEPS_AHEAD:
+            raise InvalidInputError(
+                f"steps must be at most {_MOST_STEPS_AHEAD:,}, got {shown(self.steps)}; "
+                "the index gittins looks ahead for ever"
+            )
         if self.discount is not None:
             object.__setattr__(self, "discount", check_discount(self.discount))
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from elsv import triangle
 from elsv._typing import FloatArray
-from elsv.indices.base import Index, Setting
+from elsv.indices.base import Index, Setting, check_index
 
 Triangles = Callable[[int], FloatArray]
 
@@ -45,10 +45,15 @@ def triangles(index: Index, setting: Setting, pulls: int) -> Triangles:
         from elsv.indices._step_panels import StepPanels
 
         return StepPanels(partial(at_log_step, setting=setting), alpha, beta, levels)
-    values = None if index.uses_step else index(alpha, beta, 1, setting)
+
+    def all_of(size: int, step: int) -> FloatArray:
+        a, b = alpha[:size], beta[:size]
+        return check_index(index(a, b, step, setting), a, b, step)
+
+    values = None if index.uses_step else all_of(triangle.size(levels), 1)
 
     def at(step: int) -> FloatArray:
         size = triangle.size(min(step, levels))
-        return index(alpha[:size], beta[:size], step, setting) if values is None else values[:size]
+        return all_of(size, step) if values is None else values[:size]
 
     return at

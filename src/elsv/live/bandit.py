@@ -116,9 +116,11 @@ class Bandit:
             bandit = cls(Problem.from_dict(content["problem"]), chosen)
             bandit.state = _one(State(content["alpha"], content["beta"]), bandit.problem)
             bandit._rng.bit_generator.state = content["rng"]
+            if bandit._rng.bit_generator.state != content["rng"]:
+                raise ValueError("rng is not the state of a generator")
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
         return bandit
 
@@ -143,7 +145,7 @@ def _read(path: str | Path) -> dict[str, Any]:
         content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constants)
     except OSError as error:
         raise unreadable(path, error, "give the path that Bandit.save wrote to") from error
-    except (UnicodeDecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:  # not text, not JSON, or too many brackets
         raise CorruptFileError(f"{path} is not a bandit saved by elsv: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise CorruptFileError(f"{path} is not a bandit saved by elsv (no format {_FORMAT!r})")

@@ -71,7 +71,8 @@ class BestScore(ABC):
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the arm with the best score for every instance."""
         check_width(state, self.problem)
-        return best_arm(check_scores(self.scores(state, step, rng), state, step))
+        scores = check_scores(self.scores(state, step, rng), state)
+        return best_arm(scores, f"scores of {type(self).__name__} at step {step}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class ScoringFunctionPolicy(FunctionPolicy):
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the object's scores, their shape checked."""
         check_width(state, self.problem)
-        return check_scores(self.function.scores(state, step, rng), state, step)  # type: ignore[attr-defined]
+        return check_scores(self.function.scores(state, step, rng), state)  # type: ignore[attr-defined]
 
 
 def own_policy(policy: object, problem: Problem) -> Policy:
@@ -131,14 +132,11 @@ def acts_as(policy: object, owner: type) -> bool:
     return all(getattr(type(policy), part) is getattr(owner, part) for part in parts)
 
 
-def check_scores(scores: object, state: State, step: int) -> FloatArray:
-    """Return scores ``[..., N]`` if they have one number, not NaN, for each arm of each state."""
+def check_scores(scores: object, state: State) -> FloatArray:
+    """Return scores ``[..., N]`` if there is one number for each arm of each state."""
     found = np.asarray(scores, dtype=np.float64)
     if found.shape != state.alpha.shape:
         raise InvalidInputError(
             f"scores must have one number for each arm, shape {state.alpha.shape}, got shape {found.shape}"
         )
-    if np.isnan(found).any():
-        where = tuple(int(k) for k in np.argwhere(np.isnan(found))[0])
-        raise InvalidInputError(f"scores must be numbers, got NaN for arm {where[-1] + 1} at step {step}")
     return found

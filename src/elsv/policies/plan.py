@@ -91,9 +91,7 @@ class Plan(BestScore):
         if factors(self.problem.belief):
             return self._free(state, step)
         turn = -1 if self.problem.order == "increasing" else 1
-        rows = (-1, self.problem.arms)
-        alpha = np.ascontiguousarray(state.alpha.reshape(rows)[:, ::turn])
-        beta = np.ascontiguousarray(state.beta.reshape(rows)[:, ::turn])
+        alpha, beta = state.rows(turn)
         q = self._plan(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
         return np.ascontiguousarray(q[:, ::turn]).reshape(state.alpha.shape)
 
@@ -106,8 +104,8 @@ class Plan(BestScore):
             index: Index = Gittins() if problem.horizon is None else FiniteGittins()
             return problem.rewards * index(state.alpha, state.beta, step, Setting.of(problem))
         depth = depth_of(problem.arms, self.effort, round(left))
-        q = np.empty((state.alpha.size // problem.arms, problem.arms))
-        alpha, beta = (np.ascontiguousarray(counts.reshape(q.shape)) for counts in (state.alpha, state.beta))
+        alpha, beta = state.rows()
+        q = np.empty(alpha.shape)
         search_free(alpha, beta, problem.rewards, left - depth, search_layers(problem.arms, depth), q)
         return q.reshape(state.alpha.shape)
 

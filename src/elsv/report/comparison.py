@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from elsv._files import write_text
+from elsv._numbers import finite
 from elsv.errors import MissingExtraError
 from elsv.export import write_columns
 from elsv.outputs import Outputs
@@ -79,15 +79,6 @@ def write_comparison(
 def summary_json(comparison: Comparison) -> str:
     """Return the text of ``summary.json``; what is not finite, as the interval of one instance, is null."""
     return json.dumps(finite(comparison.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
-
-
-def finite(value: Any) -> Any:
-    """Return `value` with every number that JSON cannot hold replaced by None."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str:

@@ -20,7 +20,7 @@ from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.search.tree import make_tree
 from elsv.state import State, check_width
-from elsv.values.base import ValueFunction
+from elsv.values.base import ValueFunction, values_at
 
 # Numbers in one [instances, states, N] array: about 8 MB, so that a batch stays in the cache.
 _CHUNK = 1_000_000
@@ -90,21 +90,16 @@ def lookahead(
         later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
         inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
+        mean = np.ascontiguousarray(belief.mean(inner, rng), dtype=np.float64)
+        if mean.shape != inner.alpha.shape:
+            raise InvalidInputError(
+                f"a belief must give one mean for each arm, shape {inner.alpha.shape}, got {mean.shape}"
+            )
         q[here] = kernels.back_up(
-            _shaped("belief", belief.mean(inner, rng), inner.alpha.shape),
-            _shaped("value", value(outer, step + reach), outer.shape),
+            mean,
+            values_at(value, outer, step + reach),
             tree.successors,
             problem.rewards,
             discount,
         )
     return q.reshape(state.alpha.shape)
-
-
-def _shaped(owner: str, given: object, shape: tuple[int, ...]) -> FloatArray:
-    """Return what a belief or value answered, if it has the shape that was asked for."""
-    found = np.ascontiguousarray(given, dtype=np.float64)
-    if found.shape != shape:
-        raise InvalidInputError(f"a {owner} must answer with shape {shape}, got {found.shape}")
-    if np.isnan(found).any():
-        raise InvalidInputError(f"a {owner} must answer with numbers, got NaN")
-    return found

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._numbers import shown
 from elsv._typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, MissingExtraError
@@ -22,6 +23,7 @@ from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.engine import Run
 from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.store import ChunkStore, fingerprint
 
@@ -211,6 +213,7 @@ def compare(
         checkpoints=_spread(_steps(problem, horizon), _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
     )
+    check_size(run)
     began = time.perf_counter()
     key = fingerprint(run, __version__)
     store = None if out is None else ChunkStore(Outputs.read(out), run.chunks)
@@ -285,7 +288,7 @@ def _steps(problem: Problem, horizon: int | None) -> int:
 
 def _at_least_one(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInputError(f"{name} must be a whole number, at least 1, got {value!r}")
+        raise InvalidInputError(f"{name} must be a whole number, at least 1, got {shown(value)}")
     return int(value)
 
 

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._numbers import numbers
 from elsv._typing import FloatArray
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
@@ -40,10 +41,7 @@ class GivenMeans:
     table: FloatArray = field(repr=False)  # [rows, N]
 
     def __init__(self, means: ArrayLike, arms: int) -> None:
-        try:
-            table = np.array(means, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"means must be numbers, one row for each instance: {error}") from error
+        table = numbers("means", means)
         if table.ndim != 2 or table.shape[1] != arms or len(table) == 0:
             raise InvalidInputError(f"means must have shape [rows, {arms}], got {table.shape}")
         if not ((table >= 0) & (table <= 1)).all():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Literal
+from urllib.parse import urlsplit
 
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
 from elsv.machine import cores
@@ -14,6 +17,9 @@ from elsv.simulation.engine import ChunkTally, Run, run_chunk
 
 Workers = Literal["threads", "processes"]
 _RETRIES = 5
+_PROTOCOLS = ("inproc", "tcp", "tls", "ucx", "ucxx", "ws", "wss")
+_DASK_PORT = 8786  # where a scheduler listens unless told otherwise
+_SECONDS_TO_ANSWER = 5.0
 
 
 def run_chunks(
@@ -116,12 +122,45 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _check_answers(address: str) -> None:
+    """Raise soon if the address of a scheduler is none, or no scheduler listens there.
+
+    A client left to itself tries for long, and writes a traceback to stderr as well.
+    """
+    from distributed import Security
+    from distributed.core import connect
+
+    protocol, found, place = address.rpartition("://")
+    if found and protocol not in _PROTOCOLS:
+        raise unknown_name("protocol of a dask scheduler", protocol, _PROTOCOLS)
+    if found and protocol not in ("tcp", "tls"):
+        return
+    try:
+        parts = urlsplit(f"//{place}")
+        host, port = parts.hostname, parts.port or _DASK_PORT
+        if not host or parts.path or parts.query:
+            raise ValueError("it has no host and port")
+        socket.create_connection((host, port), timeout=_SECONDS_TO_ANSWER).close()
+
+        async def greet() -> None:
+            secured = Security().get_connection_args("client")
+            await (await connect(address, timeout=_SECONDS_TO_ANSWER, **secured)).close()
+
+        with ThreadPoolExecutor(1) as pool:  # a notebook has a loop of its own in this thread
+            pool.submit(asyncio.run, greet()).result()
+    except Exception as error:  # whatever else listens there may answer anything
+        raise InvalidInputError(
+            f"no dask scheduler answers at {address!r}: {error}; give its address, such as tcp://localhost:8786"
+        ) from error
+
+
 def _on_dask(run: Run, chunks: Sequence[int], address: str) -> Iterator[ChunkTally]:
     """Run on a cluster; the scheduler gives the chunks of a lost worker to another."""
     try:
         from distributed import Client, as_completed
     except ImportError as error:
         raise MissingExtraError("running on a dask cluster", "dask") from error
+    _check_answers(address)
     try:
         client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
 from elsv.state import State
 
 
@@ -14,3 +17,17 @@ class ValueFunction(Protocol):
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance, ``[..., N]`` counts to ``[...]``."""
         ...
+
+
+def values_at(value: ValueFunction, state: State, step: int) -> FloatArray:
+    """Return what a value function answers if it is one number for each instance; infinities are."""
+    found = np.ascontiguousarray(value(state, step), dtype=np.float64)
+    name = getattr(value, "__name__", type(value).__name__)
+    if found.shape != state.shape:
+        raise InvalidInputError(
+            f"a value function must return one number for each state, shape {state.shape}, "
+            f"got {found.shape} from {name}"
+        )
+    if found.size and np.isnan(np.min(found)):
+        raise InvalidInputError(f"a value function must return numbers, got NaN from {name} at step {step}")
+    return found

@@ -113,10 +113,7 @@ class BlockCommitValue:
         lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
         counted = [_counts(self.problem, k, left) for k in lengths]
         during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])
-        rows = State.trusted(
-            np.ascontiguousarray(state.alpha.reshape(-1, state.arms)),
-            np.ascontiguousarray(state.beta.reshape(-1, state.arms)),
-        )
+        rows = State.trusted(*state.rows())
         if factors(self._belief):
             from elsv.values._commit_kernels import best_block
 

@@ -13,7 +13,7 @@ from elsv._typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.values.base import ValueFunction
+from elsv.values.base import ValueFunction, values_at
 
 _BATCH = 1 << 16
 
@@ -32,7 +32,7 @@ def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Bel
             return filled
     out = sweeps.take(layer.size)
     for here, state in layer.batches(sweeps.arms, _BATCH):
-        out[here] = value(state, layer.step)
+        out[here] = values_at(value, state, layer.step)
     weights = sweeps.weights(layer.made, belief)
     if len(weights):
         # An infinite value of an impossible state must not become NaN.

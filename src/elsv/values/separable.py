@@ -23,7 +23,7 @@ from elsv import triangle
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
-from elsv.indices.base import Index, Setting
+from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
@@ -86,7 +86,7 @@ class SeparableValue:
 
         check_width(state, self.problem)
         tables = self._tables(step)
-        alpha, beta = _rows(state)
+        alpha, beta = state.rows()
         out = np.empty(len(alpha))
         outside = kernels.total(
             alpha, beta, self.problem.prior, tables, self._group, self._weights, step, out
@@ -104,7 +104,7 @@ class SeparableValue:
                 f"mean must have one number for each arm, shape {state.alpha.shape}, got {np.shape(mean)}"
             )
         tables = self._tables(step + 1)
-        alpha, beta = _rows(state)
+        alpha, beta = state.rows()
         out = np.empty(alpha.shape)
         rows = np.ascontiguousarray(mean, dtype=np.float64).reshape(alpha.shape)
         outside = kernels.one_step(
@@ -133,14 +133,8 @@ class SeparableValue:
         successes, pulls = triangle.states(levels.stop, levels.start)
         alpha = setting.prior_alpha + successes
         beta = setting.prior_beta + (pulls - successes)
-        value = self.index(alpha, beta, step, setting) - alpha / (alpha + beta)
-        if np.isnan(value).any():
-            where = int(np.argmax(np.isnan(value)))
-            raise InvalidInputError(
-                f"an index must be a number, got NaN at alpha={alpha[where]:g}, beta={beta[where]:g}, "
-                f"step {step}"
-            )
-        return value
+        value = check_index(self.index(alpha, beta, step, setting), alpha, beta, step)
+        return np.asarray(value - alpha / (alpha + beta))
 
     def offset(self, step: int, last: int, arm: int = 0) -> float:
         r"""Return the constant that the paper adds to :math:`\upsilon_{step}` for its plots.
@@ -148,6 +142,7 @@ class SeparableValue:
         The least :math:`c_t` with :math:`c_{last} = 0` such that
         :math:`\upsilon_t(s) + c_t \ge \max\{m + E[\upsilon_{t+1}(S')], \upsilon_{t+1}(s)\} + c_{t+1}` for
         every state with fewer than t pulls (paper §3, below Figure 3). A constant per step changes no policy.
+        Where the index is infinite there is none.
         """
         if not 1 <= step <= last:
             raise InvalidInputError(f"step must lie between 1 and last={last}, got {step}")
@@ -160,6 +155,11 @@ class SeparableValue:
         for t in range(step, last):
             size = triangle.size(t)
             later = self.table(t + 1, arm)
+            if not np.isfinite(later[0]):  # where any state's is infinite, so is that of the prior
+                raise InvalidInputError(
+                    f"the offset needs finite values, and {type(self.index).__name__} has infinite ones at "
+                    f"step {t + 1}; leave it out, or use an index without infinities, as ucb:count_prior=true"
+                )
             m, up = mean[:size], above[:size]
             pulled = m + m * later[up + 1] + (1 - m) * later[up]
             total += float(np.max(np.maximum(pulled, later[:size]) - now))
@@ -183,6 +183,7 @@ class SeparableValue:
 
         if step < 1:
             raise InvalidInputError(f"step must be at least 1, got {step}")
+        triangle.check_levels(step)
         # Each thread goes through the steps at its own pace.
         thread = threading.get_ident()
         known, tables = self._latest.get(thread, (0, np.empty((0, 0))))
@@ -207,12 +208,3 @@ class SeparableValue:
         while len(self._latest) > _THREADS:
             self._latest.pop(next(iter(self._latest)))
         return fresh
-
-
-def _rows(state: State) -> tuple[FloatArray, FloatArray]:
-    """Return the counts as C-contiguous ``[instances, N]`` arrays."""
-    arms = state.arms
-    return (
-        np.ascontiguousarray(state.alpha).reshape(-1, arms),
-        np.ascontiguousarray(state.beta).reshape(-1, arms),
-    )

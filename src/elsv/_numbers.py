@@ -1,0 +1,74 @@
+"""Numbers as people give and read them.
+
+What is not a number, though NumPy would take it for one, is refused; what is too large is said shortly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
+
+_LONGEST = 60
+
+
+def numbers(name: str, values: object) -> FloatArray:
+    """Copy `values` into a float array of their own shape.
+
+    Text, truth values, rows of unequal length and numbers past the largest float are refused.
+    """
+    try:
+        given = np.asarray(values if hasattr(values, "dtype") else np.array(values, dtype=object))
+        if given.dtype.kind == "O":
+            for entry in given.flat:
+                if entry is None or isinstance(entry, bool | np.bool_ | str | bytes):
+                    raise InvalidInputError(f"{name} must be numbers, got {shown(entry)}")
+        elif given.dtype.kind not in "iuf":
+            raise InvalidInputError(f"{name} must be numbers, got {shown(values)}")
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{name} must be numbers, got {shown(values)}") from error
+    except OverflowError as error:
+        raise InvalidInputError(f"{name} must be numbers up to 1e308, got {shown(values)}") from error
+
+
+def shown(value: object) -> str:
+    """Return `value` for a message, shortened where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python prints
+        text = "a number of thousands of digits"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def counted(number: int) -> str:
+    """Return a count for a message, as a power of ten where it has too many digits to be read."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.floor(math.log10(number))}"
+
+
+def amount(number: float, digits: int = 0) -> str:
+    """Return a number for a message with so many decimal digits, as a power of ten where it is huge."""
+    return f"{number:,.{digits}f}" if number < 1e15 else f"{number:.0e}"
+
+
+def as_float(number: int) -> float:
+    """Return a whole number as a float, infinity where it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with every number that JSON cannot hold replaced by None."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
