@@ -1,4 +1,4 @@
-"""What is bound to one problem is refused by another, and no kernel meets a shape that it was not made for."""
+"""What is bound to one problem is refused by another; no kernel meets a shape that it was not made for."""
 
 import numpy as np
 import pytest

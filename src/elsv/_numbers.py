@@ -38,6 +38,13 @@ def numbers(name: str, values: object) -> FloatArray:
         raise InvalidInputError(f"{name} must be numbers up to 1e308, got {shown(values)}") from error
 
 
+def whole(name: str, value: object, least: int = 1) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number, at least {least}, got {shown(value)}")
+    return int(value)
+
+
 def shown(value: object) -> str:
     """Return `value` for a message, shortened where it is long."""
     try:

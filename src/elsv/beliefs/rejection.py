@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from elsv._numbers import shown
+from elsv._numbers import shown, whole
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, SamplingError
@@ -65,8 +65,8 @@ class Rejection:
         check_order(self.order)
         for name in ("draws", "samples", "cap"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidInputError(f"{name} must be a whole number, at least 1, got {value!r}")
+            if value is not None:
+                whole(name, value)
             if value is not None and value > _MOST_DRAWS:
                 raise InvalidInputError(
                     f"{name} must be at most {_MOST_DRAWS:,}, got {shown(value)}; the exact belief needs none"

@@ -13,13 +13,13 @@ import typer
 
 from elsv._files import unreadable
 from elsv._numbers import counted, numbers
-from elsv.cli.console import Json, ProblemFile, print_json, working
+from elsv.cli.console import Json, ProblemFile, print_json, progress_bar, working
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
     from elsv._typing import FloatArray
     from elsv.problem import Problem
-    from elsv.simulation.compare import Comparison, Progress
+    from elsv.simulation.compare import Comparison
 
 DEFAULT_POLICIES = ("elsv", "thompson", "bayes-ucb", "greedy")
 _MOST_GRID_ROWS = 10_000_000
@@ -81,7 +81,9 @@ def compare(
     _warn_of_contradiction(loaded, table)
     names = policy or list(DEFAULT_POLICIES)
     with _kept_on_interrupt(out):
-        with _progress(len(names)) as progress:
+        with progress_bar(
+            f"comparing {len(names)} {'policy' if len(names) == 1 else 'policies'}"
+        ) as progress:
             comparison = run(
                 loaded,
                 names,
@@ -237,21 +239,6 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
                 file=sys.stderr,
             )
         raise typer.Exit(130) from None
-
-
-@contextmanager
-def _progress(policies: int) -> Iterator[Progress | None]:
-    """Show a progress bar on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"comparing {policies} {'policy' if policies == 1 else 'policies'}", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _show(comparison: Comparison, as_json: bool) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from elsv._numbers import amount, counted
-from elsv.cli.console import Json, ProblemFile, print_json
+from elsv.cli.console import Json, ProblemFile, print_json, progress_bar
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def solve(
     if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
         keep = loaded.horizon
     try:
-        with _progress("solving") as progress:
+        with progress_bar("solving") as progress:
             found = run(loaded, save=save, keep=keep, memory=room, workers=jobs, progress=progress)
     except UnsavedError as error:
         _show(loaded, error.result, as_json, {"saved": None})
@@ -115,7 +113,7 @@ def evaluate(
 
     loaded = _load(problem, horizon)
     names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
-    with _progress("evaluating") as progress:
+    with progress_bar("evaluating") as progress:
         limits: dict[str, Any] = {"memory": _bytes(memory), "workers": jobs, "progress": progress}
         best, *rows = run(loaded, ["optimal", *names], announce=_announce, **limits)
     gaps = [gap_percent(row, best) for row in rows]
@@ -161,17 +159,3 @@ def _bytes(gigabytes: float | None) -> int | None:
     if not 0 < room < math.inf:
         raise InvalidInputError(f"--memory must be a positive number of GB, got {gigabytes:g}")
     return int(room)
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on stderr while working, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elsv.cli.console import Json, print_json
+from elsv.cli.console import Json, print_json, progress_bar
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -52,7 +50,8 @@ def reproduce(
     if jobs is not None and jobs < 1:
         raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
     try:
-        with _progress() as progress:
+        with progress_bar("reproducing") as bar:
+            progress = None if bar is None else lambda name, share: bar(share, 1.0, name)
             found = run(out, only or (), quick, seed, jobs, progress, overwrite)
     except KeyboardInterrupt:
         print(f"interrupted; what was finished is in {out / 'results'}", file=sys.stderr)
@@ -62,23 +61,6 @@ def reproduce(
     else:
         _show(found)
     print(f"wrote {out / 'report.html'}", file=sys.stderr)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None] | None]:
-    """Show a progress bar on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns: tuple[Any, ...] = (
-        TextColumn("{task.description:<14}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda name, share: bar.update(task, description=name, completed=share)
 
 
 def _show(found: Reproduction) -> None:

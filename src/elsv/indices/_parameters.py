@@ -43,13 +43,6 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def whole(name: str, value: object, least: int) -> int:
-    """Return `value` as an int if it is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number, at least {least}, got {value!r}")
-    return int(value)
-
-
 def horizon_of(setting: Setting, who: str, remedy: str) -> int:
     """Return the horizon that an index needs, or say what to do without one."""
     if setting.horizon is None:

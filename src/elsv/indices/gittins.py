@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv import triangle
+from elsv._numbers import whole
 from elsv._typing import FloatArray
 from elsv.cache import cached_table, known_table, largest_size
 from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_levels, solve_state, table_sweeps
 from elsv.indices._gittins_states import check_counts, check_tolerance, distinct_priors, offsets
-from elsv.indices._parameters import positive, whole
+from elsv.indices._parameters import positive
 from elsv.indices.base import Setting
 from elsv.problem import check_discount
 

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._numbers import shown
+from elsv._numbers import shown, whole
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.indices._parameters import whole
 from elsv.indices.base import Setting
 from elsv.problem import check_discount
 

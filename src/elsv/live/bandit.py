@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from elsv._files import unreadable, write_text
+from elsv._numbers import whole
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY, Policy, make_policy
 from elsv.problem import Problem
+from elsv.search.lookahead import check_step
 from elsv.state import State, check_arms
 
 _FORMAT = "elsv-bandit"
@@ -50,8 +52,7 @@ class Bandit:
         seed: int | None = None,
         state: State | None = None,
     ) -> None:
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise InvalidInputError(f"seed must be a whole number, at least 0, got {seed!r}")
+        seed = None if seed is None else whole("seed", seed, 0)
         self.problem = problem
         self.policy = make_policy(policy, problem)
         self.policy_name = str(parse(policy)) if isinstance(policy, str) else None
@@ -76,16 +77,18 @@ class Bandit:
         """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen."""
         self.state = self.state.observe(arm, success)
 
-    def explain(self) -> Explanation:
+    def explain(self, step: int | None = None) -> Explanation:
         """Return the choice in this state and each arm's mean, interval, bonus, q and P(best).
 
-        The draws of a policy that draws are its next ones, yet `choose` is not affected.
+        The draws of a policy that draws are its next ones, yet `choose` is not affected. `step` is for
+        pulls that the state does not show; by default one more than the outcomes seen.
         """
         self._within_horizon()
+        now = self._later(step)
         rng = np.random.Generator(type(self._rng.bit_generator)())
         rng.bit_generator.state = self._rng.bit_generator.state
         name = self.policy_name or "a policy of your own"
-        return explain(self.problem, self.policy, self.state, self.step, rng, name)
+        return explain(self.problem, self.policy, self.state, now, rng, name)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a JSON file, atomically."""
@@ -123,6 +126,17 @@ class Bandit:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
         return bandit
+
+    def _later(self, step: int | None) -> int:
+        """Return `step` if it is possible in this state, or the state's own."""
+        if step is None:
+            return self.step
+        if whole("step", step) < self.step:
+            raise InvalidInputError(
+                f"step must be at least {self.step} after {self.step - 1} pulls, got {step}"
+            )
+        check_step(self.problem, step)
+        return step
 
     def _within_horizon(self) -> None:
         if self.problem.horizon is not None and self.step > self.problem.horizon:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from elsv._numbers import whole
 from elsv._typing import FloatArray
 from elsv.beliefs.base import Belief
 from elsv.errors import InvalidInputError
@@ -28,10 +29,9 @@ _CHUNK = 1_000_000
 
 def search_depth(problem: Problem, step: int, depth: int) -> int:
     """Return min(depth, T - t + 1), or raise if the step lies outside the horizon."""
-    if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1:
-        raise InvalidInputError(f"depth must be a whole number, at least 1, got {depth!r}")
+    depth = whole("depth", depth)
     check_step(problem, step)
-    return int(depth) if problem.horizon is None else min(int(depth), problem.horizon - step + 1)
+    return depth if problem.horizon is None else min(depth, problem.horizon - step + 1)
 
 
 def check_step(problem: Problem, step: int) -> None:

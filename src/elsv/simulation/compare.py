@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import shown
+from elsv._numbers import whole
 from elsv._typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, MissingExtraError
@@ -206,9 +206,9 @@ def compare(
         problem=problem,
         policies=specs,
         made=made,
-        instances=_at_least_one("instances", instances),
+        instances=whole("instances", instances),
         horizon=_steps(problem, horizon),
-        seed=_seed(seed),
+        seed=whole("seed", seed, 0),
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
         checkpoints=_spread(_steps(problem, horizon), _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
@@ -283,19 +283,7 @@ def _steps(problem: Problem, horizon: int | None) -> int:
         raise InvalidInputError("a problem with a discount needs horizon=, the number of steps to simulate")
     if problem.horizon is not None and steps > problem.horizon:
         raise InvalidInputError(f"horizon must not exceed the problem's {problem.horizon}, got {steps}")
-    return _at_least_one("horizon", steps)
-
-
-def _at_least_one(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInputError(f"{name} must be a whole number, at least 1, got {shown(value)}")
-    return int(value)
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInputError(f"seed must be a whole number, at least 0, got {seed!r}")
-    return int(seed)
+    return whole("horizon", steps)
 
 
 def _spread(horizon: int, most: int) -> IntArray:
