@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
-COMMANDS = ("gittins", "value", "decide", "compare", "solve", "evaluate", "reproduce", "cache")
+COMMANDS = ("decide", "gittins", "value", "compare", "solve", "evaluate", "reproduce", "cache", "warm")
 
 
 def help_of(*command: str) -> str:

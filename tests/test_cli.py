@@ -95,7 +95,7 @@ def test_decide(problem):
         (["decide", "PROBLEM", "--state", "1,1 1,1 1,0.5"], "prior"),
         (["decide", "PROBLEM", "--state", "3,1 2,2 1,1", "--step", 4], "at least 5"),
         (["decide", "PROBLEM", "--step", 51], "horizon 50"),
-        (["decide", "PROBLEM", "--seed", -1], "--seed"),
+        (["decide", "PROBLEM", "--seed", -1], "seed must be"),
         (["value", "PROBLEM", "--index", "nothing"], "unknown index"),
         (["value", "PROBLEM", "--step", 0, "--json"], "at least 1"),
         (["value", "PROBLEM", "--step", 100], "--out FILE"),

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from elsv._notices import hush
 from elsv.cli.cache import cache
 from elsv.cli.compare import compare
 from elsv.cli.console import complain, discard_output, print_in_any_encoding
@@ -19,6 +20,7 @@ from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
 from elsv.cli.reproduce import reproduce
 from elsv.cli.value import value
+from elsv.cli.warm import warm
 from elsv.errors import ElsvError
 
 app = typer.Typer(
@@ -41,7 +43,7 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, gittins, value, compare, solve, evaluate, reproduce, cache):
+for command in (decide, gittins, value, compare, solve, evaluate, reproduce, cache, warm):
     app.command()(command)
 
 
@@ -51,6 +53,7 @@ def main() -> None:
     So does what the machine lacks: memory, or room for the output. A reader that has gone away is no error.
     """
     print_in_any_encoding()
+    hush()
     code = _run()
     try:
         if sys.stdout is not None:

@@ -1,0 +1,22 @@
+"""``elsv warm``: compile everything in advance."""
+
+from __future__ import annotations
+
+import sys
+
+from elsv.cli.console import Json, print_json, progress_bar
+
+
+def warm(as_json: Json = False) -> None:
+    """Compile all kernels now instead of on first use; they are kept for every later run."""
+    from elsv.warm import warm as run
+
+    with progress_bar("compiling") as progress:
+        found = run(progress)
+    if as_json:
+        print_json({"functions": found.functions, "compiling_seconds": found.seconds, "seconds": found.total})
+    else:
+        print(
+            f"compiled {found.functions:,} functions in {found.seconds:.1f} s ({found.total:.1f} s in all)",
+            file=sys.stderr,
+        )

@@ -1,0 +1,117 @@
+"""Compile every kernel in advance: for images, servers and the impatient.
+
+Each part is a small piece of real work that meets the kernels which its kind of question needs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from elsv.exact import evaluate, solve
+from elsv.indices import INDEX_NAMES
+from elsv.live import Bandit
+from elsv.problem import Problem
+from elsv.simulation.compare import compare
+from elsv.state import State
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """What was compiled."""
+
+    functions: int
+    seconds: float  # of compiling; the rest of the time went into the work itself
+    total: float
+
+
+def warm(progress: Progress | None = None) -> Warmth:
+    """Compile what the commands and the library need, and keep it; quick if that was done before.
+
+    Parameters
+    ----------
+    progress
+        Called with (parts done, parts in all, the part at hand).
+
+    Examples
+    --------
+    >>> warm().functions >= 0
+    True
+    """
+    from elsv._jit import compiling
+
+    began, seconds, functions = time.perf_counter(), compiling.seconds, compiling.functions
+    for done, (name, work) in enumerate(_PARTS):
+        if progress is not None:
+            progress(done, len(_PARTS), name)
+        work()
+    if progress is not None:
+        progress(len(_PARTS), len(_PARTS), "done")
+    return Warmth(compiling.functions - functions, compiling.seconds - seconds, time.perf_counter() - began)
+
+
+def _problem(
+    order: str | None, arms: int = 3, horizon: int | None = 6, discount: float | None = None
+) -> Problem:
+    structure = None if order is None else {"order": order}
+    return Problem(np.linspace(0.4, 1.0, arms), None, horizon, discount, structure=structure)
+
+
+def _decide() -> None:
+    for problem in (_problem("decreasing"), _problem(None)):
+        for policy in ("plan", "elsv", "thompson", "greedy"):
+            Bandit(problem, policy, seed=0).explain()
+
+
+def _far() -> None:
+    for problem in (
+        _problem("decreasing", 14, 300),
+        _problem("decreasing", 3, 300),
+        _problem("decreasing", 3, None, 0.9),
+        _problem(None, 3, None, 0.9),
+        _problem(None, 3, 400),
+    ):
+        bandit = Bandit(problem, "plan", seed=0)
+        bandit.explain()
+        problem.belief.draw(State.initial(problem, (2,)), np.random.default_rng(0))
+
+
+def _indices() -> None:
+    for name in INDEX_NAMES:
+        Bandit(_problem(None), name).explain()
+        Bandit(_problem("decreasing"), f"elsv:index={name},depth=2").explain()
+
+
+def _solve() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        for k, order in enumerate(("decreasing", None)):
+            solve(_problem(order), save=Path(directory) / str(k))
+
+
+def _evaluate() -> None:
+    names = ["optimal", "plan", "elsv", "elsv:depth=2", "commit", "block", "gittins", "thompson", "random"]
+    for problem in (_problem("decreasing"), _problem(None)):
+        evaluate(problem, names)
+
+
+def _compare() -> None:
+    names = ["plan", "elsv", "gittins", "thompson", "thompson:belief=rejection", "block"]
+    for problem in (_problem("decreasing"), _problem(None)):
+        compare(problem, names, instances=8)
+
+
+_PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
+    ("decisions", _decide),
+    ("long horizons", _far),
+    ("indices", _indices),
+    ("solutions", _solve),
+    ("evaluations", _evaluate),
+    ("simulation", _compare),
+)
