@@ -1,7 +1,7 @@
 r"""Compiled search: pull any of a few candidates d times, then commit; with an order or without.
 
 The states are those of a lattice of the candidates (`elsv.planning.lattice`) with the root at its origin.
-W of the layer d + 1 is a product over quadrature nodes (`elsv.planning._grid_kernels`): rows for the first
+W of the layer d + 1 is a product over quadrature nodes (`elsv.beliefs._chain_grid_kernels`): rows for the first
 candidate and all arms above the second, columns for the others. Every earlier layer is
 :math:`W(s) = W(s{+}\text{success}) + W(s{+}\text{failure})`, and :math:`W p_l(s) = W(s{+}\text{success}_l)`.
 """
@@ -16,7 +16,7 @@ from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_kernels import new_room
 from elsv.planning._choice_kernels import commit_values
-from elsv.planning._grid_kernels import Grid, carry, make_grid, node_weights
+from elsv.beliefs._chain_grid_kernels import Grid, carry, make_grid, node_weights
 from elsv.planning._lattice_kernels import add_weights, maximise
 from elsv.planning.layers import Layers
 
@@ -184,7 +184,7 @@ def search_ahead(
     sums, slab, prior = np.empty(widest), np.empty((0, widest)), np.empty((count, 2))
     for n in range(instances):
         chosen = candidates[n]
-        grid = make_grid(alpha[n], beta[n], depth + 1.0, nats, cut, room)
+        grid = make_grid(alpha[n], beta[n], depth + 1.0, nats, cut, room, np.empty(0))
         powers = make_powers(grid, depth + 1)
         if len(slab) < len(grid.x):
             slab = np.empty((len(grid.x), widest))

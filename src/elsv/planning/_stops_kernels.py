@@ -12,7 +12,7 @@ import numpy as np
 from elsv._jit import kernel
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_kernels import new_room
-from elsv.planning._grid_kernels import Grid, carry, make_grid, node_weights
+from elsv.beliefs._chain_grid_kernels import Grid, carry, make_grid, node_weights
 
 
 @kernel
@@ -60,7 +60,7 @@ def search_stops(
     room = new_room(arms)
     weight, worth, wins = np.empty(most + 1), np.empty(most + 1), np.empty((most + 1, arms))
     for n in range(instances):
-        grid = make_grid(alpha[n], beta[n], float(most), nats, cut, room)
+        grid = make_grid(alpha[n], beta[n], float(most), nats, cut, room, np.empty(0))
         means = joint_means(grid)
         at = node_weights(grid.half)
         for arm in range(arms):
