@@ -15,7 +15,7 @@ from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
 from elsv.beliefs._chain_kernels import Room, new_room, solve
-from elsv.beliefs._chain_messages_kernels import POINTS
+from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS
 from elsv.beliefs._chain_readout_kernels import draw_chain
 from elsv.beliefs._gauss_kernels import gauss_rule
 
@@ -63,51 +63,51 @@ def nested_points(
     alpha: FloatArray,
     beta: FloatArray,
     arms: IntArray,
-    outer: int,
-    inner: int,
+    size: int,
     nats: float,
     cut: float,
     room: Room,
     theta: FloatArray,
     weight: FloatArray,
 ) -> None:
-    """Set points ``[M, len(arms)]`` of up to three arms and their weights ``[M]``, for one state."""
-    middle = arms[len(arms) // 2]
-    grid = make_grid(alpha, beta, 2.0 * outer, nats, cut, room, np.empty(0))
-    x, share = np.empty(outer), np.empty(outer)
-    marginal = node_weights(grid.half) * grid.density[middle] * grid.upper[middle] * grid.lower[middle + 1]
-    gauss_rule(grid.x, marginal, x, share)
-    at = np.empty(outer)
-    for j in range(outer):
+    """Set points ``[M, A]`` of up to three arms and their weights ``[M]``: M is `size` to the A-th.
+
+    The arm below changes fastest, so that points that share the other two follow one another.
+    """
+    middle, sides = arms[len(arms) // 2], len(arms) - 1
+    grid = make_grid(alpha, beta, 2.0 * size, nats, cut, room, np.empty(0))
+    x, share = np.empty(size), np.empty(size)
+    gauss_rule(grid.x, marginal_of(grid, middle), x, share)
+    at = np.empty(size)
+    for j in range(size):
         at[j] = min(max(logit(x[j]), grid.edges[0]), grid.edges[-1])
-    if len(arms) == 1:
-        theta[:, 0] = x
-        weight[:] = share
-        return
-    grid = make_grid(alpha, beta, 2.0 * inner, nats, cut, room, at)
-    sides = len(arms) - 1
-    nodes, shares = np.empty((sides, outer, inner)), np.empty((sides, outer, inner))
+    nodes, shares = np.empty((2, size, size)), np.ones((2, size, size))
+    if sides > 0:
+        grid = make_grid(alpha, beta, 2.0 * size, nats, cut, room, at)
     for side in range(sides):
-        table = reaches(grid, middle, arms[0] if side == 0 else arms[2], at)
-        for j in range(outer):
+        table = reaches(grid, middle, arms[2 * side], at)
+        for j in range(size):
             if gauss_rule(grid.x, table[:, j], nodes[side, j], shares[side, j]) == 0.0:
                 nodes[side, j] = x[j]
-                shares[side, j] = 1.0 / inner
+                shares[side, j] = 1.0 / size
     m = 0
-    for j in range(outer):
-        for k in range(inner):
-            if sides == 1:
-                theta[m, 0] = nodes[0, j, k]
-                theta[m, 1] = x[j]
-                weight[m] = share[j] * shares[0, j, k]
+    for j in range(size):
+        for k in range(size if sides > 0 else 1):
+            for below in range(size if sides > 1 else 1):
+                weight[m] = share[j] * shares[0, j, k] * shares[1, j, below]
+                theta[m, len(arms) // 2] = x[j]
+                if sides > 0:
+                    theta[m, 0] = nodes[0, j, k]
+                if sides > 1:
+                    theta[m, 2] = nodes[1, j, below]
                 m += 1
-                continue
-            for l in range(inner):
-                theta[m, 0] = nodes[0, j, k]
-                theta[m, 1] = x[j]
-                theta[m, 2] = nodes[1, j, l]
-                weight[m] = share[j] * shares[0, j, k] * shares[1, j, l]
-                m += 1
+
+
+@kernel
+def marginal_of(grid: Grid, arm: int) -> FloatArray:
+    """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
+    out: FloatArray = node_weights(grid.half) * grid.density[arm] * grid.upper[arm] * grid.lower[arm + 1]
+    return out
 
 
 @kernel
@@ -123,8 +123,7 @@ def batch_nested_points(
     alpha: FloatArray,
     beta: FloatArray,
     arms: IntArray,
-    outer: int,
-    inner: int,
+    size: int,
     nats: float,
     cut: float,
     theta: FloatArray,
@@ -133,4 +132,65 @@ def batch_nested_points(
     """Set points ``[B, M, A]`` of the arms ``[B, A]`` and their weights ``[B, M]``."""
     room = new_room(alpha.shape[1])
     for s in range(len(alpha)):
-        nested_points(alpha[s], beta[s], arms[s], outer, inner, nats, cut, room, theta[s], weight[s])
+        nested_points(alpha[s], beta[s], arms[s], size, nats, cut, room, theta[s], weight[s])
+
+
+@kernel
+def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
+    """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes."""
+    p = min(max(int(np.searchsorted(grid.edges, y)) - 1, 0), len(grid.half) - 1)
+    t = (y - grid.edges[p]) / grid.half[p] - 1
+    out[:] = 0.0
+    total = 0.0
+    whole = side[p * POINTS : (p + 1) * POINTS].min() > 0.0
+    for k in range(POINTS):
+        g = p * POINTS + k
+        if side[g] == 0.0:
+            continue
+        away = t - NODES[k] if abs(t - NODES[k]) > 1e-14 else 1e-14
+        # The weights of interpolation at the nodes alone: BARYCENTRIC has the left end as well.
+        factor = BARYCENTRIC[k + 1] * (NODES[k] + 1) / away if whole else 1 / abs(away)
+        total += factor
+        scale, line = factor / side[g], table[g]
+        for i in range(len(out)):
+            out[i] += scale * line[i]
+    scale = 1 / total if total != 0.0 else 0.0
+    for i in range(len(out)):
+        out[i] = min(max(out[i] * scale, 0.0), 1.0)
+
+
+@kernel
+def fill_means(grid: Grid, down: bool, x: FloatArray, theta: FloatArray) -> None:
+    """Set the means of the arms above (`down`) or below each arm, given it at its points x ``[N, K]``."""
+    arms, size = x.shape
+    nodes = len(grid.x)
+    table, spare, found = np.empty((nodes, arms)), np.empty((nodes, arms)), np.empty(arms)
+    # Column k is the message with the mean of the k-th arm that was passed, from the top or the bottom.
+    for passed in range(arms):
+        arm = passed if down else arms - 1 - passed
+        side = grid.upper[arm] if down else grid.lower[arm + 1]
+        for k in range(size):
+            read_means(grid, logit(x[arm, k]), side, table, found[:passed])
+            for i in range(passed):
+                theta[arm, k, i if down else arms - 1 - i] = found[i]
+        for g in range(nodes):
+            table[g, passed] = side[g] * grid.x[g]
+        carry(grid.density[arm], table, passed + 1, grid.half, down, spare)
+        table, spare = spare, table
+
+
+@kernel
+def batch_arm_points(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, theta: FloatArray, weight: FloatArray
+) -> None:
+    """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
+    arms, size = theta.shape[1], theta.shape[2]
+    room = new_room(arms)
+    x = np.empty((arms, size))
+    for s in range(len(alpha)):
+        grid = make_grid(alpha[s], beta[s], 2.0 * size, nats, cut, room, np.empty(0))
+        for arm in range(arms):
+            gauss_rule(grid.x, marginal_of(grid, arm), x[arm], weight[s, arm])
+            theta[s, arm, :, arm] = x[arm]
+        fill_means(grid, True, x, theta[s])
+        fill_means(grid, False, x, theta[s])

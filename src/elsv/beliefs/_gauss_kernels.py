@@ -1,7 +1,7 @@
 r"""Gauss rules for measures that are given at many nodes: few points with the same moments.
 
 A rule of n points has the moments up to degree 2n - 1. Its points are the eigenvalues of the measure's Jacobi
-matrix, which the three-term recurrence of its orthogonal polynomials gives (Stieltjes; Golub and Welsch 1969).
+matrix, which the three-term recurrence of its orthogonal polynomials gives (Stieltjes; Golub, Welsch 1969).
 """
 
 from __future__ import annotations

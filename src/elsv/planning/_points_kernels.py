@@ -15,7 +15,7 @@ import numpy as np
 
 from elsv._jit import kernel
 from elsv._typing import FloatArray
-from elsv.planning._ahead_kernels import _back_up
+from elsv.planning._ahead_kernels import back_up
 from elsv.planning.layers import Layers
 
 TOGETHER = 8  # points that one pass over the states adds up
@@ -73,10 +73,11 @@ def add_points(factor: FloatArray, slab: FloatArray, size: int, total: FloatArra
 
 
 class Tables(NamedTuple):
-    """Room for the factors of `TOGETHER` groups of points."""
+    """Room for the factors of `TOGETHER` runs of points."""
 
     won: FloatArray  # [C, TOGETHER, d + 2], powers of θ of each candidate
     lost: FloatArray  # [C, TOGETHER, d + 2], powers of 1 - θ
+    heads: FloatArray  # [TOGETHER, states of the first candidate]
     tails: FloatArray  # [TOGETHER, states of the third candidate on]
     slab: FloatArray  # [TOGETHER, states of the second candidate on with as many pulls]
     spare: FloatArray  # [2, states of the third candidate on]
@@ -93,11 +94,23 @@ def new_tables(count: int, layers: Layers) -> Tables:
     return Tables(
         np.empty(powers),
         np.empty(powers),
+        np.empty((TOGETHER, (most + 1) * (most + 2) // 2)),
         np.empty((TOGETHER, width)),
         np.empty((TOGETHER, widest)),
         np.empty((2, width)),
         np.empty(layers.first_state[most + 1] - layers.first_state[most]),
     )
+
+
+@kernel
+def add_head(x: float, weight: float, row: int, tables: Tables) -> None:
+    """Add the factors of a point's first candidate to a row of heads."""
+    won, lost, head = tables.won[0, row], tables.lost[0, row], tables.heads[row]
+    fill_powers(x, won, lost)
+    for n in range(len(won)):
+        at = n * (n + 1) // 2
+        for s in range(n + 1):
+            head[at + s] += weight * won[s] * lost[n - s]
 
 
 @kernel
@@ -119,8 +132,62 @@ def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables:
 
 
 @kernel
-def add_groups(layers: Layers, tables: Tables) -> None:
-    """Add the groups in `tables` to the sums: a block of a matrix product."""
+def run_of(theta: FloatArray, weight: FloatArray) -> tuple[int, int]:
+    """Return how many points at the beginning are a product, and how many of these share the first candidate.
+
+    They have the second candidate in common, every value of the first goes with the same values of
+    the others, and the weights are products too. One point is such a run.
+    """
+    points, count = theta.shape
+    end, width = 1, 1
+    while end < points and theta[end, 1] == theta[0, 1]:
+        end += 1
+    while width < end and theta[width, 0] == theta[0, 0]:
+        width += 1
+    if end % width != 0:
+        return 1, 1
+    best = 0
+    for g in range(end):
+        if weight[g] > weight[best]:
+            best = g
+    head, place = best - best % width, best % width
+    for g in range(end):
+        start = g - g % width
+        if theta[g, 0] != theta[start, 0]:
+            return 1, 1
+        for c in range(2, count):
+            if theta[g, c] != theta[g % width, c]:
+                return 1, 1
+        product = weight[start + place] * weight[head + g % width]
+        if abs(weight[g] * weight[best] - product) > 1e-12 * product:
+            return 1, 1
+    return end, width
+
+
+@kernel
+def fill_row(
+    theta: FloatArray, weight: FloatArray, width: int, layers: Layers, row: int, tables: Tables
+) -> None:
+    """Set a row to a run of points that is a product of the given width."""
+    best = 0
+    for g in range(len(theta)):
+        if weight[g] > weight[best]:
+            best = g
+    head, place = best - best % width, best % width
+    fill_powers(theta[0, 1], tables.won[1, row], tables.lost[1, row])
+    tables.heads[row] = 0.0
+    tables.tails[row] = 0.0
+    if not weight[best] > 0.0:
+        return
+    for start in range(0, len(theta), width):
+        add_head(theta[start, 0], weight[start + place] / weight[best], row, tables)
+    for g in range(head, head + width):
+        add_tail(theta[g], weight[g], layers, row, tables)
+
+
+@kernel
+def add_runs(layers: Layers, tables: Tables) -> None:
+    """Add the runs in `tables` to the sums: a block of a matrix product."""
     most = tables.won.shape[2] - 1
     tail = len(tables.won) - 2
     factor = np.empty(TOGETHER)
@@ -129,12 +196,11 @@ def add_groups(layers: Layers, tables: Tables) -> None:
         m = most - n
         size = layers.tail_states[tail + 1, m + 1] - layers.tail_states[tail + 1, m]
         for g in range(TOGETHER):
-            put_in_front(
-                m, tail, layers, tables.won[1, g], tables.lost[1, g], tables.tails[g], 0, tables.slab[g]
-            )
+            won, lost = tables.won[1, g], tables.lost[1, g]
+            put_in_front(m, tail, layers, won, lost, tables.tails[g], 0, tables.slab[g])
         for s in range(n + 1):
             for g in range(TOGETHER):
-                factor[g] = tables.won[0, g, s] * tables.lost[0, g, n - s]
+                factor[g] = tables.heads[g, n * (n + 1) // 2 + s]
             add_points(factor, tables.slab, size, tables.sums[at : at + size])
             at += size
 
@@ -145,25 +211,23 @@ def weigh_layer(
 ) -> None:
     """Set `out` to W of all states of the last layer; `theta` ``[M, C]`` are the candidates' points.
 
-    Points that follow one another with the same first and second candidate are added up beforehand.
+    Runs of points that are a product given the second candidate are added up beforehand.
     """
     tables.sums[:] = 0.0
-    row = -1
-    for g in range(len(theta)):
-        if g == 0 or theta[g, 0] != theta[g - 1, 0] or theta[g, 1] != theta[g - 1, 1]:
-            row += 1
-            if row == TOGETHER:
-                add_groups(layers, tables)
-                row = 0
-            for c in range(2):
-                fill_powers(theta[g, c], tables.won[c, row], tables.lost[c, row])
-            tables.tails[row] = 0.0
-        add_tail(theta[g], weight[g], layers, row, tables)
-    for rest in range(row + 1, TOGETHER):
-        tables.won[:2, rest] = 0.0
-        tables.lost[:2, rest] = 0.0
-        tables.tails[rest] = 0.0
-    add_groups(layers, tables)
+    row, begin = 0, 0
+    while begin < len(theta):
+        length, width = run_of(theta[begin:], weight[begin:])
+        end = begin + length
+        fill_row(theta[begin:end], weight[begin:end], width, layers, row, tables)
+        begin = end
+        row += 1
+        if row == TOGETHER:
+            add_runs(layers, tables)
+            row = 0
+    if row > 0:
+        for rest in range(row, TOGETHER):
+            fill_row(theta[:1], np.zeros(1), 1, layers, rest, tables)
+        add_runs(layers, tables)
     # The lattice has the first arm's successes inside the blocks of the other arms' pulls.
     most = len(layers.first_block) - 2
     starts = layers.starts[layers.first_block[most] + most :]
@@ -204,58 +268,4 @@ def search_points(
     unused = np.empty((theta.shape[2], 2))
     for n in range(len(theta)):
         weigh_layer(theta[n], weight[n], layers, tables, weights[layers.first_state[depth + 1] :])
-        _back_up(rewards[n], unused, left, discount, layers, weights, values, q[n])
-
-
-@kernel
-def search_stops(
-    theta: FloatArray,
-    weight: FloatArray,
-    rewards: FloatArray,
-    left: float,
-    discount: float,
-    most: int,
-    q: FloatArray,
-) -> None:
-    """Set q ``[B, N]``: pull one arm up to `most` times, commit as soon as that is better.
-
-    `left` counts the pulls, or the discounted pulls, that remain at the root.
-    """
-    instances, points, arms = theta.shape
-    whole = -(-points // TOGETHER) * TOGETHER
-    gains = np.zeros((whole, arms + 1))  # expected rewards at each point, and 1
-    factor, worth = np.zeros((most + 1, whole)), np.empty(most + 1)
-    won, lost = np.empty(most + 1), np.empty(most + 1)
-    wins = np.empty((most + 1, arms + 1))
-    for n in range(instances):
-        for g in range(points):
-            for i in range(arms):
-                gains[g, i] = rewards[i] * theta[n, g, i]
-            gains[g, arms] = 1.0
-        for arm in range(arms):
-            for g in range(points):
-                fill_powers(theta[n, g, arm], won, lost)
-                for j in range(most + 1):
-                    factor[j, g] = weight[n, g] * won[j] * lost[most - j]
-            wins[:] = 0.0
-            for g in range(0, whole, TOGETHER):
-                for j in range(most + 1):
-                    add_points(factor[j, g:], gains[g:], arms + 1, wins[j])
-            q[n, arm] = stop_when_better(arm, left, discount, wins, worth)
-
-
-@kernel
-def stop_when_better(arm: int, left: float, discount: float, wins: FloatArray, worth: FloatArray) -> float:
-    """Return the worth of at least one pull of `arm`; `wins` is W r p of all arms after the last pull, and W."""
-    most, arms = len(wins) - 1, wins.shape[1] - 1
-    after = left - most if discount == 1.0 else left
-    for j in range(most + 1):
-        worth[j] = after * wins[j, :arms].max()
-    for made in range(most - 1, -1, -1):
-        after = left - made if discount == 1.0 else left
-        for j in range(made + 1):
-            wins[j] += wins[j + 1]
-            worth[j] = wins[j, arm] + discount * (worth[j] + worth[j + 1])
-            if made > 0:
-                worth[j] = max(worth[j], after * wins[j, :arms].max())
-    return float(worth[0] / wins[0, arms])
+        back_up(rewards[n], unused, left, discount, layers, weights, values, q[n])

@@ -14,10 +14,13 @@ index decides instead, and for a discount the Gittins index, which is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs import Belief, belief_of
+from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting
@@ -25,11 +28,13 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.planning.layers import depth_within, search_layers
 from elsv.planning.lookahead import check_step
+from elsv.planning.points_search import PointsSearch
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.commit import remaining
 
 EFFORT = 1 << 16
+POINTS = 512
 MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 PATIENCE = 3  # how many times as many pulls of a single arm are weighed
@@ -39,7 +44,6 @@ TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
 WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
-_RULE = (12.0, 20.0)  # panels and cut of the quadrature: scores within about 1e-8 of themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,11 @@ class Plan:
         Gives rewards, order, horizon or discount.
     effort
         Most states that a search expands. Results depend on it and on nothing like the time taken.
+    points
+        How many joint points of the belief a search adds up.
+    belief
+        What is known of the means; default: the exact belief for the problem's order. Any belief will do:
+        the search needs its means and points (`elsv.beliefs.points`).
 
     Examples
     --------
@@ -62,9 +71,12 @@ class Plan:
 
     problem: Problem
     effort: int = EFFORT
+    points: int = POINTS
+    belief: Belief | None = None
     merges_equal_states = True
 
     def __post_init__(self) -> None:
+        check_count(self.points)
         if isinstance(self.effort, bool) or not isinstance(self.effort, int | np.integer) or self.effort < 1:
             raise InvalidInputError(
                 f"effort must be a whole number of states, at least 1, got {self.effort!r}"
@@ -77,14 +89,11 @@ class Plan:
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""
         check_step(self.problem, step)
-        if self.problem.order is None:
+        if self.belief is None and self.problem.order is None:
             return self._free(state, step)
-        turn = -1 if self.problem.order == "increasing" else 1
         rows = (-1, self.problem.arms)
-        alpha = np.ascontiguousarray(state.alpha.reshape(rows)[:, ::turn])
-        beta = np.ascontiguousarray(state.beta.reshape(rows)[:, ::turn])
-        q = self._plan(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
-        return np.ascontiguousarray(q[:, ::turn]).reshape(state.alpha.shape)
+        roots = State.trusted(*(np.ascontiguousarray(c.reshape(rows)) for c in (state.alpha, state.beta)))
+        return self._plan(roots, step, rng).reshape(state.alpha.shape)
 
     def _free(self, state: State, step: int) -> FloatArray:
         """Return scores ``[..., N]`` of independent arms."""
@@ -100,83 +109,64 @@ class Plan:
         search_free(alpha, beta, problem.rewards, left - depth, search_layers(problem.arms, depth), q)
         return q.reshape(state.alpha.shape)
 
-    def _plan(self, alpha: FloatArray, beta: FloatArray, rewards: FloatArray, step: int) -> FloatArray:
-        """Return q ``[B, N]`` for arms whose means decrease."""
-        from elsv.beliefs._chain_kernels import batch_moments
-
-        mean, variance, unused = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
-        batch_moments(alpha, beta, *_RULE, mean, variance, unused)
-        worth = rewards * mean
-        left = remaining(self.problem, step)
+    def _plan(self, state: State, step: int, rng: np.random.Generator | None) -> FloatArray:
+        """Return q ``[B, N]`` by searches on points of the belief."""
+        problem, left = self.problem, remaining(self.problem, step)
+        belief = belief_of(problem) if self.belief is None else self.belief
+        few = problem.arms <= MOST_CANDIDATES
+        mean, variance = (belief.mean(state, rng), None) if few else moments(belief, state, rng)
+        worth = problem.rewards * mean
         # A pull from which nothing is learnt: the search can only find more.
         q: FloatArray = worth + (left - 1) * worth.max(axis=1, keepdims=True)
-        if self.problem.arms > 1:
-            here = np.flatnonzero(undecided(worth, rewards * np.sqrt(variance)))
-            roots = Roots(alpha[here], beta[here], rewards, worth[here])
-            q[here] = self._search(roots, q[here], left)
+        if problem.arms == 1:
+            return q
+        search = PointsSearch(belief, problem.rewards, self.points, problem.discount or 1.0)
+        here = np.arange(len(q))
+        if variance is not None:
+            here = np.flatnonzero(undecided(worth, problem.rewards * np.sqrt(variance)))
+        roots = State.trusted(state.alpha[here], state.beta[here])
+        q[here] = self._search(search, roots, worth[here], q[here], left)
         return q
 
-    def _search(self, roots: Roots, q: FloatArray, left: float) -> FloatArray:
+    def _search(
+        self, search: PointsSearch, roots: State, worth: FloatArray, q: FloatArray, left: float
+    ) -> FloatArray:
         """Return q ``[B, N]`` with what a search finds for the candidates."""
-        arms = len(roots.rewards)
+        arms = self.problem.arms
         count = min(arms, MOST_CANDIDATES)
         pulls = None if self.problem.horizon is None else round(left)
         depth = depth_of(count, self.effort, pulls)
-        chosen = np.broadcast_to(np.arange(arms), roots.alpha.shape)
+        after = left if pulls is None else left - depth
+        chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
         long_way = is_long_way(depth, pulls)
         if arms == count and not long_way:
-            return self._ahead(roots, np.ascontiguousarray(chosen), depth, left)
-        stops = self._stops(roots, most_stops(depth, pulls), left)
+            return search.ahead(roots, chosen, depth, after)
+        stops = search.stops(roots, most_stops(depth, pulls), left)
         if arms > count:
-            chosen = candidates(roots.worth, stops, count)
+            chosen = candidates(worth, stops, count)
         q = q.copy()
-        np.put_along_axis(q, chosen, self._ahead(roots, np.ascontiguousarray(chosen), depth, left), axis=1)
-        return prefer(q, stops, left * roots.worth.max(axis=1)) if long_way else q
-
-    def _ahead(self, roots: Roots, chosen: IntArray, depth: int, left: float) -> FloatArray:
-        """Return the worth of pulling each candidate, searching on and committing, ``[B, C]``."""
-        from elsv.planning._ahead_kernels import search_ahead
-
-        q = np.empty(chosen.shape)
-        after = left if self.problem.horizon is None else left - depth
-        layers = search_layers(chosen.shape[1], depth)
-        counts = (roots.alpha, roots.beta, roots.rewards, chosen)
-        search_ahead(*counts, after, self._discount, *_RULE, layers, q)
-        return q
-
-    def _stops(self, roots: Roots, most: int, left: float) -> FloatArray:
-        """Return the worth of pulling each arm up to `most` times, to commit when better, ``[B, N]``."""
-        from elsv.planning._stops_kernels import search_stops
-
-        q = np.empty(roots.alpha.shape)
-        search_stops(roots.alpha, roots.beta, roots.rewards, left, self._discount, *_RULE, most, q)
-        return q
-
-    @property
-    def _discount(self) -> float:
-        return 1.0 if self.problem.discount is None else self.problem.discount
-
-
-@dataclass(frozen=True)
-class Roots:
-    """States to search from, arms in decreasing order of their means."""
-
-    alpha: FloatArray  # [B, N]
-    beta: FloatArray  # [B, N]
-    rewards: FloatArray  # [N]
-    worth: FloatArray  # [B, N], expected rewards
+        np.put_along_axis(q, chosen, search.ahead(roots, chosen, depth, after), axis=1)
+        return prefer(q, stops, left * worth.max(axis=1)) if long_way else q
 
 
 def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
-    """Return in which of the states ``[B]`` a search may pay.
-
-    It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
-    another arm to the best.
-    """
-    if worth.shape[1] <= MOST_CANDIDATES:
-        return np.ones(len(worth), dtype=bool)
+    """Return in which of the states ``[B]`` `ALIKE` standard deviations lift another arm to the best."""
     hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
     return np.asarray(hopeful.sum(axis=1) > 1)
+
+
+def moments(belief: Belief, state: State, rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances ``[B, N]``; the variances from the belief's points if it has none."""
+    both: Any = getattr(belief, "mean_and_variance", None)
+    if both is not None:
+        mean, variance = both(state)
+        return mean, variance
+    mean = belief.mean(state, rng)
+    own: Any = getattr(belief, "variance", None)
+    if own is not None:
+        return mean, own(state)
+    theta, weight = joint_points(belief, state, POINTS)
+    return mean, np.einsum("...m,...mi->...i", weight, (theta - mean[..., None, :]) ** 2)
 
 
 def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
