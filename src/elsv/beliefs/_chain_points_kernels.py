@@ -7,7 +7,7 @@ Gauss rule for the marginal of the middle one, and for each of its points x one 
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
 from elsv.beliefs._chain_kernels import Room, new_room, solve
-from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS
-from elsv.beliefs._chain_readout_kernels import draw_chain
+from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS, integrate, probability
+from elsv.beliefs._chain_readout_kernels import draw_chain, invert
 from elsv.beliefs._gauss_kernels import gauss_rule
 
 
@@ -63,37 +63,40 @@ def nested_points(
     alpha: FloatArray,
     beta: FloatArray,
     arms: IntArray,
-    size: int,
+    outer: int,
+    inner: int,
     nats: float,
     cut: float,
     room: Room,
     theta: FloatArray,
     weight: FloatArray,
 ) -> None:
-    """Set points ``[M, A]`` of up to three arms and their weights ``[M]``: M is `size` to the A-th.
+    """Set points ``[M, A]`` of up to three arms and weights ``[M]``; M is outer times inner to the A - 1.
 
     The arm below changes fastest, so that points that share the other two follow one another.
     """
     middle, sides = arms[len(arms) // 2], len(arms) - 1
-    grid = make_grid(alpha, beta, 2.0 * size, nats, cut, room, np.empty(0))
-    x, share = np.empty(size), np.empty(size)
-    gauss_rule(grid.x, marginal_of(grid, middle), x, share)
-    at = np.empty(size)
-    for j in range(size):
-        at[j] = min(max(logit(x[j]), grid.edges[0]), grid.edges[-1])
-    nodes, shares = np.empty((2, size, size)), np.ones((2, size, size))
+    grid = make_grid(alpha, beta, 2.0 * outer, nats, cut, room, np.empty(0))
+    x, share = np.empty(outer), np.empty(outer)
+    scale = scale_for(grid, alpha, beta)
+    gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
+    at = np.empty(outer)
+    for j in range(outer):
+        at[j] = read_scale(grid, scale, x[j])
+        x[j] = probability(at[j])
+    nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
     if sides > 0:
-        grid = make_grid(alpha, beta, 2.0 * size, nats, cut, room, at)
+        grid = make_grid(alpha, beta, 2.0 * inner, nats, cut, room, at)
     for side in range(sides):
         table = reaches(grid, middle, arms[2 * side], at)
-        for j in range(size):
+        for j in range(outer):
             if gauss_rule(grid.x, table[:, j], nodes[side, j], shares[side, j]) == 0.0:
                 nodes[side, j] = x[j]
-                shares[side, j] = 1.0 / size
+                shares[side, j] = 1.0 / inner
     m = 0
-    for j in range(size):
-        for k in range(size if sides > 0 else 1):
-            for below in range(size if sides > 1 else 1):
+    for j in range(outer):
+        for k in range(inner if sides > 0 else 1):
+            for below in range(inner if sides > 1 else 1):
                 weight[m] = share[j] * shares[0, j, k] * shares[1, j, below]
                 theta[m, len(arms) // 2] = x[j]
                 if sides > 0:
@@ -110,12 +113,40 @@ def marginal_of(grid: Grid, arm: int) -> FloatArray:
     return out
 
 
+class Scale(NamedTuple):
+    """An increasing function t of x in which what is known of other arms is smooth."""
+
+    nodes: FloatArray  # [G]
+    edges: FloatArray  # [panels + 1]
+
+
 @kernel
-def logit(x: float) -> float:
-    """Return log(x/(1 - x)), infinite outside (0, 1)."""
-    if x <= 0.0:
-        return -np.inf
-    return np.inf if x >= 1.0 else math.log(x) - math.log1p(-x)
+def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
+    r"""Return :math:`t = \int_0^x z^{a-1} (1-z)^{b-1} dz` with a and b the smallest counts, at most 1.
+
+    The means of other arms given x go with :math:`x^\alpha` near 0. For counts from 1 up t is x.
+    """
+    a, b = min(alpha.min(), 1.0), min(beta.min(), 1.0)
+    panels = len(grid.half)
+    nodes, edges = np.empty(len(grid.x)), np.zeros(panels + 1)
+    values = np.empty(POINTS)
+    for p in range(panels):
+        for k in range(POINTS):
+            g = p * POINTS + k
+            values[k] = grid.x[g] ** a * grid.rest[g] ** b
+        here = nodes[p * POINTS : (p + 1) * POINTS]
+        edges[p + 1] = edges[p] + integrate(values, 2 * grid.half[p], here)
+        here += edges[p]
+    return Scale(nodes, edges)
+
+
+@kernel
+def read_scale(grid: Grid, scale: Scale, t: float) -> float:
+    """Return the logit at which the scale is t, inside the grid."""
+    p = min(max(int(np.searchsorted(scale.edges, t)) - 1, 0), len(grid.half) - 1)
+    left, right = scale.edges[p], scale.edges[p + 1]
+    place = invert(left, scale.nodes[p * POINTS : (p + 1) * POINTS], right, min(max(t, left), right))
+    return float(grid.edges[p] + (place + 1) * grid.half[p])
 
 
 @kernel
@@ -123,7 +154,8 @@ def batch_nested_points(
     alpha: FloatArray,
     beta: FloatArray,
     arms: IntArray,
-    size: int,
+    outer: int,
+    inner: int,
     nats: float,
     cut: float,
     theta: FloatArray,
@@ -132,7 +164,7 @@ def batch_nested_points(
     """Set points ``[B, M, A]`` of the arms ``[B, A]`` and their weights ``[B, M]``."""
     room = new_room(alpha.shape[1])
     for s in range(len(alpha)):
-        nested_points(alpha[s], beta[s], arms[s], size, nats, cut, room, theta[s], weight[s])
+        nested_points(alpha[s], beta[s], arms[s], outer, inner, nats, cut, room, theta[s], weight[s])
 
 
 @kernel
@@ -160,9 +192,9 @@ def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: F
 
 
 @kernel
-def fill_means(grid: Grid, down: bool, x: FloatArray, theta: FloatArray) -> None:
-    """Set the means of the arms above (`down`) or below each arm, given it at its points x ``[N, K]``."""
-    arms, size = x.shape
+def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
+    """Set the means of the arms above (`down`) or below each arm, given it at its logits ``[N, K]``."""
+    arms, size = at.shape
     nodes = len(grid.x)
     table, spare, found = np.empty((nodes, arms)), np.empty((nodes, arms)), np.empty(arms)
     # Column k is the message with the mean of the k-th arm that was passed, from the top or the bottom.
@@ -170,7 +202,7 @@ def fill_means(grid: Grid, down: bool, x: FloatArray, theta: FloatArray) -> None
         arm = passed if down else arms - 1 - passed
         side = grid.upper[arm] if down else grid.lower[arm + 1]
         for k in range(size):
-            read_means(grid, logit(x[arm, k]), side, table, found[:passed])
+            read_means(grid, at[arm, k], side, table, found[:passed])
             for i in range(passed):
                 theta[arm, k, i if down else arms - 1 - i] = found[i]
         for g in range(nodes):
@@ -186,11 +218,14 @@ def batch_arm_points(
     """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
     arms, size = theta.shape[1], theta.shape[2]
     room = new_room(arms)
-    x = np.empty((arms, size))
+    at = np.empty((arms, size))
     for s in range(len(alpha)):
         grid = make_grid(alpha[s], beta[s], 2.0 * size, nats, cut, room, np.empty(0))
+        scale = scale_for(grid, alpha[s], beta[s])
         for arm in range(arms):
-            gauss_rule(grid.x, marginal_of(grid, arm), x[arm], weight[s, arm])
-            theta[s, arm, :, arm] = x[arm]
-        fill_means(grid, True, x, theta[s])
-        fill_means(grid, False, x, theta[s])
+            gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])
+            for k in range(size):
+                at[arm, k] = read_scale(grid, scale, at[arm, k])
+                theta[s, arm, k, arm] = probability(at[arm, k])
+        fill_means(grid, True, at, theta[s])
+        fill_means(grid, False, at, theta[s])

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards
-from elsv.beliefs.points import FEW, check_count, rule_size, uniforms
+from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.problem import Order
 from elsv.state import State
@@ -123,15 +123,20 @@ class Chain:
         rows = np.broadcast_to(chosen, (*state.shape, wanted)).reshape(-1, wanted)
         if self.order == "increasing":
             rows = (state.arms - 1 - rows)[:, ::-1]
-        size = rule_size(number, wanted)
-        theta, weight = np.empty((len(alpha), size**wanted, wanted)), np.empty((len(alpha), size**wanted))
-        batch_nested_points(alpha, beta, np.ascontiguousarray(rows), size, *_NESTED, theta, weight)
+        outer, inner = rule_sizes(number, wanted)
+        size = outer * inner ** (wanted - 1)
+        theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
+        chosen = np.ascontiguousarray(rows)
+        batch_nested_points(alpha, beta, chosen, outer, inner, *_NESTED, theta, weight)
+        for s in _lost(theta, weight):
+            whole = self._inverse(alpha[s : s + 1], beta[s : s + 1], size)[0]
+            theta[s], weight[s] = whole[:, chosen[s]], 1 / size
         if self.order == "increasing":
             # The last arm of the loop is then the first one: those that share the other two stay together.
-            inner = (len(alpha), -1, size, size) if wanted == FEW else (len(alpha), -1, 1, 1)
-            theta = theta[..., ::-1].reshape(*inner, wanted).swapaxes(2, 3)
-            weight = weight.reshape(inner).swapaxes(2, 3)
-        shape = (*state.shape, size**wanted)
+            sides = (len(alpha), -1, inner, inner) if wanted == FEW else (len(alpha), -1, 1, 1)
+            theta = theta[..., ::-1].reshape(*sides, wanted).swapaxes(2, 3)
+            weight = weight.reshape(sides).swapaxes(2, 3)
+        shape = (*state.shape, size)
         return np.ascontiguousarray(theta).reshape(*shape, wanted), weight.reshape(shape)
 
     def arm_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -146,23 +151,29 @@ class Chain:
         theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
         batch_arm_points(alpha, beta, *_NESTED, theta, weight)
+        for s in _lost(theta, weight):
+            theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
+            weight[s] = 1 / count
         if self.order == "increasing":
             theta, weight = np.ascontiguousarray(theta[:, ::-1, :, ::-1]), weight[:, ::-1].copy()
         return theta.reshape(*state.shape, *theta.shape[1:]), weight.reshape(*state.shape, *weight.shape[1:])
 
     def _spread(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points of all arms from uniform numbers, all of the same weight."""
-        from elsv.beliefs._chain_points_kernels import batch_points
-
-        alpha, beta = self._rows(state)
-        uniform = uniforms(count, state.arms)
-        theta = np.empty((len(alpha), *uniform.shape))
-        batch_points(alpha, beta, *self._rule(), uniform, theta)
+        theta = self._inverse(*self._rows(state), 1 << (count - 1).bit_length())
         if self.order == "increasing":
             theta = np.ascontiguousarray(theta[..., ::-1])
-        return theta.reshape(*state.shape, *uniform.shape), np.full(
-            (*state.shape, len(uniform)), 1 / len(uniform)
-        )
+        shape = (*state.shape, theta.shape[1])
+        return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
+
+    def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+        """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
+        from elsv.beliefs._chain_points_kernels import batch_points
+
+        uniform = np.ascontiguousarray(uniforms(count, alpha.shape[1])[:count])
+        theta = np.empty((len(alpha), *uniform.shape))
+        batch_points(alpha, beta, *self._rule(), uniform, theta)
+        return theta
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
@@ -227,3 +238,9 @@ class Chain:
         mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
         batch_moments(alpha, beta, nats, cut, mean, variance, weight)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
+
+
+def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
+    """Return the states whose rules left the range of a double: data far from the order."""
+    finite = np.isfinite(weight) & np.isfinite(theta).all(axis=-1)
+    return np.flatnonzero(~finite.reshape(len(weight), -1).all(axis=1))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards
-from elsv.beliefs.points import FEW, check_count, rule_size, uniforms
+from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.state import State
 
 # Nats that a panel may span and that an arm is followed below its peak: about 1e-10 in `best`.
@@ -62,7 +62,7 @@ class Independent:
             uniform = uniforms(number, state.arms)
             theta = betaincinv(state.alpha[..., None, :], state.beta[..., None, :], uniform)
             return theta, np.full(theta.shape[:-1], 1 / len(uniform))
-        nodes, weights = beta_rule(state.alpha, state.beta, rule_size(number, state.arms))
+        nodes, weights = beta_rule(state.alpha, state.beta, rule_sizes(number, state.arms)[1])
         size = nodes.shape[-1]
         places = np.indices((size,) * state.arms).reshape(state.arms, -1)  # [N, M]
         columns = [nodes[..., i, places[i]] for i in range(state.arms)]

@@ -75,12 +75,20 @@ def check_count(count: int) -> int:
     return int(count)
 
 
-def rule_size(count: int, arms: int) -> int:
-    """Return how many points for each arm a product of rules with at most `count` points has."""
-    size = 1
-    while size < ENOUGH and (size + 1) ** arms <= count:
-        size += 1
-    return size
+def rule_sizes(count: int, arms: int) -> tuple[int, int]:
+    """Return the sizes of a rule for one arm and of rules for the others given it: `count` points at most.
+
+    Half as many again for the first: what the others have given it is no polynomial, and their rules are
+    exact for polynomials.
+    """
+    inner = 1
+    while inner < ENOUGH and _outer(inner + 1) * (inner + 1) ** (arms - 1) <= count:
+        inner += 1
+    return _outer(inner), inner
+
+
+def _outer(inner: int) -> int:
+    return inner + inner // 2
 
 
 @lru_cache(maxsize=16)

@@ -34,7 +34,7 @@ from elsv.state import State
 from elsv.values.commit import remaining
 
 EFFORT = 1 << 16
-POINTS = 512
+POINTS = 768
 MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 PATIENCE = 3  # how many times as many pulls of a single arm are weighed
@@ -136,16 +136,15 @@ class Plan:
         count = min(arms, MOST_CANDIDATES)
         pulls = None if self.problem.horizon is None else round(left)
         depth = depth_of(count, self.effort, pulls)
-        after = left if pulls is None else left - depth
         chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
         long_way = is_long_way(depth, pulls)
         if arms == count and not long_way:
-            return search.ahead(roots, chosen, depth, after)
-        stops = search.stops(roots, most_stops(depth, pulls), left)
+            return search.ahead(roots, worth, chosen, depth, left)
+        stops = search.stops(roots, worth, most_stops(depth, pulls), left)
         if arms > count:
             chosen = candidates(worth, stops, count)
         q = q.copy()
-        np.put_along_axis(q, chosen, search.ahead(roots, chosen, depth, after), axis=1)
+        np.put_along_axis(q, chosen, search.ahead(roots, worth, chosen, depth, left), axis=1)
         return prefer(q, stops, left * worth.max(axis=1)) if long_way else q
 
 

@@ -41,35 +41,56 @@ class PointsSearch:
     points: int
     discount: float = 1.0
 
-    def ahead(self, state: State, chosen: IntArray, depth: int, left: float) -> FloatArray:
+    def ahead(self, state: State, worth: FloatArray, chosen: IntArray, depth: int, left: float) -> FloatArray:
         """Return the worth of pulling each of the arms `chosen` ``[B, C]``, searching on and committing.
 
-        `left` counts the pulls, or discounted pulls, that remain at the frontier.
+        Parameters
+        ----------
+        state
+            The roots ``[B, N]``.
+        worth
+            Expected rewards there ``[B, N]``.
+        chosen
+            The arms that are pulled in the search.
+        depth
+            Number of pulls to look ahead.
+        left
+            How many pulls, or discounted pulls, remain at the root.
         """
         from elsv.planning._points_kernels import search_points
 
         q = np.empty(chosen.shape)
         layers = search_layers(chosen.shape[1], depth)
+        after = left - depth if self.discount == 1.0 else left
         for here in _chunks(len(q), self.points * chosen.shape[1]):
             theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
             rewards = self.rewards[chosen[here]]
-            search_points(_tight(theta), _tight(weight), rewards, left, self.discount, layers, q[here])
+            search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers, q[here])
+            exact = np.take_along_axis(worth[here], chosen[here], axis=1).max(axis=1)
+            q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
         return q
 
-    def stops(self, state: State, most: int, left: float) -> FloatArray:
-        """Return the worth ``[B, N]`` of pulling one arm up to `most` times, to commit when that is better.
-
-        `left` counts the pulls, or discounted pulls, that remain at the root.
-        """
+    def stops(self, state: State, worth: FloatArray, most: int, left: float) -> FloatArray:
+        """Return the worth ``[B, N]`` of up to `most` pulls of one arm, to commit when that is better."""
         from elsv.planning._stops_kernels import search_stops
 
         arms = len(self.rewards)
-        q = np.empty((len(state.alpha), arms))
+        q = np.empty(worth.shape)
         for here in _chunks(len(q), max(ALONE * arms, self.points) * arms):
             theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
             rewards = self.rewards.copy()
             search_stops(_tight(theta), _tight(weight), rewards, left, self.discount, most, q[here])
+            q[here] += left * (worth[here].max(axis=1, keepdims=True) - _best(theta, weight, rewards))
         return q
+
+
+def _best(theta: FloatArray, weight: FloatArray, rewards: FloatArray) -> FloatArray:
+    """Return the best expected reward by the points ``[...]``.
+
+    What committing at once is worth is known: its error is taken off all scores.
+    """
+    best: FloatArray = (rewards * np.einsum("...m,...mi->...i", weight, theta)).max(axis=-1)
+    return best
 
 
 def _chunks(states: int, each: int) -> list[slice]:
