@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
 from elsv.beliefs.base import Belief, check_level, check_rewards
+from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice
 from elsv.lattice.workers import Crew
@@ -41,16 +42,8 @@ def weighs(belief: Belief) -> bool:
 
 
 def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return joint points ``[..., count, N]`` and weights ``[..., count]``, the same for the same state."""
-    if (own := getattr(belief, "points", None)) is not None:
-        found: tuple[FloatArray, FloatArray] = own(state, count)
-        return found
-    shape = (*state.shape, count, state.arms)
-    many = State.trusted(
-        np.broadcast_to(state.alpha[..., None, :], shape).copy(),
-        np.broadcast_to(state.beta[..., None, :], shape).copy(),
-    )
-    return belief.draw(many, np.random.default_rng(0)), np.full((*state.shape, count), 1.0 / count)
+    """Return joint points ``[..., M, N]`` and weights ``[..., M]``, the same for the same state."""
+    return joint_points(belief, state, count)
 
 
 def variance(belief: Belief, state: State) -> FloatArray:

@@ -18,12 +18,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards
+from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
+
+_NESTED = (12.0, 20.0)  # nats on a panel and cut under Gauss rules: scores within about 1e-8 of themselves
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class Chain:
         """Return posterior variances, shape ``[..., N]``."""
         return self._moments(state, *self._rule())[1]
 
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        return self._moments(state, *self._rule())[:2]
+
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
         from elsv.beliefs._chain_kernels import batch_log_weight
@@ -89,6 +96,91 @@ class Chain:
         out = np.empty_like(alpha)
         batch_draw(alpha, beta, *self._rule(), rng.random(alpha.shape), out)
         return self._shaped(out, state)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``; see `some_points`."""
+        return self.some_points(state, count)
+
+    def some_points(
+        self, state: State, count: int, arms: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
+
+        Up to three arms: Gauss rules, one arm given another, at most `count` points. More: evenly spread
+        uniform numbers through the inverse that `draw` uses, a power of two from `count` up.
+
+        Parameters
+        ----------
+        state
+            Where the points are wanted.
+        count
+            How many.
+        arms
+            Which arms, from 0 and increasing, for every state; the others are integrated out.
+        """
+        number = check_count(count)
+        wanted = state.arms if arms is None else arms.shape[-1]
+        if wanted > FEW:
+            theta, weight = self._spread(state, number)
+            return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+        from elsv.beliefs._chain_points_kernels import batch_nested_points
+
+        alpha, beta = self._rows(state)
+        chosen = np.arange(wanted) if arms is None else arms
+        rows = np.broadcast_to(chosen, (*state.shape, wanted)).reshape(-1, wanted)
+        if self.order == "increasing":
+            rows = (state.arms - 1 - rows)[:, ::-1]
+        outer, inner = rule_sizes(number, wanted)
+        size = outer * inner ** (wanted - 1)
+        theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
+        chosen = np.ascontiguousarray(rows)
+        batch_nested_points(alpha, beta, chosen, outer, inner, *_NESTED, theta, weight)
+        for s in _lost(theta, weight):
+            whole = self._inverse(alpha[s : s + 1], beta[s : s + 1], size)[0]
+            theta[s], weight[s] = whole[:, chosen[s]], 1 / size
+        if self.order == "increasing":
+            # The last arm of the loop is then the first one: those that share the other two stay together.
+            sides = (len(alpha), -1, inner, inner) if wanted == FEW else (len(alpha), -1, 1, 1)
+            theta = theta[..., ::-1].reshape(*sides, wanted).swapaxes(2, 3)
+            weight = weight.reshape(sides).swapaxes(2, 3)
+        shape = (*state.shape, size)
+        return np.ascontiguousarray(theta).reshape(*shape, wanted), weight.reshape(shape)
+
+    def arm_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return `count` points of every arm with the means of all arms there, and their weights.
+
+        Shapes ``[..., N, K, N]`` and ``[..., N, K]``: a Gauss rule for the arm alone, at whose points the
+        other arms have the means that they have given it.
+        """
+        from elsv.beliefs._chain_points_kernels import batch_arm_points
+
+        alpha, beta = self._rows(state)
+        theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
+        weight = np.empty(theta.shape[:-1])
+        batch_arm_points(alpha, beta, *_NESTED, theta, weight)
+        for s in _lost(theta, weight):
+            theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
+            weight[s] = 1 / count
+        if self.order == "increasing":
+            theta, weight = np.ascontiguousarray(theta[:, ::-1, :, ::-1]), weight[:, ::-1].copy()
+        return theta.reshape(*state.shape, *theta.shape[1:]), weight.reshape(*state.shape, *weight.shape[1:])
+
+    def _spread(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points of all arms from uniform numbers, all of the same weight."""
+        theta = self._inverse(*self._rows(state), 1 << (count - 1).bit_length())
+        if self.order == "increasing":
+            theta = np.ascontiguousarray(theta[..., ::-1])
+        shape = (*state.shape, theta.shape[1])
+        return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
+
+    def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+        """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
+        from elsv.beliefs._chain_points_kernels import batch_points
+
+        uniform = np.ascontiguousarray(uniforms(count, alpha.shape[1])[:count])
+        theta = np.empty((len(alpha), *uniform.shape))
+        batch_points(alpha, beta, *self._rule(), uniform, theta)
+        return theta
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
@@ -167,3 +259,9 @@ class Chain:
         mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
         batch_moments(alpha, beta, nats, cut, mean, variance, weight)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
+
+
+def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
+    """Return the states whose rules left the range of a double: data far from the order."""
+    finite = np.isfinite(weight) & np.isfinite(theta).all(axis=-1)
+    return np.flatnonzero(~finite.reshape(len(weight), -1).all(axis=1))

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards
+from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
@@ -52,6 +53,46 @@ class Independent:
         quantile: FloatArray = betaincinv(state.alpha, state.beta, check_level(level))
         return quantile
 
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``; see `some_points`."""
+        return self.some_points(state, count)
+
+    def some_points(
+        self, state: State, count: int, arms: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
+
+        Up to three arms: a product of Gauss rules, at most `count` points. More: quantiles at evenly spread
+        uniform numbers, a power of two from `count` up.
+        """
+        number = check_count(count)
+        if arms is not None:
+            state = State.trusted(*(np.take_along_axis(c, arms, axis=-1) for c in (state.alpha, state.beta)))
+        if state.arms > FEW:
+            from scipy.special import betaincinv
+
+            uniform = uniforms(number, state.arms)
+            theta = betaincinv(state.alpha[..., None, :], state.beta[..., None, :], uniform)
+            return theta, np.full(theta.shape[:-1], 1 / len(uniform))
+        nodes, weights = beta_rule(state.alpha, state.beta, rule_sizes(number, state.arms)[1])
+        size = nodes.shape[-1]
+        places = np.indices((size,) * state.arms).reshape(state.arms, -1)  # [N, M]
+        columns = [nodes[..., i, places[i]] for i in range(state.arms)]
+        shares = [weights[..., i, places[i]] for i in range(state.arms)]
+        return np.stack(columns, axis=-1), np.asarray(np.prod(shares, axis=0))
+
+    def arm_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return `count` points of every arm with the means of all arms there, and their weights.
+
+        Shapes ``[..., N, K, N]`` and ``[..., N, K]``: a Gauss rule for the arm, and the other arms' means.
+        """
+        nodes, weights = beta_rule(state.alpha, state.beta, check_count(count))
+        theta = np.empty((*nodes.shape, state.arms))
+        theta[...] = state.mean[..., None, None, :]
+        for i in range(state.arms):
+            theta[..., i, :, i] = nodes[..., i, :]
+        return theta, weights
+
     def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
 
@@ -93,3 +134,21 @@ class Independent:
     def error(self, state: State) -> FloatArray:
         """Return zero: the means are exact, ``[...]``."""
         return np.zeros(state.shape)
+
+
+def beta_rule(alpha: FloatArray, beta: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    r"""Return the Gauss rule of each Beta(:math:`\alpha, \beta`): points and weights ``[..., size]``.
+
+    The points are the eigenvalues of the Jacobi matrix of the polynomials orthogonal to its density.
+    """
+    a, b = beta[..., None] - 1.0, alpha[..., None] - 1.0
+    k = np.arange(1, size)
+    both = 2 * k + a + b
+    jacobi = np.zeros((*alpha.shape, size, size))
+    jacobi[..., 0, 0] = ((b - a) / (a + b + 2))[..., 0]
+    jacobi[..., k, k] = (b - a) * (b + a) / (both * (both + 2))
+    # k + a + b and both - 1 are equal for k = 1, where both may be zero.
+    ratio = np.where(k == 1, 1.0, (k + a + b) / np.where(k == 1, 1.0, both - 1))
+    jacobi[..., k, k - 1] = np.sqrt(4 * k * (k + a) * (k + b) / (both + 1) * ratio) / both
+    points, vectors = np.linalg.eigh(jacobi)  # reads the lower triangle
+    return np.clip((points + 1) / 2, 0.0, 1.0), vectors[..., 0, :] ** 2

@@ -14,12 +14,16 @@ index decides instead, and for a discount the Gittins index, which is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
+from elsv._numbers import whole
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs.abilities import factors
-from elsv.errors import InvalidInputError
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import factors, repeats, weighs
+from elsv.beliefs.abilities import variance as variance_of
+from elsv.beliefs.points import check_count
 from elsv.indices.base import Index, Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
@@ -29,6 +33,7 @@ from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
     EFFORT,
     MOST_CANDIDATES,
+    POINTS,
     candidates,
     depth_of,
     is_long_way,
@@ -38,12 +43,10 @@ from elsv.policies.plan_rules import (
     undecided,
 )
 from elsv.problem import Problem
-from elsv.search.layers import search_layers
 from elsv.search.lookahead import check_step
+from elsv.search.points_search import PointsSearch, search_independent
 from elsv.state import State, check_width
 from elsv.values.commit import remaining
-
-_RULE = (12.0, 20.0)  # panels and cut of the quadrature: scores within about 1e-8 of themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,31 +59,40 @@ class Plan(BestScore):
         Gives rewards, order, horizon or discount.
     effort
         Most states that a search expands. Results depend on it and on nothing like the time taken.
+    points
+        How many joint points of the belief a search adds up.
+    belief
+        What is known of the means; default: the exact belief for the problem's order. Any belief will do:
+        the search needs its means and points (`elsv.beliefs.points`).
 
     Examples
     --------
     >>> problem = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=50)
-    >>> int(Plan(problem)(State.initial(problem), 1, np.random.default_rng(0)))
+    >>> int(Plan(problem)(State.initial(problem), 1))
     1
     """
 
     problem: Problem
     effort: int = EFFORT
+    points: int = POINTS
+    belief: Belief | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.effort, bool) or not isinstance(self.effort, int | np.integer) or self.effort < 1:
-            raise InvalidInputError(
-                f"effort must be a whole number of states, at least 1, got {self.effort!r}"
-            )
+        check_count(self.points)
+        whole("effort", self.effort)
+
+    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
+        """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
+        return super().__call__(state, step, cast(np.random.Generator, rng))
 
     @property
     def merges_equal_states(self) -> bool:
         """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
-        return True
+        return self.belief is None or repeats(self.belief)
 
     def on_layers(self, problem: Problem) -> OnLayers:
-        """Return the same search from all states of a layer at once, with exact weights."""
-        if not acts_as(self, Plan):
+        """Return the same search from all states of a layer at once, with exact weights instead of points."""
+        if not acts_as(self, Plan) or self.belief is not None or not weighs(problem.belief):
             return super().on_layers(problem)
         return plan_on_layers(problem, self.effort, self)
 
@@ -88,89 +100,63 @@ class Plan(BestScore):
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""
         check_step(self.problem, step)
         check_width(state, self.problem)
-        if factors(self.problem.belief):
+        if self.belief is None and factors(self.problem.belief):
             return self._free(state, step)
-        turn = -1 if self.problem.order == "increasing" else 1
-        alpha, beta = state.rows(turn)
-        q = self._plan(alpha, beta, np.ascontiguousarray(self.problem.rewards[::turn]), step)
-        return np.ascontiguousarray(q[:, ::turn]).reshape(state.alpha.shape)
+        roots = State.trusted(*state.rows())
+        return self._plan(roots, step, rng).reshape(state.alpha.shape)
 
     def _free(self, state: State, step: int) -> FloatArray:
         """Return scores ``[..., N]`` of independent arms."""
-        from elsv.search._ahead_kernels import search_free
-
         problem, left = self.problem, remaining(self.problem, step)
         if problem.horizon is None or not searches_free(problem.arms, self.effort, round(left)):
             index: Index = Gittins() if problem.horizon is None else FiniteGittins()
             return problem.rewards * index(state.alpha, state.beta, step, Setting.of(problem))
         depth = depth_of(problem.arms, self.effort, round(left))
-        alpha, beta = state.rows()
-        q = np.empty(alpha.shape)
-        search_free(alpha, beta, problem.rewards, left - depth, search_layers(problem.arms, depth), q)
-        return q.reshape(state.alpha.shape)
+        return search_independent(state, problem.rewards, depth, left).reshape(state.alpha.shape)
 
-    def _plan(self, alpha: FloatArray, beta: FloatArray, rewards: FloatArray, step: int) -> FloatArray:
-        """Return q ``[B, N]`` for arms whose means decrease."""
-        from elsv.beliefs._chain_kernels import batch_moments
-
-        mean, variance, unused = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
-        batch_moments(alpha, beta, *_RULE, mean, variance, unused)
-        worth = rewards * mean
-        left = remaining(self.problem, step)
+    def _plan(self, state: State, step: int, rng: np.random.Generator | None) -> FloatArray:
+        """Return q ``[B, N]`` by searches on points of the belief."""
+        problem, left = self.problem, remaining(self.problem, step)
+        belief = problem.belief if self.belief is None else self.belief
+        few = problem.arms <= MOST_CANDIDATES
+        mean, variance = (belief.mean(state, rng), None) if few else moments(belief, state, rng)
+        worth = problem.rewards * mean
         # A pull from which nothing is learnt: the search can only find more.
         q: FloatArray = worth + (left - 1) * worth.max(axis=1, keepdims=True)
-        if self.problem.arms > 1:
-            here = np.flatnonzero(undecided(worth, rewards * np.sqrt(variance)))
-            roots = Roots(alpha[here], beta[here], rewards, worth[here])
-            q[here] = self._search(roots, q[here], left)
+        if problem.arms == 1:
+            return q
+        search = PointsSearch(belief, problem.rewards, self.points, problem.discount or 1.0)
+        here = np.arange(len(q))
+        if variance is not None:
+            here = np.flatnonzero(undecided(worth, problem.rewards * np.sqrt(variance)))
+        roots = State.trusted(state.alpha[here], state.beta[here])
+        q[here] = self._search(search, roots, worth[here], q[here], left)
         return q
 
-    def _search(self, roots: Roots, q: FloatArray, left: float) -> FloatArray:
+    def _search(
+        self, search: PointsSearch, roots: State, worth: FloatArray, q: FloatArray, left: float
+    ) -> FloatArray:
         """Return q ``[B, N]`` with what a search finds for the candidates."""
-        arms = len(roots.rewards)
+        arms = self.problem.arms
         count = min(arms, MOST_CANDIDATES)
         pulls = None if self.problem.horizon is None else round(left)
         depth = depth_of(count, self.effort, pulls)
-        chosen = np.broadcast_to(np.arange(arms), roots.alpha.shape)
+        chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
         long_way = is_long_way(depth, pulls)
         if arms == count and not long_way:
-            return self._ahead(roots, np.ascontiguousarray(chosen), depth, left)
-        stops = self._stops(roots, most_stops(depth, pulls), left)
+            return search.ahead(roots, worth, chosen, depth, left)
+        stops = search.stops(roots, worth, most_stops(depth, pulls), left)
         if arms > count:
-            chosen = candidates(roots.worth, stops, count)
+            chosen = candidates(worth, stops, count)
         q = q.copy()
-        np.put_along_axis(q, chosen, self._ahead(roots, np.ascontiguousarray(chosen), depth, left), axis=1)
-        return prefer(q, stops, left * roots.worth.max(axis=1)) if long_way else q
-
-    def _ahead(self, roots: Roots, chosen: IntArray, depth: int, left: float) -> FloatArray:
-        """Return the worth of pulling each candidate, searching on and committing, ``[B, C]``."""
-        from elsv.search._ahead_kernels import search_ahead
-
-        q = np.empty(chosen.shape)
-        after = left if self.problem.horizon is None else left - depth
-        layers = search_layers(chosen.shape[1], depth)
-        counts = (roots.alpha, roots.beta, roots.rewards, chosen)
-        search_ahead(*counts, after, self._discount, *_RULE, layers, q)
-        return q
-
-    def _stops(self, roots: Roots, most: int, left: float) -> FloatArray:
-        """Return the worth of pulling each arm up to `most` times, to commit when better, ``[B, N]``."""
-        from elsv.search._stops_kernels import search_stops
-
-        q = np.empty(roots.alpha.shape)
-        search_stops(roots.alpha, roots.beta, roots.rewards, left, self._discount, *_RULE, most, q)
-        return q
-
-    @property
-    def _discount(self) -> float:
-        return 1.0 if self.problem.discount is None else self.problem.discount
+        np.put_along_axis(q, chosen, search.ahead(roots, worth, chosen, depth, left), axis=1)
+        return prefer(q, stops, left * worth.max(axis=1)) if long_way else q
 
 
-@dataclass(frozen=True)
-class Roots:
-    """States to search from, arms in decreasing order of their means."""
-
-    alpha: FloatArray  # [B, N]
-    beta: FloatArray  # [B, N]
-    rewards: FloatArray  # [N]
-    worth: FloatArray  # [B, N], expected rewards
+def moments(belief: Belief, state: State, rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances ``[B, N]``, together where the belief gives them together."""
+    both: Any = getattr(belief, "mean_and_variance", None)
+    if both is not None:
+        mean, variance = both(state)
+        return mean, variance
+    return belief.mean(state, rng), variance_of(belief, state)

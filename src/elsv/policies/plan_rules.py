@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.search.layers import depth_within
+from elsv.lattice.small import depth_within
 
 EFFORT = 1 << 16
+POINTS = 768
 MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 PATIENCE = 3  # how many times as many pulls of a single arm are weighed
@@ -20,13 +21,7 @@ ALIKE = 3.0  # standard deviations within which an arm may still turn out to be 
 
 
 def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
-    """Return in which of the states ``[B]`` a search may pay.
-
-    It may where few enough arms are there to search all, and where `ALIKE` standard deviations lift
-    another arm to the best.
-    """
-    if worth.shape[1] <= MOST_CANDIDATES:
-        return np.ones(len(worth), dtype=bool)
+    """Return in which of the states ``[B]`` `ALIKE` standard deviations lift another arm to the best."""
     hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
     return np.asarray(hopeful.sum(axis=1) > 1)
 

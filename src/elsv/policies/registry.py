@@ -113,7 +113,7 @@ def _depth(given: dict[str, Any]) -> int:
 
 
 def _plan(problem: Problem, spec: Name) -> Policy:
-    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int}))
+    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int, "points": int}))
 
 
 def _optimal(problem: Problem, spec: Name) -> Policy:

@@ -36,6 +36,7 @@ FINER = 10.0  # how much more finely pulls to come are resolved than those made
 class Grid(NamedTuple):
     """Nodes, and the root's densities and messages at them."""
 
+    edges: FloatArray  # [panels + 1], logits
     x: FloatArray  # [G]
     rest: FloatArray  # [G], 1 - x
     half: FloatArray  # [panels], half the width of each
@@ -75,10 +76,50 @@ def split(panels: Panels, count: int, more: float, nats: float) -> tuple[Panels,
 
 
 @kernel
-def make_grid(alpha: FloatArray, beta: FloatArray, more: float, nats: float, cut: float, room: Room) -> Grid:
-    """Return the nodes for a root with counts `alpha`, `beta` ``[N]`` and up to `more` pulls of any arm."""
+def cut_at(panels: Panels, count: int, at: FloatArray) -> tuple[Panels, int]:
+    """Return panels with further edges at the logits `at`, and their number."""
+    old = panels.edges[: count + 1].copy()
+    edges = np.empty(count + 1 + len(at))
+    edges[: count + 1] = old
+    total = count + 1
+    for y in at:
+        place = edge_at(edges[:total], y)
+        if place < total and edges[place] > y + 1e-11 * (1 + abs(y)):
+            for k in range(total, place, -1):
+                edges[k] = edges[k - 1]
+            edges[place] = y
+            total += 1
+    edges = edges[:total].copy()
+    for i in range(len(panels.first)):
+        panels.first[i] = edge_at(edges, old[panels.first[i]])
+        panels.last[i] = edge_at(edges, old[panels.last[i]])
+    return with_edges(edges, panels), total - 1
+
+
+@kernel
+def edge_at(edges: FloatArray, y: float) -> int:
+    """Return the number of the edge at y."""
+    return int(np.searchsorted(edges, y - 1e-11 * (1 + abs(y))))
+
+
+@kernel
+def make_grid(
+    alpha: FloatArray,
+    beta: FloatArray,
+    more: float,
+    nats: float,
+    cut: float,
+    room: Room,
+    at: FloatArray,
+) -> Grid:
+    """Return the nodes for a root with counts `alpha`, `beta` ``[N]`` and up to `more` pulls of any arm.
+
+    Panels also end at the logits `at`.
+    """
     placed, first_count = place(alpha, beta, -np.inf, np.inf, nats, cut, room)
     panels, count = split(placed, first_count, more, nats)
+    if len(at) > 0:
+        panels, count = cut_at(panels, count, at)
     fill_nodes(panels, count)
     rows = stack_windows(panels)
     messages = room.messages
@@ -113,11 +154,12 @@ def _spread_out(panels: Panels, messages: Messages, count: int) -> Grid:
         lower[i, panels.last[i] * POINTS :] = 1.0
         below = whole
     one, other = np.empty((nodes, 1)), np.empty((nodes, 1))
-    for i in range(arms):
-        one[:, 0] = upper[i]
-        carry(density[i], one, 1, half, True, other)
-        upper[i + 1] = other[:, 0]
-    return Grid(x, rest, half, density, lower, upper)
+    for down in (True,):  # not a constant, for which `carry` would be compiled once more
+        for i in range(arms):
+            one[:, 0] = upper[i]
+            carry(density[i], one, one.shape[1], half, down, other)
+            upper[i + 1] = other[:, 0]
+    return Grid(panels.edges[: count + 1], x, rest, half, density, lower, upper)
 
 
 @kernel

@@ -1,0 +1,231 @@
+r"""Weighted joint points of a chain: all arms from uniform numbers, or a few arms by nested Gauss rules.
+
+Given the mean of one arm, the arms above and below it are independent. So points of up to three arms are a
+Gauss rule for the marginal of the middle one, and for each of its points x one rule for the arm above on
+[x, 1] and one for the arm below on [0, x], all other arms integrated out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from elsv._jit import kernel
+from elsv._typing import FloatArray, IntArray
+from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
+from elsv.beliefs._chain_kernels import Room, new_room, solve
+from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS, integrate, probability
+from elsv.beliefs._chain_readout_kernels import draw_chain, invert
+from elsv.beliefs._gauss_kernels import gauss_rule
+
+
+@kernel
+def batch_points(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, uniform: FloatArray, out: FloatArray
+) -> None:
+    """Set joint points ``[B, M, N]`` for every state from the same uniform numbers ``[M, N]``."""
+    room = new_room(alpha.shape[1])
+    for s in range(len(alpha)):
+        panels, messages, _ = solve(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
+        for m in range(len(uniform)):
+            draw_chain(panels, messages, uniform[m], out[s, m])
+
+
+@kernel
+def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
+    """Return the measure of arm `other` at all nodes given that arm `middle` is at each of the logits `at`.
+
+    ``[G, J]``, not scaled. The arms between the two are integrated out, and those beyond `other` too.
+    """
+    nodes, above = len(grid.x), other < middle
+    table, spare = np.zeros((nodes, len(at))), np.empty((nodes, len(at)))
+    for j in range(len(at)):
+        edge = edge_at(grid.edges, at[j]) * POINTS
+        if above:
+            table[edge:, j] = 1.0
+        else:
+            table[:edge, j] = 1.0
+    step = -1 if above else 1
+    for i in range(middle + step, other, step):
+        carry(grid.density[i], table, len(at), grid.half, not above, spare)
+        table, spare = spare, table
+    beyond = grid.upper[other] if above else grid.lower[other + 1]
+    own = node_weights(grid.half) * grid.density[other] * beyond
+    for g in range(nodes):
+        for j in range(len(at)):
+            table[g, j] *= own[g]
+    return table
+
+
+@kernel
+def nested_points(
+    alpha: FloatArray,
+    beta: FloatArray,
+    arms: IntArray,
+    outer: int,
+    inner: int,
+    nats: float,
+    cut: float,
+    room: Room,
+    theta: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """Set points ``[M, A]`` of up to three arms and weights ``[M]``; M is outer times inner to the A - 1.
+
+    The arm below changes fastest, so that points that share the other two follow one another.
+    """
+    middle, sides = arms[len(arms) // 2], len(arms) - 1
+    grid = make_grid(alpha, beta, 2.0 * outer, nats, cut, room, np.empty(0))
+    x, share = np.empty(outer), np.empty(outer)
+    scale = scale_for(grid, alpha, beta)
+    gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
+    at = np.empty(outer)
+    for j in range(outer):
+        at[j] = read_scale(grid, scale, x[j])
+        x[j] = probability(at[j])
+    nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
+    if sides > 0:
+        grid = make_grid(alpha, beta, 2.0 * inner, nats, cut, room, at)
+    for side in range(sides):
+        table = reaches(grid, middle, arms[2 * side], at)
+        for j in range(outer):
+            if gauss_rule(grid.x, table[:, j], nodes[side, j], shares[side, j]) == 0.0:
+                nodes[side, j] = x[j]
+                shares[side, j] = 1.0 / inner
+    m = 0
+    for j in range(outer):
+        for k in range(inner if sides > 0 else 1):
+            for below in range(inner if sides > 1 else 1):
+                weight[m] = share[j] * shares[0, j, k] * shares[1, j, below]
+                theta[m, len(arms) // 2] = x[j]
+                if sides > 0:
+                    theta[m, 0] = nodes[0, j, k]
+                if sides > 1:
+                    theta[m, 2] = nodes[1, j, below]
+                m += 1
+
+
+@kernel
+def marginal_of(grid: Grid, arm: int) -> FloatArray:
+    """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
+    out: FloatArray = node_weights(grid.half) * grid.density[arm] * grid.upper[arm] * grid.lower[arm + 1]
+    return out
+
+
+class Scale(NamedTuple):
+    """An increasing function t of x in which what is known of other arms is smooth."""
+
+    nodes: FloatArray  # [G]
+    edges: FloatArray  # [panels + 1]
+
+
+@kernel
+def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
+    r"""Return :math:`t = \int_0^x z^{a-1} (1-z)^{b-1} dz` with a and b the smallest counts, at most 1.
+
+    The means of other arms given x go with :math:`x^\alpha` near 0. For counts from 1 up t is x.
+    """
+    a, b = min(alpha.min(), 1.0), min(beta.min(), 1.0)
+    panels = len(grid.half)
+    nodes, edges = np.empty(len(grid.x)), np.zeros(panels + 1)
+    values = np.empty(POINTS)
+    for p in range(panels):
+        for k in range(POINTS):
+            g = p * POINTS + k
+            values[k] = grid.x[g] ** a * grid.rest[g] ** b
+        here = nodes[p * POINTS : (p + 1) * POINTS]
+        edges[p + 1] = edges[p] + integrate(values, 2 * grid.half[p], here)
+        here += edges[p]
+    return Scale(nodes, edges)
+
+
+@kernel
+def read_scale(grid: Grid, scale: Scale, t: float) -> float:
+    """Return the logit at which the scale is t, inside the grid."""
+    p = min(max(int(np.searchsorted(scale.edges, t)) - 1, 0), len(grid.half) - 1)
+    left, right = scale.edges[p], scale.edges[p + 1]
+    place = invert(left, scale.nodes[p * POINTS : (p + 1) * POINTS], right, min(max(t, left), right))
+    return float(grid.edges[p] + (place + 1) * grid.half[p])
+
+
+@kernel
+def batch_nested_points(
+    alpha: FloatArray,
+    beta: FloatArray,
+    arms: IntArray,
+    outer: int,
+    inner: int,
+    nats: float,
+    cut: float,
+    theta: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """Set points ``[B, M, A]`` of the arms ``[B, A]`` and their weights ``[B, M]``."""
+    room = new_room(alpha.shape[1])
+    for s in range(len(alpha)):
+        nested_points(alpha[s], beta[s], arms[s], outer, inner, nats, cut, room, theta[s], weight[s])
+
+
+@kernel
+def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
+    """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes."""
+    p = min(max(int(np.searchsorted(grid.edges, y)) - 1, 0), len(grid.half) - 1)
+    t = (y - grid.edges[p]) / grid.half[p] - 1
+    out[:] = 0.0
+    total = 0.0
+    whole = side[p * POINTS : (p + 1) * POINTS].min() > 0.0
+    for k in range(POINTS):
+        g = p * POINTS + k
+        if side[g] == 0.0:
+            continue
+        away = t - NODES[k] if abs(t - NODES[k]) > 1e-14 else 1e-14
+        # The weights of interpolation at the nodes alone: BARYCENTRIC has the left end as well.
+        factor = BARYCENTRIC[k + 1] * (NODES[k] + 1) / away if whole else 1 / abs(away)
+        total += factor
+        scale, line = factor / side[g], table[g]
+        for i in range(len(out)):
+            out[i] += scale * line[i]
+    scale = 1 / total if total != 0.0 else 0.0
+    for i in range(len(out)):
+        out[i] = min(max(out[i] * scale, 0.0), 1.0)
+
+
+@kernel
+def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
+    """Set the means of the arms above (`down`) or below each arm, given it at its logits ``[N, K]``."""
+    arms, size = at.shape
+    nodes = len(grid.x)
+    table, spare, found = np.empty((nodes, arms)), np.empty((nodes, arms)), np.empty(arms)
+    # Column k is the message with the mean of the k-th arm that was passed, from the top or the bottom.
+    for passed in range(arms):
+        arm = passed if down else arms - 1 - passed
+        side = grid.upper[arm] if down else grid.lower[arm + 1]
+        for k in range(size):
+            read_means(grid, at[arm, k], side, table, found[:passed])
+            for i in range(passed):
+                theta[arm, k, i if down else arms - 1 - i] = found[i]
+        for g in range(nodes):
+            table[g, passed] = side[g] * grid.x[g]
+        carry(grid.density[arm], table, passed + 1, grid.half, down, spare)
+        table, spare = spare, table
+
+
+@kernel
+def batch_arm_points(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, theta: FloatArray, weight: FloatArray
+) -> None:
+    """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
+    arms, size = theta.shape[1], theta.shape[2]
+    room = new_room(arms)
+    at = np.empty((arms, size))
+    for s in range(len(alpha)):
+        grid = make_grid(alpha[s], beta[s], 2.0 * size, nats, cut, room, np.empty(0))
+        scale = scale_for(grid, alpha[s], beta[s])
+        for arm in range(arms):
+            gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])
+            for k in range(size):
+                at[arm, k] = read_scale(grid, scale, at[arm, k])
+                theta[s, arm, k, arm] = probability(at[arm, k])
+        fill_means(grid, True, at, theta[s])
+        fill_means(grid, False, at, theta[s])

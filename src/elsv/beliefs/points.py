@@ -1,0 +1,106 @@
+r"""Weighted joint points of a belief: all that a search needs of it (past the paper).
+
+With points :math:`\theta_m` of weight :math:`w_m` at a state, a state that s successes and f failures lead to
+has :math:`W \propto \sum_m w_m \prod_i \theta_{mi}^{s_i} (1 - \theta_{mi})^{f_i}`, whatever the structure. A
+belief offers `points`, and perhaps `arm_points`, where it has a good rule; any other one is drawn from. The
+same state always has the same points.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from elsv._numbers import whole
+from elsv._typing import FloatArray, IntArray
+from elsv.beliefs.base import Belief
+from elsv.state import State
+
+FEW = 3  # arms for which a product of Gauss rules needs fewer points than uniform numbers do
+ENOUGH = 12  # points of a rule for one arm
+_SEED = 20_240_601  # of the scrambling, and of the draws of a belief without points
+
+
+def joint_points(
+    belief: Belief, state: State, count: int, arms: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return points ``[..., M, A]`` of some `arms` ``[..., A]``, or of all, and their weights ``[..., M]``.
+
+    A belief without `points` is drawn from, always with the same seed, and the weights of its draws are
+    changed so that the means are those of the belief.
+    """
+    some: Any = getattr(belief, "some_points", None)
+    if arms is not None and some is not None:
+        theta, weight = some(state, count, arms)
+        return theta, weight
+    own: Any = getattr(belief, "points", None)
+    if own is not None:
+        theta, weight = own(state, count)
+        return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+    rng = np.random.default_rng(_SEED)
+    repeated = (np.repeat(part[..., None, :], count, axis=-2) for part in (state.alpha, state.beta))
+    theta = belief.draw(State.trusted(*repeated), rng)
+    weight = match_means(theta, belief.mean(state, rng))
+    return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+
+
+def arm_points(belief: Belief, state: State, each: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return points of every arm with the means of all arms there, ``[..., N, K, N]``, ``[..., N, K]``.
+
+    A belief that offers them gives `each` for an arm; the joint points of any other, `count` of them, serve
+    all arms: ``[..., 1, M, N]``.
+    """
+    own: Any = getattr(belief, "arm_points", None)
+    if own is not None:
+        theta, weight = own(state, each)
+        return theta, weight
+    theta, weight = joint_points(belief, state, count)
+    return theta[..., None, :, :], weight[..., None, :]
+
+
+def match_means(theta: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return weights ``[..., M]`` as equal as can be with which `theta` ``[..., M, N]`` has these means."""
+    away = theta - mean[..., None, :]
+    inner = np.concatenate([np.ones((*away.shape[:-1], 1)), away], axis=-1)
+    products = np.einsum("...mi,...mj->...ij", inner, inner)
+    one = np.zeros((*products.shape[:-1], 1))
+    one[..., 0, 0] = 1.0
+    weight: FloatArray = np.maximum((inner @ np.linalg.pinv(products, hermitian=True) @ one)[..., 0], 0.0)
+    total = weight.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1.0 / theta.shape[-2])
+
+
+def check_count(count: int) -> int:
+    """Return `count` if it is a whole number of points."""
+    return whole("points", count)
+
+
+def rule_sizes(count: int, arms: int) -> tuple[int, int]:
+    """Return the sizes of a rule for one arm and of rules for the others given it: `count` points at most.
+
+    Half as many again for the first: what the others have given it is no polynomial, and their rules are
+    exact for polynomials.
+    """
+    inner = 1
+    while inner < ENOUGH and _outer(inner + 1) * (inner + 1) ** (arms - 1) <= count:
+        inner += 1
+    return _outer(inner), inner
+
+
+def _outer(inner: int) -> int:
+    return inner + inner // 2
+
+
+@lru_cache(maxsize=16)
+def uniforms(count: int, arms: int) -> FloatArray:
+    """Return points that fill the unit cube evenly, strictly inside, ``[M, N]``: Sobol, scrambled once.
+
+    M is the power of two from `count` up.
+    """
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(arms, scramble=True, rng=_SEED).random_base2(max(count - 1, 0).bit_length())
+    inside: FloatArray = np.clip(points, 1e-12, 1 - 1e-12)
+    return inside

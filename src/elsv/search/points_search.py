@@ -1,0 +1,117 @@
+r"""Searches from a state on weighted joint points of any belief (past the paper).
+
+They need of the belief what `elsv.beliefs.points` gives: joint points of a few arms, and points of each arm
+with the means of the others there. All scores are the worth of a policy that could be followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._typing import FloatArray, IntArray
+from elsv.beliefs.base import Belief
+from elsv.beliefs.points import arm_points, joint_points
+from elsv.lattice.small import search_layers
+from elsv.state import State
+
+ALONE = 16  # points of an arm that is pulled many times
+_CHUNK = 1 << 20  # numbers in one array of points
+
+
+@dataclass(frozen=True)
+class PointsSearch:
+    """Searches for one belief.
+
+    Parameters
+    ----------
+    belief
+        Is asked for points at the root.
+    rewards
+        What each arm pays ``[N]``.
+    points
+        How many joint points are asked for.
+    discount
+        Weight of what comes one pull later; 1 for a horizon.
+    """
+
+    belief: Belief
+    rewards: FloatArray  # [N]
+    points: int
+    discount: float = 1.0
+
+    def ahead(self, state: State, worth: FloatArray, chosen: IntArray, depth: int, left: float) -> FloatArray:
+        """Return the worth of pulling each of the arms `chosen` ``[B, C]``, searching on and committing.
+
+        Parameters
+        ----------
+        state
+            The roots ``[B, N]``.
+        worth
+            Expected rewards there ``[B, N]``.
+        chosen
+            The arms that are pulled in the search.
+        depth
+            Number of pulls to look ahead.
+        left
+            How many pulls, or discounted pulls, remain at the root.
+        """
+        from elsv.search._points_kernels import search_points
+
+        q = np.empty(chosen.shape)
+        layers = search_layers(chosen.shape[1], depth)
+        after = left - depth if self.discount == 1.0 else left
+        for here in _chunks(len(q), self.points * chosen.shape[1]):
+            theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
+            rewards = self.rewards[chosen[here]]
+            search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers, q[here])
+            exact = np.take_along_axis(worth[here], chosen[here], axis=1).max(axis=1)
+            q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
+        return q
+
+    def stops(self, state: State, worth: FloatArray, most: int, left: float) -> FloatArray:
+        """Return the worth ``[B, N]`` of up to `most` pulls of one arm, to commit when that is better."""
+        from elsv.search._stops_kernels import search_stops
+
+        arms = len(self.rewards)
+        q = np.empty(worth.shape)
+        for here in _chunks(len(q), max(ALONE * arms, self.points) * arms):
+            theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
+            rewards = self.rewards.copy()
+            search_stops(_tight(theta), _tight(weight), rewards, left, self.discount, most, q[here])
+            q[here] += left * (worth[here].max(axis=1, keepdims=True) - _best(theta, weight, rewards))
+        return q
+
+
+def _best(theta: FloatArray, weight: FloatArray, rewards: FloatArray) -> FloatArray:
+    """Return the best expected reward by the points ``[...]``.
+
+    What committing at once is worth is known: its error is taken off all scores.
+    """
+    best: FloatArray = (rewards * np.einsum("...m,...mi->...i", weight, theta)).max(axis=-1)
+    return best
+
+
+def search_independent(state: State, rewards: FloatArray, depth: int, left: float) -> FloatArray:
+    """Return the worth of pulling each arm, searching on and committing, ``[B, N]``: no points are needed."""
+    from elsv.search._free_kernels import search_free
+
+    alpha, beta = state.rows()
+    q = np.empty(alpha.shape)
+    search_free(alpha, beta, rewards, left - depth, search_layers(len(rewards), depth), q)
+    return q
+
+
+def _chunks(states: int, each: int) -> list[slice]:
+    size = max(1, _CHUNK // each)
+    return [slice(start, start + size) for start in range(0, states, size)]
+
+
+def _part(state: State, here: slice) -> State:
+    return State.trusted(state.alpha[here], state.beta[here])
+
+
+def _tight(array: FloatArray) -> FloatArray:
+    """Return the array in the one layout that the kernels are compiled for."""
+    return np.require(array, np.float64, ["C", "W"])

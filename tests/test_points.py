@@ -1,0 +1,252 @@
+"""Weighted joint points of a belief: their moments, and searches on them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from elsv import Problem, State
+from elsv.beliefs import Chain, Independent
+from elsv.beliefs._gauss_kernels import gauss_rule
+from elsv.beliefs.independent import beta_rule
+from elsv.beliefs.points import arm_points, joint_points, match_means, rule_sizes, uniforms
+from elsv.errors import InvalidInputError
+from elsv.lattice.small import search_layers
+from elsv.policies import make_policy
+from elsv.policies.plan import POINTS, Plan
+from elsv.search._points_kernels import search_points
+from elsv.search.lookahead import lookahead
+from elsv.search.points_search import PointsSearch
+from elsv.values.commit import CommitValue
+
+BELIEFS = [Chain(), Chain("increasing"), Independent()]
+STATES = {
+    "prior": ([1, 1, 1], [1, 1, 1]),
+    "plausible": ([9, 5, 3], [2, 4, 9]),
+    "against the order": ([2, 4, 9], [9, 5, 3]),
+    "fractions": ([0.5, 0.7, 2.5], [1.5, 0.4, 0.6]),
+    "many pulls": ([400, 90, 3], [100, 60, 9]),
+}
+
+
+def moment(belief, state, won, lost):
+    """Return E[∏ μ_i^won_i (1 - μ_i)^lost_i] by the exact weights."""
+    later = State(state.alpha + won, state.beta + lost)
+    return np.exp(belief.log_weight(later) - belief.log_weight(state))
+
+
+def sums(theta, weight, won, lost):
+    return (weight * np.prod(theta**won * (1 - theta) ** lost, axis=-1)).sum(axis=-1)
+
+
+@pytest.mark.parametrize("counts", STATES.values(), ids=STATES)
+@pytest.mark.parametrize("arms", [1, 2, 3])
+@pytest.mark.parametrize("belief", BELIEFS, ids=str)
+def test_points_of_few_arms_have_the_weights_of_the_states_below(belief, arms, counts):
+    state = State(counts[0][:arms], counts[1][:arms])
+    theta, weight = belief.points(state, POINTS)
+    assert theta.shape == (weight.size, arms)
+    assert weight.size <= POINTS
+    rng = np.random.default_rng(arms)
+    for pulls in (0, 1, 2, 3, 5, 8, 16):
+        won, lost = rng.multinomial(pulls, np.full(2 * arms, 0.5 / arms)).reshape(2, arms)
+        exact = moment(belief, state, won, lost)
+        # A state that is not likely to be reached need not be as accurate.
+        assert sums(theta, weight, won, lost) == pytest.approx(exact, rel=2e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("order", ["decreasing", "increasing"])
+@pytest.mark.parametrize("chosen", [(0, 1, 2), (0, 2, 5), (1, 4), (3, 4, 5), (2,)])
+def test_points_of_some_arms_leave_the_others_in_the_belief(order, chosen):
+    belief = Chain(order)
+    state = State([3, 1, 4, 2, 5, 2], [1, 2, 2, 3, 2, 6])
+    theta, weight = belief.points(state, POINTS, np.array(chosen))
+    assert theta.shape[-1] == len(chosen)
+    for pulls in itertools.product((0, 2), repeat=len(chosen)):
+        won, lost = np.zeros((2, 6))
+        won[list(chosen)], lost[list(chosen)] = pulls, pulls[::-1]
+        expected = moment(belief, state, won, lost)
+        assert sums(theta, weight, np.array(pulls), np.array(pulls[::-1])) == pytest.approx(
+            expected, rel=1e-7
+        )
+
+
+@pytest.mark.parametrize("belief", BELIEFS, ids=str)
+def test_points_of_many_arms_come_near_the_moments(belief):
+    state = State([5, 3, 4, 2, 2, 1, 3], [1, 2, 2, 3, 2, 6, 5])
+    theta, weight = belief.points(state, 2000)
+    assert theta.shape == (2048, 7)
+    assert weight.sum() == pytest.approx(1)
+    assert weight @ theta == pytest.approx(belief.mean(state), abs=1e-3)
+    assert weight @ (theta - belief.mean(state)) ** 2 == pytest.approx(belief.variance(state), rel=0.03)
+    if isinstance(belief, Chain):
+        steps = np.diff(theta, axis=-1)
+        assert ((steps <= 0) if belief.order == "decreasing" else (steps >= 0)).all()
+
+
+@pytest.mark.parametrize("arms", [2, 3, 5])
+@pytest.mark.parametrize("belief", BELIEFS, ids=str)
+def test_points_are_the_same_for_the_same_state_alone_or_in_a_batch(belief, arms):
+    rng = np.random.default_rng(arms)
+    alpha, beta = rng.uniform(0.5, 20, (2, 2, 3, arms))
+    chosen = np.sort(np.argsort(rng.random((2, 3, arms)), axis=-1)[..., :2], axis=-1)
+    for wanted in (None, chosen):
+        theta, weight = belief.points(State(alpha, beta), 100, wanted)
+        for where in np.ndindex(2, 3):
+            one = belief.points(
+                State(alpha[where], beta[where]), 100, None if wanted is None else wanted[where]
+            )
+            assert np.array_equal(one[0], theta[where])
+            assert np.array_equal(one[1], weight[where])
+
+
+@pytest.mark.parametrize(("scale", "error"), [(1e-3, 0.5), (0.1, 2e-3), (1, 1e-5), (100, 1e-6), (1e5, 1e-3)])
+@pytest.mark.parametrize("arms", [2, 3, 9])
+def test_points_are_probabilities_whatever_the_counts(arms, scale, error):
+    rng = np.random.default_rng(arms)
+    state = State(*(scale * rng.uniform(0.3, 3.0, (2, 4, arms))))
+    for theta, weight in (Chain().points(state, 300), Chain().arm_points(state, 16)):
+        assert (theta >= 0).all()
+        assert (theta <= 1).all()
+        assert (weight >= 0).all()
+        assert weight.sum(axis=-1) == pytest.approx(1)
+    theta, weight = Chain().arm_points(state, 16)
+    means = np.einsum("bik,bikl->bil", weight, theta)
+    assert means == pytest.approx(np.repeat(Chain().mean(state)[:, None], arms, axis=1), abs=error)
+
+
+@pytest.mark.parametrize("belief", BELIEFS, ids=str)
+def test_points_of_one_arm_know_the_means_of_the_others(belief):
+    state = State([3, 1, 4, 2], [1, 2, 2, 3])
+    theta, weight = belief.arm_points(state, 10)
+    assert theta.shape == (4, 10, 4)
+    assert weight.shape == (4, 10)
+    for arm in range(4):
+        expected = belief.conditional_mean(state, arm, theta[arm, :, arm])
+        assert weight[arm, :, None] * theta[arm] == pytest.approx(weight[arm, :, None] * expected, abs=1e-8)
+
+
+def test_the_gauss_rule_of_a_measure_is_that_of_its_density():
+    x, mass = np.polynomial.legendre.leggauss(60)
+    nodes, weights = np.empty(9), np.empty(9)
+    assert gauss_rule(x, mass, nodes, weights) == pytest.approx(2)
+    expected, shares = np.polynomial.legendre.leggauss(9)
+    order = np.argsort(nodes)
+    assert nodes[order] == pytest.approx(expected, abs=1e-13)
+    assert weights[order] == pytest.approx(shares / 2, abs=1e-13)
+
+
+def test_a_gauss_rule_of_few_nodes_is_these_nodes():
+    nodes, weights = np.empty(5), np.empty(5)
+    gauss_rule(np.array([0.2, 0.3, 0.7]), np.array([1.0, 0.0, 3.0]), nodes, weights)
+    assert sorted(zip(nodes[weights > 1e-12], weights[weights > 1e-12], strict=True)) == [
+        pytest.approx((0.2, 0.25)),
+        pytest.approx((0.7, 0.75)),
+    ]
+    assert gauss_rule(np.array([0.2]), np.array([0.0]), nodes, weights) == 0
+    assert gauss_rule(np.array([0.4]), np.array([2.0]), nodes, weights) == 2
+    assert nodes @ weights == pytest.approx(0.4)
+
+
+def test_the_rule_of_a_beta_density_has_its_moments():
+    alpha, beta = np.array([1.0, 0.5, 0.3, 7.0]), np.array([1.0, 0.5, 0.7, 2.5])
+    nodes, weights = beta_rule(alpha, beta, 6)
+    exact = np.ones(4)
+    for k in range(12):
+        assert (weights * nodes**k).sum(axis=-1) == pytest.approx(exact, rel=1e-12)
+        exact = exact * (alpha + k) / (alpha + beta + k)
+
+
+def test_the_number_of_points_is_kept():
+    for arms, count in itertools.product((1, 2, 3), (1, 2, 7, 100, 768, 10**6)):
+        outer, inner = rule_sizes(count, arms)
+        assert 1 <= outer * inner ** (arms - 1) <= max(count, 1)
+    assert rule_sizes(POINTS, 3) == (12, 8)
+    assert uniforms(100, 5).shape == (128, 5)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, True])
+def test_a_wrong_number_of_points_is_refused(count):
+    state = State([1, 1], [1, 1])
+    for belief in (Chain(), Independent()):
+        with pytest.raises(InvalidInputError, match="points must be a whole number"):
+            belief.points(state, count)
+    with pytest.raises(InvalidInputError, match="points must be a whole number"):
+        Plan(Problem([1, 1], horizon=5), points=count)
+
+
+def test_plan_takes_a_number_of_points():
+    problem = Problem([0.5, 1.0], "decreasing", 5)
+    assert make_policy("plan:points=50", problem).points == 50
+
+
+@pytest.mark.parametrize("belief", BELIEFS, ids=str)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("arms", [2, 3])
+def test_a_search_on_points_equals_lookahead_on_commit(belief, depth, arms):
+    rng = np.random.default_rng(depth)
+    problem = Problem(np.linspace(0.4, 1, arms), getattr(belief, "order", None), 40)
+    state = State(*rng.integers(1, 12, (2, 4, arms)).astype(float))
+    expected = lookahead(problem, state, 11, CommitValue(problem, belief), belief, depth)
+    search = PointsSearch(belief, problem.rewards, POINTS)
+    chosen = np.broadcast_to(np.arange(arms), (4, arms))
+    found = search.ahead(state, problem.rewards * belief.mean(state), chosen, depth, 30.0)
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+class Drawn:
+    """A belief that can be drawn from and has means, and nothing else: a chain in disguise."""
+
+    def __init__(self, order="decreasing"):
+        self._exact = Chain(order)
+
+    def mean(self, state, rng=None):
+        return self._exact.mean(state)
+
+    def draw(self, state, rng):
+        return self._exact.draw(state, rng)
+
+
+def test_draws_stand_in_where_a_belief_has_no_points():
+    state = State([[3, 1, 4, 2], [1, 1, 1, 1]], [[1, 2, 2, 3], [1, 1, 1, 1]])
+    theta, weight = joint_points(Drawn(), state, 500)
+    assert np.array_equal(theta, joint_points(Drawn(), state, 500)[0])
+    assert np.einsum("bm,bmi->bi", weight, theta) == pytest.approx(Chain().mean(state), abs=1e-12)
+    assert (weight >= 0).all()
+    some, same = joint_points(Drawn(), state, 500, np.array([[0, 2], [1, 3]]))
+    assert np.array_equal(some[1], theta[1][:, [1, 3]])
+    assert np.array_equal(same, weight)
+    alone, shares = arm_points(Drawn(), state, 16, 500)
+    assert alone.shape == (2, 1, 500, 4)
+    assert np.array_equal(shares[:, 0], weight)
+
+
+def test_weights_that_no_points_can_meet_stay_weights():
+    theta = np.array([[0.2], [0.4], [0.3]])
+    assert match_means(theta, np.array([0.3])) == pytest.approx([1 / 3] * 3)
+    weight = match_means(theta, np.array([0.9]))
+    assert (weight >= 0).all()
+    assert weight.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("arms", "step"), [(2, 30), (3, 90), (5, 20), (5, 180)])
+def test_plan_needs_nothing_but_means_and_draws(arms, step):
+    rng = np.random.default_rng(arms)
+    problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
+    state = State(*rng.integers(1, 30, (2, 3, arms)).astype(float))
+    exact = Plan(problem, effort=3000).scores(state, step)
+    drawn = Plan(problem, effort=3000, points=4000, belief=Drawn()).scores(state, step)
+    assert drawn == pytest.approx(exact, rel=3e-3)
+    assert np.array_equal(Plan(problem, 3000, 4000, Drawn()).scores(state, step), drawn)
+
+
+def test_points_add_up_to_the_same_in_any_order():
+    rng = np.random.default_rng(1)
+    state = State([[9, 5, 3]], [[2, 4, 9]])
+    theta, weight = Chain().points(state, 200)
+    mixed = rng.permutation(weight.size)
+    rewards, layers = np.array([[0.4, 0.7, 1.0]]), search_layers(3, 6)
+    in_order, shuffled = np.empty((2, 1, 3))
+    search_points(theta, weight, rewards, 20.0, 1.0, layers, in_order)
+    search_points(theta[:, mixed].copy(), weight[:, mixed].copy(), rewards, 20.0, 1.0, layers, shuffled)
+    assert in_order == pytest.approx(shuffled, rel=1e-12)
