@@ -60,7 +60,7 @@ def test_points_of_few_arms_have_the_weights_of_the_states_below(belief, arms, c
 def test_points_of_some_arms_leave_the_others_in_the_belief(order, chosen):
     belief = Chain(order)
     state = State([3, 1, 4, 2, 5, 2], [1, 2, 2, 3, 2, 6])
-    theta, weight = belief.points(state, POINTS, np.array(chosen))
+    theta, weight = belief.some_points(state, POINTS, np.array(chosen))
     assert theta.shape[-1] == len(chosen)
     for pulls in itertools.product((0, 2), repeat=len(chosen)):
         won, lost = np.zeros((2, 6))
@@ -91,7 +91,7 @@ def test_points_are_the_same_for_the_same_state_alone_or_in_a_batch(belief, arms
     alpha, beta = rng.uniform(0.5, 20, (2, 2, 3, arms))
     chosen = np.sort(np.argsort(rng.random((2, 3, arms)), axis=-1)[..., :2], axis=-1)
     for wanted in (None, chosen):
-        theta, weight = belief.points(State(alpha, beta), 100, wanted)
+        theta, weight = belief.some_points(State(alpha, beta), 100, wanted)
         for where in np.ndindex(2, 3):
             one = belief.points(
                 State(alpha[where], beta[where]), 100, None if wanted is None else wanted[where]
