@@ -1,7 +1,8 @@
 r"""The one rule by which scores become an arm (every policy uses it).
 
-The lowest-numbered arm whose score is within 1e-9, relative to max(1, abs(best)), of the best. Ties are
-common and decide results, so they must not hang on rounding.
+The lowest-numbered arm whose score is within 1e-9 of the best, relative to max(scale, abs(best)), where the
+scale is the largest reward: whether two arms tie does not depend on the currency. Ties are common and decide
+results, so they must not hang on rounding.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from elsv._typing import FloatArray, IntArray
 TIE_TOLERANCE = 1e-9
 
 
-def best_arm(scores: FloatArray) -> IntArray:
+def best_arm(scores: FloatArray, scale: float = 1.0) -> IntArray:
     """Return the first arm within the tie tolerance of the best score; ``[..., N]`` to ``[...]``.
 
-    An infinite score ties only with an equal one.
+    `scale` is the largest reward that the scores count in (`elsv.Problem.scale`). An infinite score ties only
+    with an equal one.
     """
     from elsv._choice_kernels import choose
 
     rows = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1, np.shape(scores)[-1])
     arm = np.empty(len(rows), dtype=np.int64)
-    choose(rows, arm)
+    choose(rows, float(scale), arm)
     return arm.reshape(np.shape(scores)[:-1])

@@ -80,7 +80,7 @@ def explain(
     best, _ = belief.best(state, problem.rewards)
     if isinstance(policy, ScoringPolicy):
         q = policy.scores(state, step, rng)
-        arm = int(best_arm(q))
+        arm = int(best_arm(q, problem.scale))
     else:
         q = problem.rewards * mean
         arm = int(policy(state, step, rng))

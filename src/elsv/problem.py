@@ -109,6 +109,11 @@ class Problem:
         """N, the number of arms."""
         return len(self.rewards)
 
+    @property
+    def scale(self) -> float:
+        """The largest reward: what counts as small is small beside it."""
+        return float(self.rewards.max())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 

@@ -85,7 +85,7 @@ class IndexChoice:
         for first in range(0, layer.size, _BATCH):
             stop = min(first + _BATCH, layer.size)
             index = table[group, number(*layer.counts(first, stop))]
-            actions[first:stop] = best_arm(arena.problem.rewards * index)
+            actions[first:stop] = best_arm(arena.problem.rewards * index, arena.problem.scale)
 
     def follow(self, problem: Problem, layer: Layer) -> Step:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""

@@ -72,7 +72,7 @@ class Plan:
 
     def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
         """Return the arm for every instance, shape ``[...]``; `rng` is not used."""
-        return best_arm(self.scores(state, step, rng))
+        return best_arm(self.scores(state, step, rng), self.problem.scale)
 
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""

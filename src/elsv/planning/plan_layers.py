@@ -70,7 +70,8 @@ class PlanChoice:
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         committed = CommitFrontier().fill(arena, layer, True)
         ahead, stops = _ahead(arena, layer, depth), _stops(arena, layer, most_stops(depth, left))
-        actions[:] = best_arm(prefer(ahead / unit, stops / unit, committed / unit[:, 0]))
+        scores = prefer(ahead / unit, stops / unit, committed / unit[:, 0])
+        actions[:] = best_arm(scores, arena.problem.scale)
         arena.give(committed)
 
     def _depth(self, left: int | None) -> int:

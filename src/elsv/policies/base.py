@@ -46,7 +46,7 @@ class BestScore(ABC):
         """Return the arm with the best score for every instance."""
         if state.arms != self.problem.arms:
             raise InvalidInputError(f"state must have {self.problem.arms} arms, got {state.arms}")
-        return best_arm(self.scores(state, step, rng))
+        return best_arm(self.scores(state, step, rng), self.problem.scale)
 
 
 @dataclass(frozen=True, eq=False)

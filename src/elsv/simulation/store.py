@@ -15,7 +15,7 @@ import numpy as np
 
 from elsv._files import write_bytes
 from elsv.errors import InvalidInputError
-from elsv.simulation.engine import ChunkTally, PolicyTally, Run
+from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
 
 _ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
 
@@ -25,6 +25,7 @@ def fingerprint(run: Run, version: str) -> str:
     names = [p if isinstance(p, str) else getattr(p, "__qualname__", repr(p)) for p in run.policies]
     about = [run.problem.to_dict(), names, run.instances, run.horizon, run.seed, run.keep_raw, version]
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    digest.update(MEANING.encode())
     digest.update(run.checkpoints.tobytes())
     digest.update(getattr(run.source, "table", np.empty(0)).tobytes())
     return digest.hexdigest()[:16]
