@@ -70,7 +70,7 @@ def last_level(
     r"""Fill the band of the last level of a sweep; return its boundary and its highest cell.
 
     With no pulls left the excess is 0, and nearly so where lambda is so near 0 or 1 that hardly any cell
-    lies on its side of the boundary: a diffusion it is not. Otherwise the diffusion's free boundary problem at
+    lies on its side of the boundary, which is no diffusion. Otherwise its free boundary problem at
     :math:`y = kx`, :math:`k = \theta N`, :math:`\varepsilon = \gamma A/N`,
     :math:`F_{yy} - F + \varepsilon(y F_y - F - \varepsilon F_\varepsilon) = 0` with :math:`F = -y`,
     :math:`F_y = -1` at the boundary, gives :math:`e = (A/k) F` with, for :math:`u = y + 1`,
