@@ -24,6 +24,7 @@ import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.planning._sweeps import Crew
+from elsv.planning.conflict import contradicts
 from elsv.planning.lattice import Layer
 from elsv.planning.quadrature import ArmTables, Nodes, place_nodes
 from elsv.problem import Problem
@@ -32,12 +33,15 @@ Fill = Callable[[list[int], FloatArray], None]  # adds to [N, n_1 + 1, …, n_N 
 
 
 def best_shares(problem: Problem, ordered: bool, layer: Layer, crew: Crew) -> FloatArray | None:
-    """Return the probabilities ``[N, states]``, or None for four and more arms in order."""
+    """Return the probabilities ``[N, states]``, or None where each state must be integrated by itself.
+
+    That is so with four and more arms in order, and if the prior contradicts the order.
+    """
     if problem.arms == 1:
         return np.ones((1, layer.size))
     if not ordered or problem.order is None:
         fills: Iterable[Fill] = _independent(problem, layer.made)
-    elif problem.arms <= 3:
+    elif problem.arms <= 3 and not contradicts(problem):
         fills = [_InOrder(problem, layer.made)]
     else:
         return None
