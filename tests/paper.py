@@ -109,11 +109,11 @@ def plot_offset(bonus: Callable[[Any, Any, int], Any], prior: Arm, step: int, la
     return total
 
 
-def best_arm(scores: list[float]) -> int:
-    """The tie rule: the first arm within 1e-9 of the best, relative to max(1, abs(best))."""
+def best_arm(scores: list[float], scale: float = 1.0) -> int:
+    """The tie rule: the first arm within 1e-9 of the best, relative to max(scale, abs(best))."""
     best = max(scores)
     for i, score in enumerate(scores):
-        if score == best or (isfinite(best) and score >= best - 1e-9 * max(1.0, abs(best))):
+        if score == best or (isfinite(best) and score >= best - 1e-9 * max(scale, abs(best))):
             return i
     raise AssertionError
 

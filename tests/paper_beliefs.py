@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb
+from math import comb, factorial
 
 import numpy as np
 
@@ -68,3 +68,17 @@ def trapezoid_mean(alpha, beta, low: float, high: float, points: int) -> np.ndar
         means.append((marginal * np.exp(log_x)).sum() / marginal.sum())
         upper = cumulative((density[i] + upper)[::-1])[::-1]
     return np.array(means)
+
+
+def pair_weight(alpha: list[int], beta: list[int]) -> Fraction:
+    """W(s) of two arms, mu_1 >= mu_2, for large counts: I_x(a, b) is a sum over binomial outcomes."""
+    (a, c), (b, d) = alpha, beta
+    n = c + d - 1
+    return beta_function(c, d) * sum(
+        (comb(n, j) * beta_function(a + j, b + n - j) for j in range(c, n + 1)), Fraction(0)
+    )
+
+
+def beta_function(a: int, b: int) -> Fraction:
+    """B(a, b) of whole numbers."""
+    return Fraction(factorial(a - 1) * factorial(b - 1), factorial(a + b - 1))

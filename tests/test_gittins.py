@@ -391,3 +391,28 @@ def test_every_number_of_pulls_has_one_place(left):
 def test_wrong_input_is_named(call, message):
     with pytest.raises(InvalidInputError, match=message):
         call()
+
+
+TINY = [(1e-8, 1e-8), (3e-10, 7e-9), (5e-10, 7e-10), (1e-9, 1e-3)]
+
+
+@pytest.mark.parametrize("prior", TINY)
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-6, 1e-9])
+def test_tables_of_tiny_counts_against_plain_induction(prior, tolerance):
+    """A table of such a prior sweeps lambdas within 1e-9 of 1, where a diffusion's slope is no bound."""
+    for discount in (0.5, 0.8):
+        table = gittins_table(*prior, 4, discount, tolerance)
+        wins, pulls = triangle.states(2)
+        for s, n, found in zip(wins, pulls, table, strict=False):
+            exact = infinite_index(prior[0] + s, prior[1] + n - s, discount, 1e-12)
+            assert abs(found - exact) <= tolerance + 1e-11
+
+
+@pytest.mark.parametrize("prior", TINY[:3])
+@pytest.mark.parametrize("discount", [0.9, 0.99, 0.999])
+def test_one_pull_of_an_arm_with_tiny_counts_tells_all(prior, discount):
+    """Then the index is the root of (m - z) + γ (1 - m) z = 0: a success pays for ever, a failure ends it."""
+    mean = prior[0] / sum(prior)
+    for levels in (1, 2, 8):
+        found = gittins_table(*prior, levels, discount, 1e-6)[0]
+        assert found == pytest.approx(mean / (1 - discount * (1 - mean)), abs=2e-6)

@@ -15,6 +15,7 @@ LAYERS = (
         "_version",
         "errors",
         "machine",
+        "_ties",
         "_typing",
         "_notices",
         "_numbers",

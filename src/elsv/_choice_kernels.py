@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from elsv._jit import inlined, kernel
+from elsv._jit import borrowing, kernel
+from elsv._ties import TIE_TOLERANCE
 from elsv._typing import FloatArray, IntArray
-from elsv.choice import TIE_TOLERANCE
 
 
-@inlined
-def first_best(scores: FloatArray) -> int:
-    """Return the first of `scores` ``[N]`` within the tie tolerance of the best; infinities must be equal."""
+@borrowing
+def least_within(best: float, size: float) -> float:
+    """Return the least score that ties with `best` when ties are relative to `size`; infinities to none."""
+    least = best - TIE_TOLERANCE * size
+    return best if np.isinf(best) else least
+
+
+@borrowing
+def least_tied(best: float, scale: float) -> float:
+    """Return the least score that ties with `best`, `scale` being the largest reward."""
+    return least_within(best, max(scale, abs(best)))
+
+
+@borrowing
+def clear_of(best: float, scale: float) -> float:
+    """Return a score above which an arm wins against the best of the others whatever the tie rule."""
+    return best + 2 * TIE_TOLERANCE * max(scale, abs(best))
+
+
+@borrowing
+def first_best(scores: FloatArray, scale: float) -> int:
+    """Return the first of `scores` ``[N]`` that ties with the best."""
     best = -np.inf
     for i in range(scores.shape[0]):
         best = max(best, scores[i])
-    floor = best - TIE_TOLERANCE * max(1.0, abs(best)) if math.isfinite(best) else best
+    least = least_tied(best, scale)
     i = 0
-    while scores[i] < floor:
+    while scores[i] < least:
         i += 1
     return i
 
 
 @kernel
-def choose(scores: FloatArray, arm: IntArray) -> None:
+def choose(scores: FloatArray, scale: float, arm: IntArray) -> None:
     """Fill arm[b] with the first best of scores[b]."""
     for b in range(scores.shape[0]):
-        arm[b] = first_best(scores[b])
+        arm[b] = first_best(scores[b], scale)

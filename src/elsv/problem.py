@@ -139,6 +139,11 @@ class Problem:
         """The exact belief under the structure; one object for one problem."""
         return self.structure.belief()
 
+    @property
+    def scale(self) -> float:
+        """The largest reward: what counts as small is small beside it."""
+        return float(self.rewards.max())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 

@@ -228,13 +228,14 @@ class Chain:
         """Return W of all states of the lattice after `made` pulls, divided by one number."""
         from elsv.beliefs.layer_weights import weights_in_order
 
-        return weights_in_order(arms, self.order, lattice, made, workers)
+        return weights_in_order(arms, self, lattice, made, workers)
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
         """Return P(arm i is best) in all states of a layer ``[N, states]``; None for four arms and more."""
         from elsv.beliefs.layer_best import best_in_order
 
-        return best_in_order(arms, self.order, layer, crew)
+        weight = float(self.log_weight(State.initial(arms)))
+        return best_in_order(arms, self.order, weight, layer, crew)
 
     def precise(self) -> Chain:
         """Return the same belief as near as it can be computed, for what is integrated once."""

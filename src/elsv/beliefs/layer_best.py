@@ -24,6 +24,7 @@ import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.beliefs.base import Order
+from elsv.beliefs.conflict import contradicts
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -37,9 +38,14 @@ def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray:
     return _filled(problem, _independent(problem, layer.made), layer, crew)
 
 
-def best_in_order(problem: Arms, order: Order, layer: Layer, crew: Crew) -> FloatArray | None:
-    """Return the probabilities ``[N, states]`` of arms in order, or None for four arms and more."""
-    if problem.arms > 3:
+def best_in_order(
+    problem: Arms, order: Order, log_weight: float, layer: Layer, crew: Crew
+) -> FloatArray | None:
+    """Return the probabilities ``[N, states]`` of arms in order, or None where each state must be integrated.
+
+    That is so with four arms and more, and if the prior, of which log W is given, contradicts the order.
+    """
+    if problem.arms > 3 or contradicts(problem, log_weight):
         return None
     return _filled(problem, (_InOrder(problem, order, layer.made) for _ in range(1)), layer, crew)
 

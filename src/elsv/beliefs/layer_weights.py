@@ -14,40 +14,76 @@ The message of a single arm is exact in relative terms (`elsv.beliefs.quadrature
 more arms on one side of k (four arms or more) are integrated up.
 
 All weights are multiplied by :math:`2^{T/2}`: they lie between :math:`2^{-T}` and 1, less what the prior
-finds unlikely, so neither end leaves the range of a double up to T = 2000.
+finds unlikely, so neither end leaves the range of a double up to T = 2000. If it is the order itself that the
+prior finds unlikely, they are divided by W of the prior (`elsv.beliefs.conflict`).
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.beliefs.base import Order
+from elsv.beliefs.conflict import RelativeTables, contradicts, probable_nodes
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Lattice, Layer
-from elsv.state import Arms
+from elsv.state import Arms, State
 
+_BATCH = 4096
 Table = dict[tuple[int, ...], FloatArray]  # pulls of some arms: [states of that block, G]
 
 
+class InOrder(Protocol):
+    """A belief under an order, as far as it is needed here."""
+
+    @property
+    def order(self) -> Order:
+        """The direction."""
+        ...
+
+    def log_weight(self, state: State) -> FloatArray:
+        """Return log W."""
+        ...
+
+    def precise(self) -> InOrder:
+        """Return the same belief as near as it can be computed."""
+        ...
+
+
 def weights_in_order(
-    problem: Arms, order: Order, lattice: Lattice, made: int, workers: int = 1
+    problem: Arms, belief: InOrder, lattice: Lattice, made: int, workers: int = 1
 ) -> FloatArray:
-    """Return W of all states after `made` pulls, in the lattice's numbering, times 2^(T/2)."""
-    layer = lattice.layer(made)
+    """Return W of all states after `made` pulls, in the lattice's numbering, times 2^(T/2).
+
+    If the prior contradicts the order, W is relative to that of the prior.
+    """
+    layer, unit = lattice.layer(made), 2.0 ** (lattice.most // 2)
     out = np.zeros(layer.size)
-    nodes = place_nodes(problem, made)
-    # Chains of two arms need all nodes at once.
-    parts = [nodes] if problem.arms > 3 else nodes.parts(made)
+    relative = contradicts(problem, float(belief.log_weight(State.initial(problem))))
     with ThreadPoolExecutor(workers) as pool:
-        for part in parts:
-            tables = _Tables(problem, order, part, made, part.weights * 2.0 ** (lattice.most // 2))
+        if relative and problem.arms > 3:
+            weigh = partial(_weigh, problem, belief.precise(), unit, out)
+            list(pool.map(weigh, layer.batches(problem, _BATCH)))
+            return out
+        nodes = place_nodes(problem, made)
+        if relative:
+            nodes = probable_nodes(problem, belief.order, nodes)
+        # Chains of two arms need all nodes at once.
+        for part in [nodes] if problem.arms > 3 else nodes.parts(made):
+            tables = _Tables(problem, belief.order, part, made, part.weights * unit, relative)
             chunks = layer.chunks(max(layer.size // (16 * workers), 1 << 16))
             list(pool.map(partial(_add_blocks, tables, layer, out), chunks))
     return out
+
+
+def _weigh(problem: Arms, belief: InOrder, unit: float, out: FloatArray, batch: tuple[slice, State]) -> None:
+    """Set W of some states, relative to the prior's, state by state."""
+    here, state = batch
+    out[here] = unit * np.exp(belief.log_weight(state) - belief.log_weight(State.initial(problem)))
 
 
 def _add_blocks(tables: _Tables, layer: Layer, out: FloatArray, bounds: tuple[int, int]) -> None:
@@ -58,8 +94,14 @@ def _add_blocks(tables: _Tables, layer: Layer, out: FloatArray, bounds: tuple[in
 class _Tables:
     """Densities and messages at some nodes, for all numbers of pulls up to `made`."""
 
-    def __init__(self, problem: Arms, order: Order, nodes: Nodes, made: int, scale: FloatArray) -> None:
-        self.arms = [ArmTables(row, nodes.log_x, nodes.log_rest, made) for row in problem.prior]
+    def __init__(
+        self, problem: Arms, order: Order, nodes: Nodes, made: int, scale: FloatArray, relative: bool
+    ) -> None:
+        self.arms: list[ArmTables] | list[RelativeTables]
+        if relative:
+            self.arms = [RelativeTables(row, nodes, made) for row in problem.prior]
+        else:
+            self.arms = [ArmTables(row, nodes.log_x, nodes.log_rest, made) for row in problem.prior]
         self.nodes = nodes
         self.made = made
         self.scale = scale

@@ -109,6 +109,23 @@ def _partial_rule(to: FloatArray) -> FloatArray:
     return np.asarray(0.5 * integrals @ coefficients)
 
 
+def limited_logs(nodes: Nodes) -> tuple[FloatArray, FloatArray]:
+    """Return log x and log(1 - x) of the nodes, no lower than what stands for the logarithm of 0."""
+    return np.maximum(nodes.log_x, _NEVER), np.maximum(nodes.log_rest, _NEVER)
+
+
+def beta_share(
+    alpha: FloatArray | float, beta: FloatArray | float, log_x: FloatArray, log_rest: FloatArray
+) -> FloatArray:
+    """Return the incomplete Beta function, the share of a Beta distribution below x."""
+    from scipy.special import betainc
+
+    x, rest = np.exp(log_x), np.exp(log_rest)
+    share = betainc(alpha, beta, x)
+    # Near x = 1 it is 1 - x that is known; where the share is small, x is not that near.
+    return np.asarray(np.where((x > 0.5) & (share > 1e-3), 1.0 - betainc(beta, alpha, rest), share))
+
+
 class ArmTables:
     """Densities of one arm at given points x for every count of pulls and successes, and their integrals."""
 
@@ -130,16 +147,14 @@ class ArmTables:
 
     def integrals(self, from_above: bool) -> list[FloatArray]:
         """Return the integrals of the densities below (above) every point: [n][s, G]."""
-        from scipy.special import betainc, betaln
+        from scipy.special import betaln
 
-        won = np.arange(self.most + 1)[:, None]
+        won: FloatArray = np.arange(self.most + 1.0)[:, None]
         a, b = self.alpha + won, self.beta + self.most - won
-        x, rest = np.exp(self.log_x), np.exp(self.log_rest)
+        log_x, log_rest = self.log_x, self.log_rest
         if from_above:
-            a, b, x, rest = b, a, rest, x
-        share = betainc(a, b, x)
-        # Near x = 1 it is 1 - x that is known; where the share is small, x is not that near.
-        share = np.where((x > 0.5) & (share > 1e-3), 1.0 - betainc(b, a, rest), share)
+            a, b, log_x, log_rest = b, a, log_rest, log_x
+        share = beta_share(a, b, log_x, log_rest)
         levels = [share * np.exp(betaln(a, b) - betaln(self.alpha, self.beta))]
         for _ in range(self.most):
             levels.append(levels[-1][1:] + levels[-1][:-1])

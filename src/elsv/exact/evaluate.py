@@ -111,8 +111,9 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
 
 def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
     """Return how much a policy's regret lies above the optimal one, in percent of it; None if that is 0."""
-    if optimal.regret <= 1e-12 * max(1.0, optimal.value):
-        return 0.0 if policy.regret <= 1e-9 * max(1.0, optimal.value) else None
+    largest = optimal.value + optimal.regret  # what one who knew the means would earn
+    if optimal.regret <= 1e-12 * largest:
+        return 0.0 if policy.regret <= 1e-9 * largest else None
     percent = 100.0 * (policy.regret - optimal.regret) / optimal.regret
     return 0.0 if abs(percent) < 1e-9 else percent
 

@@ -24,7 +24,7 @@ import numpy as np
 from elsv._files import check_writable
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, factors, layer_weights
-from elsv.choice import TIE_TOLERANCE, best_arm
+from elsv.choice import best_arm
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
@@ -88,6 +88,8 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
+    from elsv._choice_kernels import least_tied
+
     horizon = problem.steps
     last = _check_keep(keep, save, horizon)
     cost = estimate(problem, keep=last)
@@ -102,7 +104,7 @@ def solve(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
-        actions=tuple(np.flatnonzero(scores >= value - TIE_TOLERANCE * max(1.0, value)).tolist()),
+        actions=tuple(np.flatnonzero(scores >= least_tied(value, problem.scale)).tolist()),
         states=cost.states,
         bytes=cost.bytes,
         seconds=time.perf_counter() - start,
@@ -183,7 +185,7 @@ def _backward(
     overwrite_layers(lattice, weights, sweep_of, workers, progress)
     scores = _root(problem, lattice, values, weights)
     if keep:
-        kept[1] = pack(np.array([best_arm(scores)], dtype=np.uint8))
+        kept[1] = pack(np.array([best_arm(scores, problem.scale)], dtype=np.uint8))
     return scores, kept
 
 

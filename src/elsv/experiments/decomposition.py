@@ -116,7 +116,7 @@ def both_sides(name: str, mu: FloatArray, settings: Settings, rng: np.random.Gen
     for step in range(1, settings.horizon + 1):
         q = lookahead(problem, state, step, value, Independent())
         residual = q - (mu + value(state, step + 1)[:, None])
-        arm = best_arm(q)
+        arm = best_arm(q, problem.scale)
         now, allowed = mu[optimal] - mu[arm], residual[every, arm] - residual[:, optimal]
         least = min(least, float((allowed - now).min()))
         regret, bound = regret + now, bound + allowed

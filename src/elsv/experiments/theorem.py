@@ -154,7 +154,8 @@ def _departures(problem: Problem, index: Index, settings: Settings, rng: np.rand
         q = [lookahead(problem, state, step, form, Independent()) for form in forms]
         v = [form(state, step + 1)[:, None] for form in forms]
         gaps.append([float(np.abs(q[k] - v[k] - z).max()) for k in range(len(forms))])
-        other.append([float((best_arm(q[k]) != best_arm(z)).mean()) for k in range(len(forms))])
+        chosen = best_arm(z, problem.scale)
+        other.append([float((best_arm(one, problem.scale) != chosen).mean()) for one in q])
     largest, share = np.max(gaps, axis=0).tolist(), np.mean(other, axis=0).tolist()
     return Departures(largest[0], share[0], largest[1], share[1], largest[2] if finite else None)
 

@@ -23,6 +23,8 @@ import numpy as np
 from elsv._jit import inlined, kernel
 from elsv._typing import FloatArray, IntArray
 
+LONE = 0.125  # expected successes, or failures, below which one outcome decides
+
 
 @kernel
 def decay_rate(lam: float, discount: float) -> tuple[float, float]:
@@ -47,6 +49,13 @@ def decay_rate(lam: float, discount: float) -> tuple[float, float]:
     return theta, -by_lam / slope
 
 
+@inlined
+def stop_or_never(lam: float, total: float, counts: FloatArray) -> tuple[int, int]:
+    """Return the band of a last level on which one stops at once or never: it has no cells."""
+    boundary = min(max(math.ceil(lam * total - counts[0]), 0), counts.shape[0] - 1)
+    return boundary, boundary - 1
+
+
 @kernel
 def last_level(
     lam: float,
@@ -60,7 +69,8 @@ def last_level(
 ) -> tuple[int, int]:
     r"""Fill the band of the last level of a sweep; return its boundary and its highest cell.
 
-    With no pulls left the excess is 0. Otherwise the diffusion's free boundary problem at
+    With no pulls left the excess is 0, and nearly so where lambda is so near 0 or 1 that hardly any cell
+    lies on its side of the boundary, which is no diffusion. Otherwise its free boundary problem at
     :math:`y = kx`, :math:`k = \theta N`, :math:`\varepsilon = \gamma A/N`,
     :math:`F_{yy} - F + \varepsilon(y F_y - F - \varepsilon F_\varepsilon) = 0` with :math:`F = -y`,
     :math:`F_y = -1` at the boundary, gives :math:`e = (A/k) F` with, for :math:`u = y + 1`,
@@ -69,9 +79,8 @@ def last_level(
               + \tfrac{\varepsilon^2}{32}(6u^2 + 11u + 1) + O(\varepsilon^3).
     """
     end = counts.shape[0] - 2
-    if annuity == 0.0:
-        boundary = min(max(math.ceil(lam * total - counts[0]), 0), end + 1)
-        return boundary, boundary - 1
+    if annuity == 0.0 or lam * (1.0 - lam) * total < LONE:
+        return stop_or_never(lam, total, counts)
     theta, theta_slope = decay_rate(lam, discount)
     k, k_slope = theta * total, theta_slope * total
     epsilon = discount * annuity / total

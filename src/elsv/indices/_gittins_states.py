@@ -94,11 +94,17 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
     return a, b
 
 
-def distinct_priors(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
-    """Return each distinct prior (alpha, beta) with the mask of the states of that shape that it serves."""
-    alpha, beta = setting.prior_alpha, setting.prior_beta
+def distinct_corners(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
+    """Return each distinct corner (alpha, beta) with the mask of the states of that shape that it serves."""
+    alpha, beta = setting.corners[..., 0], setting.corners[..., 1]
     pairs = sorted({(float(a), float(b)) for a, b in zip(np.ravel(alpha), np.ravel(beta), strict=True)})
     return [(a, b, np.broadcast_to((alpha == a) & (beta == b), shape)) for a, b in pairs]
+
+
+def farthest_prior(setting: Setting, alpha: float, beta: float, mine: AnyArray) -> int:
+    """Return how many pulls from a corner the farthest prior is that counts from it."""
+    away = (setting.prior_alpha - alpha) + (setting.prior_beta - beta)
+    return int(np.rint(np.max(np.broadcast_to(away, mine.shape)[mine])))
 
 
 def offsets(

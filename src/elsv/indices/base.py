@@ -8,7 +8,7 @@ An index is called elementwise on arrays of any shape; what it may know besides 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
+from elsv.indices._corners import shared_corners
 from elsv.problem import Problem
 
 
@@ -28,6 +29,7 @@ class Setting:
     arms: int
     horizon: int | None
     discount: float | None
+    corner: FloatArray | None = field(default=None, repr=False)  # [2], of a single arm among others
 
     @classmethod
     def of(cls, problem: Problem) -> Setting:
@@ -42,7 +44,16 @@ class Setting:
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
-        return Setting(self.prior_alpha[i], self.prior_beta[i], self.arms, self.horizon, self.discount)
+        alpha, beta = self.prior_alpha[i], self.prior_beta[i]
+        return Setting(alpha, beta, self.arms, self.horizon, self.discount, self.corners[i])
+
+    @property
+    def corners(self) -> FloatArray:
+        """Where each arm's tables begin, ``[N, 2]`` or ``[2]``; one place for arms that may meet."""
+        if self.corner is not None:
+            return self.corner
+        prior = np.stack((self.prior_alpha, self.prior_beta), axis=-1)
+        return shared_corners(prior.reshape(-1, 2), self.horizon).reshape(prior.shape)
 
     def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return how often each arm was pulled, a whole number."""

@@ -31,7 +31,7 @@ from elsv.indices._gittins_states import (
     check_discount_of_horizon,
     check_pulls_left,
     check_tolerance,
-    distinct_priors,
+    distinct_corners,
     offsets,
 )
 from elsv.indices._parameters import horizon_of
@@ -115,8 +115,8 @@ class FiniteGittins:
             raise InvalidInputError(f"step must lie between 1 and the horizon {horizon}, got {step}")
         a, b = check_counts(alpha, beta)
         index = np.empty(a.shape)
-        for prior_a, prior_b, mine in distinct_priors(setting, a.shape):
-            source = _Source(prior_a, prior_b, self.discount, self.tolerance)
+        for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
+            source = _Source(corner_a, corner_b, self.discount, self.tolerance)
             index[mine] = _tables.indices(a[mine], b[mine], left, source)
         return index
 
@@ -126,7 +126,7 @@ class FiniteGittins:
 
 @dataclass(frozen=True)
 class _Source:
-    """What all the states of one prior share."""
+    """What all the states that count from one corner share (`_corners`)."""
 
     alpha: float
     beta: float
@@ -135,7 +135,7 @@ class _Source:
 
 
 class _Tables:
-    """Tables by prior, H and levels, the ones used last, within a budget of bytes.
+    """Tables by corner, H and levels, the ones used last, within a budget of bytes.
 
     Which tables a state comes from depends on its own n and m alone (`_gittins_grid`), and every table is
     computed by itself, so the index of a state is one number, whatever was asked before.
@@ -147,7 +147,7 @@ class _Tables:
         self._lock = threading.Lock()
 
     def indices(self, alpha: FloatArray, beta: FloatArray, left: int, source: _Source) -> FloatArray:
-        """Return the indices of flat arrays of states that were reached from one prior."""
+        """Return the indices of flat arrays of states that count from one corner."""
         wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
         index = np.empty(alpha.shape)
         for i in np.flatnonzero(~regular):

@@ -22,12 +22,18 @@ from elsv._numbers import whole
 from elsv._typing import FloatArray
 from elsv.cache import cached_table, known_table, largest_size
 from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_levels, solve_state, table_sweeps
-from elsv.indices._gittins_states import check_counts, check_tolerance, distinct_priors, offsets
+from elsv.indices._gittins_states import (
+    check_counts,
+    check_tolerance,
+    distinct_corners,
+    farthest_prior,
+    offsets,
+)
 from elsv.indices._parameters import positive
 from elsv.indices.base import Setting
 from elsv.problem import check_discount
 
-_KIND = "gittins-2"  # changes when the numbers do
+_KIND = "gittins-3"  # changes when the numbers do
 _DEFAULT_DISCOUNT = 0.99
 _FIRST_BLOCK = 8
 _ALWAYS = 1024  # states of a policy with fewer pulls always come from a table
@@ -110,10 +116,11 @@ class Gittins:
 
     Notes
     -----
-    Of a policy the index of a state must be one number, whatever was asked before: ties and near ties
-    decide results. States with fewer than 1024 pulls therefore always come from a table, which grows in
-    blocks of doubling depth, each computed by itself; a block is computed when a state in it is met. Deeper
-    states are solved one by one unless `prepare` announced them.
+    Of a policy the index of a state must be one number, whatever was asked before and whichever prior it
+    came from: ties and near ties decide results. Arms that may come to the same state therefore count their
+    pulls from one corner (`_corners`). States with fewer than 1024 pulls always come from a table, which
+    grows in blocks of doubling depth, each computed by itself; a block is computed when a state in it is
+    met. Deeper states are solved one by one unless `prepare` announced them.
     """
 
     discount: float | None = None
@@ -134,15 +141,16 @@ class Gittins:
         gamma = self._gamma(setting)
         a, b = check_counts(alpha, beta)
         index = np.empty(a.shape)
-        for prior_a, prior_b, mine in distinct_priors(setting, a.shape):
-            index[mine] = _of_policy(a[mine], b[mine], prior_a, prior_b, gamma, self.tolerance)
+        for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
+            index[mine] = _of_policy(a[mine], b[mine], corner_a, corner_b, gamma, self.tolerance)
         return index
 
     def prepare(self, setting: Setting, pulls: int) -> None:
-        """Build or load the table of each distinct prior; states past 4096 pulls are solved when met."""
-        levels = min(whole("pulls", pulls, 0) + 1, _MOST_LEVELS)
-        for alpha, beta, _ in distinct_priors(setting, np.shape(setting.prior_alpha)):
-            _block_table(alpha, beta, levels, self._gamma(setting), self.tolerance)
+        """Build or load the table of each distinct corner; states past 4096 pulls are solved when met."""
+        levels = whole("pulls", pulls, 0) + 1
+        for alpha, beta, mine in distinct_corners(setting, np.shape(setting.prior_alpha)):
+            most = min(levels + farthest_prior(setting, alpha, beta, mine), _MOST_LEVELS)
+            _block_table(alpha, beta, most, self._gamma(setting), self.tolerance)
 
     def _gamma(self, setting: Setting) -> float:
         return self.discount or setting.discount or _DEFAULT_DISCOUNT
@@ -159,16 +167,16 @@ def _one_by_one(alpha: FloatArray, beta: FloatArray, discount: float, tolerance:
 
 
 def _of_policy(
-    alpha: FloatArray, beta: FloatArray, prior_a: float, prior_b: float, discount: float, tolerance: float
+    alpha: FloatArray, beta: FloatArray, corner_a: float, corner_b: float, discount: float, tolerance: float
 ) -> FloatArray:
-    """Return the indices of states that were reached from one prior; see the notes of `Gittins`."""
-    wins, pulls, regular = offsets(alpha, beta, prior_a, prior_b)
-    announced = largest_size(_KIND, _parameters(prior_a, prior_b, discount, tolerance))
+    """Return the indices of states that count from one corner; see the notes of `Gittins`."""
+    wins, pulls, regular = offsets(alpha, beta, corner_a, corner_b)
+    announced = largest_size(_KIND, _parameters(corner_a, corner_b, discount, tolerance))
     shallow = regular & (pulls < max(_ALWAYS, _levels(announced)))
     index = np.empty(alpha.shape)
     if shallow.any():
         levels = int(pulls[shallow].max()) + 1
-        table = _block_table(prior_a, prior_b, levels, discount, tolerance)
+        table = _block_table(corner_a, corner_b, levels, discount, tolerance)
         index[shallow] = table[triangle.number(wins, pulls)[shallow]]
     index[~shallow] = _one_by_one(alpha[~shallow], beta[~shallow], discount, tolerance)
     return index

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsv._choice_kernels import clear_of, first_best, least_within
 from elsv._jit import borrowing, kernel
 from elsv._typing import FloatArray, IntArray
-from elsv.choice import TIE_TOLERANCE
 from elsv.lattice._tile_kernels import (
     Tile,
     Walk,
@@ -16,7 +16,6 @@ from elsv.lattice._tile_kernels import (
     best_of_tile,
     copy_tile,
     failure_start,
-    first_best,
     first_tile,
     new_walk,
     next_tile,
@@ -33,16 +32,11 @@ from elsv.lattice._tile_kernels import (
 class Arms(NamedTuple):
     """What is known of the arms in a tile, to choose among them and to pull them row by row."""
 
-    scores: FloatArray  # [N, 1], reward times index; of the last two arms in the present row or state
+    scale: float  # the largest reward, which ties are relative to
+    scores: FloatArray  # [N], reward times index; of the last two arms in the present row or state
     lost: IntArray  # [N], number of the tile's first state after a failure
-    scale: FloatArray  # [N], what one success adds to P(success), the arms being independent
+    slope: FloatArray  # [N], what one success adds to P(success), the arms being independent
     chance: FloatArray  # [N], P(success) in the tile's first state
-
-
-@borrowing
-def clear_of(best: float) -> float:
-    """Return a score above which an arm wins against the best of the others whatever the tie rule."""
-    return best + 2 * TIE_TOLERANCE * max(1.0, abs(best))
 
 
 @borrowing
@@ -59,10 +53,10 @@ def enter_tile(
     last = len(rewards) - 1
     for i in range(last + 1):
         arms.lost[i] = failure_start(walk, tile, i)
-        arms.chance[i], arms.scale[i] = odds(walk, tile, i, prior)
-        arms.scores[i, 0] = -np.inf
+        arms.chance[i], arms.slope[i] = odds(walk, tile, i, prior)
+        arms.scores[i] = -np.inf
     for i in range(last - 1):
-        arms.scores[i, 0] = rewards[i] * tables[group[i], table_start(walk, tile, i) + walk.digits[i]]
+        arms.scores[i] = rewards[i] * tables[group[i], table_start(walk, tile, i) + walk.digits[i]]
 
 
 @borrowing
@@ -87,8 +81,8 @@ def pull_run(
     if len(weights) > 0:
         pull_weighted(reward, lost, won, length, values, weights, at, q)
     else:
-        p = arms.chance[i] + row * arms.scale[i] if i == last - 1 else arms.chance[i]
-        slope = arms.scale[i] if i == last else 0.0
+        p = arms.chance[i] + row * arms.slope[i] if i == last - 1 else arms.chance[i]
+        slope = arms.slope[i] if i == last else 0.0
         pull_free(reward, p, slope, first, lost, won, length, values, at, q)
 
 
@@ -116,7 +110,7 @@ def follow_row(
     first one ends is returned, and looked for from the `crossing` of the row before.
     """
     last, width = len(rewards) - 1, tile.width
-    reward, limit = rewards[last], clear_of(best)
+    reward, limit = rewards[last], clear_of(best, arms.scale)
     if rising:
         while crossing < width and reward * own[crossing] <= best:
             crossing += 1
@@ -134,9 +128,9 @@ def follow_row(
             while stop < width and reward * own[stop] <= best:
                 stop += 1
         else:
-            arms.scores[last, 0] = score
-            arm = first_best(arms.scores, 0, 1.0)
-            arms.scores[last, 0] = -np.inf
+            arms.scores[last] = score
+            arm = first_best(arms.scores, arms.scale)
+            arms.scores[last] = -np.inf
         pull_run(walk, tile, arm, row, first, stop, rewards[arm], arms, values, weights, q)
         first = stop
     return crossing
@@ -160,18 +154,19 @@ def follow_tile(
     falls, crossing = 0, 0
     for j in range(1, tile.width):
         falls += own[j] < own[j - 1]
-    leader, lead = first_best(arms.scores, 0, 1.0), -np.inf
+    leader, lead = first_best(arms.scores, arms.scale), -np.inf
     for i in range(last - 1):
-        lead = max(lead, arms.scores[i, 0])
+        lead = max(lead, arms.scores[i])
     for row in range(tile.rows):
         other, best = leader, lead
         if last > 0:
             at = table_start(walk, tile, last - 1) + successes(walk, last - 1, row)
             score = rewards[last - 1] * tables[group[last - 1], at]
-            arms.scores[last - 1, 0] = score
+            arms.scores[last - 1] = score
             if score > lead:
                 best = score
-                other = last - 1 if score > clear_of(lead) else first_best(arms.scores, 0, 1.0)
+                clear = score > clear_of(lead, arms.scale)
+                other = last - 1 if clear else first_best(arms.scores, arms.scale)
         crossing = follow_row(
             walk, tile, row, other, best, rewards, values, weights, own, falls == 0, crossing, arms, q
         )
@@ -192,7 +187,7 @@ def follow_tables(
 ) -> None:
     """Set `out` to the worth of pulling the arm with the best ``rewards[i] * tables[group[i], state]``."""
     n = len(rewards)
-    arms = Arms(np.empty((n, 1)), np.empty(n, np.int64), np.empty(n), np.empty(n))
+    arms = Arms(rewards.max(), np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(n))
     q = np.empty(tile_room(pulls))
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
@@ -246,6 +241,7 @@ def least_of_row(
     tile: Tile,
     row: int,
     rewards: FloatArray,
+    scale: float,
     shared: FloatArray,
     group: IntArray,
     best: FloatArray,
@@ -262,8 +258,8 @@ def least_of_row(
     at = np.uint64(row * tile.width)
     for j in range(np.uint64(tile.width)):
         weight, score = least[at + j], best[at + j]
-        size = max(weight, abs(score + weight * (others + reward * own[j])))
-        least[at + j] = score if np.isinf(score) else score - TIE_TOLERANCE * size
+        size = max(scale * weight, abs(score + weight * (others + reward * own[j])))
+        least[at + j] = least_within(score, size)
 
 
 @kernel
@@ -285,7 +281,7 @@ def follow_one_step(
 
     `won`, `lost` and `shared` ``[groups, states]`` are tables of the arms' own states.
     """
-    room, last = tile_room(pulls), len(rewards) - 1
+    room, last, scale = tile_room(pulls), len(rewards) - 1, rewards.max()
     score, best, least = np.empty((last + 1, room)), np.empty(room), np.empty(room)
     q, chosen = np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
@@ -296,7 +292,7 @@ def follow_one_step(
         best_of_tile(tile, score, best)
         add_tile(walk, tile, weights, least)
         for row in range(tile.rows):
-            least_of_row(walk, tile, row, rewards, shared, group, best, least)
+            least_of_row(walk, tile, row, rewards, scale, shared, group, best, least)
         # The first arm that ties with the best is the last one to be taken.
         pull_tile(walk, tile, last, rewards[last], prior, values, weights, chosen)
         for i in range(last - 1, -1, -1):

@@ -48,12 +48,12 @@ def maximise(
     actions: AnyArray,
 ) -> None:
     """Set `out` to the best arm's worth, and `actions` to that arm unless it is empty."""
-    room = tile_room(pulls)
+    room, scale = tile_room(pulls), rewards.max()
     q, least = np.empty((len(rewards), room)), np.empty(room)
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
-        maximise_tile(walk, tile, rewards, prior, values, weights, q, least, out, actions)
+        maximise_tile(walk, tile, rewards, scale, prior, values, weights, q, least, out, actions)
         tile = next_tile(walk, tile)
 
 
@@ -62,6 +62,7 @@ def maximise_tile(
     walk: Walk,
     tile: Tile,
     rewards: FloatArray,
+    scale: float,
     prior: FloatArray,
     values: FloatArray,
     weights: FloatArray,
@@ -76,7 +77,7 @@ def maximise_tile(
     best = out[tile.here : tile.here + tile.length]
     best_of_tile(tile, q, best)
     if len(actions) > 0:
-        choose_tile(walk, tile, q, best, weights, least, actions)
+        choose_tile(walk, tile, q, best, scale, weights, least, actions)
 
 
 @kernel

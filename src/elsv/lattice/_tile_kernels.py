@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsv._choice_kernels import least_tied
 from elsv._jit import borrowing, inlined
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.choice import TIE_TOLERANCE
 
 TILE = 1024  # states; a tile has at least one row, however long
 
@@ -272,26 +272,6 @@ def raise_tile(best: FloatArray, tile: Tile, rival: FloatArray) -> None:
 
 
 @borrowing
-def least_tied(best: float, unit: float) -> float:
-    """Return the least score that ties with `best` (`elsv.choice`), scores being multiples of `unit`."""
-    least = best - TIE_TOLERANCE * max(unit, abs(best))
-    return best if np.isinf(best) else least
-
-
-@borrowing
-def first_best(q: FloatArray, j: int, unit: float) -> int:
-    """Return the arm of column j by the tie rule."""
-    best = q[0, j]
-    for i in range(1, q.shape[0]):
-        best = max(best, q[i, j])
-    least = least_tied(best, unit)
-    for i in range(q.shape[0]):
-        if q[i, j] >= least:
-            return i
-    return 0
-
-
-@borrowing
 def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
     """Set `best` to the largest q of all arms in the states of a tile."""
     mine = q[0]
@@ -302,11 +282,13 @@ def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
 
 
 @borrowing
-def least_of_tile(walk: Walk, tile: Tile, best: FloatArray, weights: FloatArray, least: FloatArray) -> None:
+def least_of_tile(
+    walk: Walk, tile: Tile, best: FloatArray, scale: float, weights: FloatArray, least: FloatArray
+) -> None:
     """Set `least` to the least score that ties with the best in the states of a tile."""
     add_tile(walk, tile, weights, least)
     for j in range(tile.length):
-        least[j] = least_tied(best[j], least[j])
+        least[j] = least_tied(best[j], scale * least[j])
 
 
 @borrowing
@@ -315,15 +297,17 @@ def choose_tile(
     tile: Tile,
     q: FloatArray,
     best: FloatArray,
+    scale: float,
     weights: FloatArray,
     least: FloatArray,
     actions: AnyArray,
 ) -> None:
     """Set `actions` of a tile to the arm that is best by q, the scores times W if weighted.
 
-    That is `first_best` of every column, but arm by arm and without branches, so that it is vectorised.
+    That is `elsv._choice_kernels.first_best` of every column, but arm by arm and without branches, so that
+    it is vectorised.
     """
-    least_of_tile(walk, tile, best, weights, least)
+    least_of_tile(walk, tile, best, scale, weights, least)
     at = np.uint64(tile.here)
     for j in range(np.uint64(tile.length)):
         actions[at + j] = np.uint8(0)

@@ -80,7 +80,7 @@ def explain(
     best, _ = chances_of(belief, state, problem.rewards)
     if isinstance(policy, ScoringPolicy):
         q = policy.scores(state, step, rng)
-        arm = int(best_arm(q, f"scores of {type(policy).__name__} at step {step}"))
+        arm = int(best_arm(q, problem.scale, f"scores of {type(policy).__name__} at step {step}"))
     else:
         q = problem.rewards * mean
         arm = int(policy(state, step, rng))

@@ -72,7 +72,7 @@ class BestScore(ABC):
         """Return the arm with the best score for every instance."""
         check_width(state, self.problem)
         scores = check_scores(self.scores(state, step, rng), state)
-        return best_arm(scores, f"scores of {type(self).__name__} at step {step}")
+        return best_arm(scores, self.problem.scale, f"scores of {type(self).__name__} at step {step}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class ByIndex:
         for first in range(0, layer.size, _BATCH):
             stop = min(first + _BATCH, layer.size)
             index = table[group, number(*layer.counts(first, stop))]
-            actions[first:stop] = best_arm(sweeps.arms.rewards * index)
+            actions[first:stop] = best_arm(sweeps.arms.rewards * index, float(sweeps.arms.rewards.max()))
         return actions
 
     def step(self, problem: Problem, layer: Layer) -> Step:

@@ -79,7 +79,8 @@ class PlannedSearch:
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         committed = self._commit(sweeps, layer.made)
         ahead, stops = self._ahead(sweeps, layer, search), self._stops(sweeps, layer, most_stops(depth, left))
-        arms = best_arm(prefer(ahead / unit, stops / unit, committed / unit[:, 0]))
+        scores = prefer(ahead / unit, stops / unit, committed / unit[:, 0])
+        arms = best_arm(scores, float(sweeps.arms.rewards.max()))
         sweeps.give(committed)
         return arms.astype(np.uint8)
 

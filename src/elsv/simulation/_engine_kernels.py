@@ -74,12 +74,12 @@ def choose_by_table(
 ) -> None:
     """Fill arm[b] with the best r_i · table[state of i], by the rule of `elsv.choice.best_arm`."""
     instances, arms = pulls.shape
-    scores = np.empty(arms)
+    scores, scale = np.empty(arms), rewards.max()
     for b in range(instances):
         for i in range(arms):
             n = pulls[b, i]
             scores[i] = rewards[i] * tables[group[i], n * (n + 1) // 2 + successes[b, i]]
-        arm[b] = first_best(scores)
+        arm[b] = first_best(scores, scale)
 
 
 @kernel

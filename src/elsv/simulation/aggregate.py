@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
-from elsv.simulation.engine import BINS, BINS_PER_NAT, SMALLEST, ChunkTally, Run
+from elsv.simulation.engine import BINS, BINS_PER_NAT, ChunkTally, Run
 
 Z95 = 1.959963984540054
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -80,22 +80,23 @@ class Accumulator:
 
     def totals(self) -> Totals:
         """Return the results once every chunk is in."""
-        n = self._instances
+        n, unit, smallest = self._instances, self._run.unit, self._run.smallest
         mean, half = _interval(self._regret, self._squares, n)
         difference, difference_half = _interval(self._differences, self._difference_squares, n)
+        shape = (-1, len(QUANTILES))
         results = tuple(
             PolicyResult(
-                mean[p],
-                half[p],
-                np.array([_quantiles(counts) for counts in self._histogram[p]]).reshape(-1, len(QUANTILES)),
+                unit * mean[p],
+                unit * half[p],
+                unit * np.array([_quantiles(row, smallest) for row in self._histogram[p]]).reshape(shape),
                 self._pulls[p] / n,
                 self._best[p] / n,
                 1e6 * float(self._seconds[p]) / (n * self._run.horizon),
-                np.concatenate(self._curves[p], axis=1) if self._curves[p] else None,
+                unit * np.concatenate(self._curves[p], axis=1) if self._curves[p] else None,
             )
             for p in range(len(mean))
         )
-        return Totals(n, results, difference, difference_half)
+        return Totals(n, results, unit * difference, unit * difference_half)
 
 
 def _interval(total: FloatArray, squares: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
@@ -107,9 +108,9 @@ def _interval(total: FloatArray, squares: FloatArray, n: int) -> tuple[FloatArra
     return mean, Z95 * np.sqrt(variance / n)
 
 
-def _quantiles(counts: IntArray) -> FloatArray:
+def _quantiles(counts: IntArray, smallest: float) -> FloatArray:
     """Return the quantiles of a histogram of regret, linear within a bin."""
-    edges = SMALLEST * np.expm1(np.arange(len(counts) + 1) / BINS_PER_NAT)
+    edges = smallest * np.expm1(np.arange(len(counts) + 1) / BINS_PER_NAT)
     below = np.concatenate(([0.0], np.cumsum(counts))) / counts.sum()
     found = np.interp(QUANTILES, below, edges)
     # The first bin holds the instances without regret; they have exactly none.

@@ -1,12 +1,14 @@
 r"""The lockstep engine: a short Python loop over t around kernels that serve all instances of a chunk.
 
 Regret is pseudo-regret with the rewards in it, :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`,
-accumulated per instance. All policies of a comparison meet the same instances, and the k-th pull of an arm
-of an instance has the same outcome under every policy: their differences have small variance.
+accumulated per instance in units of `Run.unit`, so that no sum depends on the currency. All policies of a
+comparison meet the same instances, and the k-th pull of an arm of an instance has the same outcome under
+every policy: their differences have small variance.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +23,9 @@ from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.score_tables import ScoreTables
 from elsv.state import State
 
-# Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / SMALLEST)), 1 % wide.
+MEANING = "regret in units"  # changes when the same numbers in a tally mean something else
+# Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / smallest)), 1 % wide, with
+# smallest = SMALLEST times the largest reward.
 BINS_PER_NAT = 100.0
 SMALLEST = 0.01
 BINS = 2100
@@ -47,6 +51,16 @@ class Run:
         return min(8192, max(256, -(-self.instances // 16)))
 
     @property
+    def unit(self) -> float:
+        """The power of two at or below the largest reward: regret is counted in it, without rounding."""
+        return math.ldexp(1.0, math.frexp(self.problem.scale)[1] - 1)
+
+    @property
+    def smallest(self) -> float:
+        """The regret at which the bins of the histogram begin to widen, in units."""
+        return SMALLEST * (self.problem.scale / self.unit)
+
+    @property
     def chunks(self) -> int:
         """Number of chunks."""
         return -(-self.instances // self.chunk_size)
@@ -54,7 +68,7 @@ class Run:
 
 @dataclass(frozen=True)
 class PolicyTally:
-    """What one policy did on one chunk; sums over its instances."""
+    """What one policy did on one chunk; sums over its instances, regret in units of `Run.unit`."""
 
     regret: FloatArray  # [T], of the cumulative regret
     squares: FloatArray  # [T], of its square
@@ -67,7 +81,7 @@ class PolicyTally:
 
 @dataclass(frozen=True)
 class ChunkTally:
-    """All policies on one chunk."""
+    """All policies on one chunk; regret in units of `Run.unit`."""
 
     chunk: int
     instances: int
@@ -121,12 +135,12 @@ def _play(
     rng: np.random.Generator,
     stopped: Callable[[], bool],
 ) -> tuple[PolicyTally, FloatArray]:
-    """Return the tally of one policy and the final regret of every instance."""
+    """Return the tally of one policy and the final regret of every instance, in units."""
     from elsv.simulation import _engine_kernels as kernels
 
     instances, arms = means.shape
     horizon = run.horizon
-    worth = means * run.problem.rewards
+    worth = means * (run.problem.rewards / run.unit)
     gaps = worth.max(axis=1, keepdims=True) - worth
     successes = np.zeros((instances, arms), dtype=np.int32)
     pulls = np.zeros((instances, arms), dtype=np.int32)
@@ -149,7 +163,7 @@ def _play(
             arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
         )
         if t in row_of:
-            kernels.histogram(regret, SMALLEST, BINS_PER_NAT, histogram[row_of[t]])
+            kernels.histogram(regret, run.smallest, BINS_PER_NAT, histogram[row_of[t]])
         if curves is not None:
             curves[t - 1] = regret
     return PolicyTally(totals, squares, arm_counts, best, histogram, seconds, curves), regret

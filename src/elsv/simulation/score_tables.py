@@ -62,6 +62,7 @@ def _source(index: Index, setting: Setting, horizon: int) -> Triangles:
         index,
         float(setting.prior_alpha),
         float(setting.prior_beta),
+        *setting.corners.tolist(),
         setting.arms,
         setting.horizon,
         setting.discount,

@@ -13,8 +13,7 @@ import numpy as np
 from elsv._files import write_bytes
 from elsv.errors import InvalidInputError
 from elsv.outputs import Outputs
-from elsv.policies import make_policy
-from elsv.simulation.engine import ChunkTally, PolicyTally, Run
+from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
 from elsv.simulation.identity import Identity, identity_of
 
 _ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
@@ -23,9 +22,9 @@ _FOLDER = "chunks"
 
 def fingerprint(run: Run, version: str) -> Identity:
     """Return a key of everything that the numbers of a run depend on, and what it could not take in."""
-    policies = [make_policy(policy, run.problem) for policy in run.policies]
-    about = [run.problem.to_dict(), policies, run.instances, run.horizon, run.seed, run.keep_raw, version]
-    return identity_of((about, run.checkpoints, run.source))
+    size = run.instances, run.horizon, run.seed, run.keep_raw
+    about = run.problem.to_dict(), run.made, size, run.checkpoints, run.source
+    return identity_of((about, version, MEANING))
 
 
 def is_chunk(name: str) -> bool:
