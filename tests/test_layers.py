@@ -18,6 +18,7 @@ LAYERS = (
         "_ties",
         "_typing",
         "_notices",
+        "_compiling",
         "_numbers",
         "_jit",
         "_files",
@@ -58,12 +59,18 @@ def layer_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split(".")[1:])
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
 def imports(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names = [node.module] if node.module != "elsv" else [f"elsv.{a.name}" for a in node.names]
+            parts = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [part if node.module == "elsv" or is_module(part) else node.module for part in parts]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:

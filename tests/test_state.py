@@ -122,5 +122,5 @@ def test_a_score_that_is_not_a_number_chooses_no_arm():
     with pytest.raises(InvalidInputError, match="scores must be numbers, got NaN for arm 2"):
         best_arm(np.array([[1.0, 2.0], [3.0, np.nan]]))
     with pytest.raises(InvalidInputError, match="q must be numbers, got NaN for arm 1"):
-        best_arm(np.array([np.nan, np.inf]), "q")
+        best_arm(np.array([np.nan, np.inf]), what="q")
     assert best_arm(np.empty((0, 3))).shape == (0,)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -26,45 +25,26 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 
 from elsv._cache_files import kernel_directory
-from elsv._notices import say_once
+from elsv._compiling import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
-_NOTICED = 1.0  # seconds of compiling after which a user wants to know
 _log = logging.getLogger("elsv")
 _said: list[str] = []
 
 
-class _Stopwatch(event.Listener):  # type: ignore[misc]
-    """Says so when compiling has taken more than a second in this process."""
-
-    def __init__(self) -> None:
-        self._depth, self._began, self.seconds = 0, 0.0, 0.0
-        self.functions = 0
+class _Listener(event.Listener):  # type: ignore[misc]
+    """Tells the stopwatch when numba compiles."""
 
     def on_start(self, _: Any) -> None:
-        """Start the clock at the outermost function: those that it calls are compiled within."""
-        if self._depth == 0:
-            self._began = time.perf_counter()
-        self._depth += 1
+        """Begin with a function."""
+        compiling.start()
 
     def on_end(self, _: Any) -> None:
-        """Stop it, and speak up."""
-        self._depth -= 1
-        self.functions += 1
-        so_far = time.perf_counter() - self._began
-        if self.seconds + so_far > _NOTICED:
-            say_once(
-                "elsv compiles its kernels on their first use, which takes a while and is kept for the next "
-                "time; `elsv warm` does it all in advance"
-            )
-        if self._depth == 0:
-            self.seconds += so_far
+        """End with it."""
+        compiling.stop()
 
 
-compiling = _Stopwatch()
-"""How many functions this process has compiled, and in how many seconds."""
-
-event.register("numba:compile", compiling)
+event.register("numba:compile", _Listener())
 
 
 def kernel(function: F) -> F:

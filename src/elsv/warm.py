@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from elsv._compiling import compiling
 from elsv.exact import evaluate, solve
 from elsv.indices import INDEX_NAMES
 from elsv.live import Bandit
@@ -45,8 +46,6 @@ def warm(progress: Progress | None = None) -> Warmth:
     >>> warm().functions >= 0
     True
     """
-    from elsv._jit import compiling
-
     began, seconds, functions = time.perf_counter(), compiling.seconds, compiling.functions
     for done, (name, work) in enumerate(_PARTS):
         if progress is not None:

@@ -41,9 +41,9 @@ class Run:
     horizon: int
     seed: int
     source: FromPrior | GivenMeans
-    made: tuple[Policy, ...] = field(repr=False)  # the policies, built once
     checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
     keep_raw: bool = False
+    made: tuple[Policy, ...] = field(default=(), repr=False)  # the policies, built once
 
     @property
     def chunk_size(self) -> int:
