@@ -21,6 +21,8 @@ from elsv._typing import FloatArray
 from elsv.beliefs._chain_messages_kernels import Panels, log_complement, probability
 
 WIDEST = 4.0
+USUAL = 7.0  # nats for which panels of that width are narrow enough
+POLES = 0.63  # power of the nats at which they cost what the nats do
 CONFLICT = 8.0  # nats between the data and the order that the march is trusted with
 
 
@@ -50,6 +52,12 @@ def left_end(a: float, b: float, peak: float, fall: float) -> float:
 def widest(y: float) -> float:
     """Return the largest width of a panel from y that the poles at ±πi of the logistic function allow."""
     return max(WIDEST, 0.6 * abs(y))
+
+
+@kernel
+def finer(nats: float) -> float:
+    """Return the share of that width for rules finer than the usual one, whatever the nats of a panel."""
+    return float(min(1.0, (nats / USUAL) ** POLES))
 
 
 class Bound(NamedTuple):
@@ -176,7 +184,7 @@ def march(
         begin[i] = min(max(left_end(alpha[i], beta[i], peak[i], -threshold[i]), bottom), top)
         y = min(y, begin[i])
         panels.first[i] = -1
-    count = 0
+    count, limit = 0, finer(nats)
     x = evaluate(alpha, beta, peak, y, here)
     panels.edges[0] = y
     while y < top:
@@ -185,7 +193,7 @@ def march(
             break
         if count + 1 >= len(panels.edges):
             return -1
-        width = min(width, widest(y))
+        width = min(width, limit * widest(y))
         while True:
             edge = min(y + width, top)
             after = evaluate(alpha, beta, peak, edge, there)

@@ -15,7 +15,7 @@ import numpy as np
 
 from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._chain_march_kernels import left_end, widest
+from elsv.beliefs._chain_march_kernels import finer, left_end, widest
 from elsv.beliefs._chain_messages_kernels import log_complement, probability
 
 ROUNDS = 60
@@ -253,13 +253,13 @@ def split(
     edges: FloatArray, count: int, nats: float, demand: FloatArray, out: FloatArray, place: IntArray
 ) -> int:
     """Copy `edges` to `out` with the demanding panels split; `place` maps edge numbers; return the count."""
-    size = 0
+    size, limit = 0, finer(nats)
     for p in range(count - 1):
         place[p] = size
         out[size] = edges[p]
         size += 1
         width = edges[p + 1] - edges[p]
-        share = max(demand[p] / nats, width / widest(edges[p]) if demand[p] > 0 else 0.0)
+        share = max(demand[p] / nats, width / (limit * widest(edges[p])) if demand[p] > 0 else 0.0)
         parts = min(max(2, math.ceil(share)), 4) if share > 1 else 1
         if width < 1e-13 * (1 + abs(edges[p])) or size + parts + count - p >= len(out):
             parts = 1

@@ -20,7 +20,8 @@ _POINTS = 12
 _TAIL = 45.0  # nats below the peak at which a density is cut off
 _TABLE = 1 << 26  # numbers in one table of messages
 _GRADES = 8  # panels on either side of a kink, each a tenth of the one before
-_NEVER = -1e4  # stands for the logarithm of 0 where a power of 0 must be 1
+_SMALLEST = -700.0  # logarithm of about the smallest double
+_NEVER = -1e300  # stands for the logarithm of 0 where a power of 0 must be 1
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,22 @@ def beta_share(
     from scipy.special import betainc
 
     x, rest = np.exp(log_x), np.exp(log_rest)
-    share = betainc(alpha, beta, x)
+    share = _first_power(betainc(alpha, beta, x), alpha, beta, log_x)
     # Near x = 1 it is 1 - x that is known; where the share is small, x is not that near.
-    return np.asarray(np.where((x > 0.5) & (share > 1e-3), 1.0 - betainc(beta, alpha, rest), share))
+    above = _first_power(betainc(beta, alpha, rest), beta, alpha, log_rest)
+    return np.asarray(np.where((x > 0.5) & (share > 1e-3), 1.0 - above, share))
+
+
+def _first_power(
+    share: FloatArray, alpha: FloatArray | float, beta: FloatArray | float, log_x: FloatArray
+) -> FloatArray:
+    """Return `share` with x^alpha / (alpha B) where x is too small for a double, but x^alpha is not."""
+    from scipy.special import betaln
+
+    if not (log_x < _SMALLEST).any():
+        return share
+    power = np.exp(alpha * log_x - np.log(alpha) - betaln(alpha, beta))
+    return np.where(log_x < _SMALLEST, power, share)
 
 
 class ArmTables:
