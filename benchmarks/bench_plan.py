@@ -18,7 +18,7 @@ from elsv.exact import evaluate
 from elsv.policies.plan import Plan, depth_of
 
 # arms, milliseconds aimed for
-DECISIONS = ((3, 5), (10, 30), (50, 500))
+DECISIONS = ((3, 1.5), (10, 3), (50, 15))
 REWARDS = ([0.8, 0.9, 1], [0.5, 0.75, 1], [0.4, 0.7, 1], [1 / 3, 1 / 2, 1], [0.25, 0.5, 1])
 EFFORTS = (1 << 10, 1 << 13, 1 << 16, 1 << 18)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import betainc, betaln
-
-from elsv import Chain, InvalidInputError, Problem, State
 from elsv.planning.lattice import Lattice
 from elsv.planning.solve import solve
 from elsv.planning.weights import layer_weights
+from scipy.special import betainc, betaln
+
+from elsv import Chain, InvalidInputError, Problem, State
 
 COUNTS = [0.05, 0.3, 0.9, 1.0, 1.5, 2.5, 3.7, 10.3, 50.5]
 TOLERANCES = [1e-3, 1e-5, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12]

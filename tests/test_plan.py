@@ -139,7 +139,7 @@ def test_scores_hardly_depend_on_the_number_of_points(arms, scale):
     # The data may contradict the order.
     state = State(*(scale * rng.uniform(0.3, 3.0, (2, 3, arms))))
     problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 1000)
-    found, finer = (Plan(problem, 3000, points).scores(state, 400) for points in (768, 18 * 12**2))
+    found, finer = (Plan(problem, 3000, points).scores(state, 400) for points in (768, 15 * 10**2))
     assert found == pytest.approx(finer, rel=3e-6)
 
 

@@ -175,6 +175,11 @@ def test_a_wrong_number_of_points_is_refused(count):
         Plan(Problem([1, 1], horizon=5), points=count)
 
 
+def test_too_many_points_are_refused():
+    with pytest.raises(InvalidInputError, match="at most 1,048,576"):
+        Plan(Problem([1, 1], horizon=5), points=10**9)
+
+
 def test_plan_takes_a_number_of_points():
     problem = Problem([0.5, 1.0], "decreasing", 5)
     assert make_policy("plan:points=50", problem).points == 50

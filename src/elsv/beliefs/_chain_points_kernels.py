@@ -14,7 +14,7 @@ import numpy as np
 from elsv._jit import kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
-from elsv.beliefs._chain_kernels import Room, new_room, solve
+from elsv.beliefs._chain_kernels import new_room, solve
 from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS, integrate, probability
 from elsv.beliefs._chain_readout_kernels import draw_chain, invert
 from elsv.beliefs._gauss_kernels import gauss_rule
@@ -36,7 +36,7 @@ def batch_points(
 def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
     """Return the measure of arm `other` at all nodes given that arm `middle` is at each of the logits `at`.
 
-    ``[G, J]``, not scaled. The arms between the two are integrated out, and those beyond `other` too.
+    ``[J, G]``, not scaled. The arms between the two are integrated out, and those beyond `other` too.
     """
     nodes, above = len(grid.x), other < middle
     table, spare = np.zeros((nodes, len(at))), np.empty((nodes, len(at)))
@@ -52,14 +52,15 @@ def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
         table, spare = spare, table
     beyond = grid.upper[other] if above else grid.lower[other + 1]
     own = node_weights(grid.half) * grid.density[other] * beyond
-    for g in range(nodes):
-        for j in range(len(at)):
-            table[g, j] *= own[g]
-    return table
+    out = np.empty((len(at), nodes))
+    for j in range(len(at)):
+        for g in range(nodes):
+            out[j, g] = table[g, j] * own[g]
+    return out
 
 
 @kernel
-def nested_points(
+def batch_nested_points(
     alpha: FloatArray,
     beta: FloatArray,
     arms: IntArray,
@@ -67,43 +68,49 @@ def nested_points(
     inner: int,
     nats: float,
     cut: float,
-    room: Room,
     theta: FloatArray,
     weight: FloatArray,
 ) -> None:
-    """Set points ``[M, A]`` of up to three arms and weights ``[M]``; M is outer times inner to the A - 1.
+    """Set points ``[B, M, A]`` of up to three arms ``[B, A]`` of every state, and weights ``[B, M]``.
 
-    The arm below changes fastest, so that points that share the other two follow one another.
+    M is outer times inner to the A - 1. The arm below changes fastest, so that points that share the
+    other two follow one another.
     """
-    middle, sides = arms[len(arms) // 2], len(arms) - 1
-    grid = make_grid(alpha, beta, 2.0 * outer, nats, cut, room, np.empty(0))
+    room = new_room(alpha.shape[1])
+    place, sides = arms.shape[1] // 2, arms.shape[1] - 1
     x, share = np.empty(outer), np.empty(outer)
-    scale = scale_for(grid, alpha, beta)
-    gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
-    at = np.empty(outer)
-    for j in range(outer):
-        at[j] = read_scale(grid, scale, x[j])
-        x[j] = probability(at[j])
     nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
-    if sides > 0:
-        grid = make_grid(alpha, beta, 2.0 * inner, nats, cut, room, at)
-    for side in range(sides):
-        table = reaches(grid, middle, arms[2 * side], at)
+    for s in range(len(alpha)):
+        middle = arms[s, place]
+        at = np.empty(0)
+        for turn in range(1 + min(sides, 1)):
+            more = 2.0 * (outer if turn == 0 else inner)
+            grid = make_grid(alpha[s], beta[s], more, nats, cut, room, at)
+            if turn == 0:
+                scale = scale_for(grid, alpha[s], beta[s])
+                gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
+                at = np.empty(outer)
+                for j in range(outer):
+                    at[j] = read_scale(grid, scale, x[j])
+                    x[j] = probability(at[j])
+            else:
+                for side in range(sides):
+                    table = reaches(grid, middle, arms[s, 2 * side], at)
+                    for j in range(outer):
+                        if gauss_rule(grid.x, table[j], nodes[side, j], shares[side, j]) == 0.0:
+                            nodes[side, j] = x[j]
+                            shares[side, j] = 1.0 / inner
+        m = 0
         for j in range(outer):
-            if gauss_rule(grid.x, table[:, j], nodes[side, j], shares[side, j]) == 0.0:
-                nodes[side, j] = x[j]
-                shares[side, j] = 1.0 / inner
-    m = 0
-    for j in range(outer):
-        for k in range(inner if sides > 0 else 1):
-            for below in range(inner if sides > 1 else 1):
-                weight[m] = share[j] * shares[0, j, k] * shares[1, j, below]
-                theta[m, len(arms) // 2] = x[j]
-                if sides > 0:
-                    theta[m, 0] = nodes[0, j, k]
-                if sides > 1:
-                    theta[m, 2] = nodes[1, j, below]
-                m += 1
+            for k in range(inner if sides > 0 else 1):
+                for below in range(inner if sides > 1 else 1):
+                    weight[s, m] = share[j] * shares[0, j, k] * shares[1, j, below]
+                    theta[s, m, place] = x[j]
+                    if sides > 0:
+                        theta[s, m, 0] = nodes[0, j, k]
+                    if sides > 1:
+                        theta[s, m, 2] = nodes[1, j, below]
+                    m += 1
 
 
 @kernel
@@ -147,24 +154,6 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     left, right = scale.edges[p], scale.edges[p + 1]
     place = invert(left, scale.nodes[p * POINTS : (p + 1) * POINTS], right, min(max(t, left), right))
     return float(grid.edges[p] + (place + 1) * grid.half[p])
-
-
-@kernel
-def batch_nested_points(
-    alpha: FloatArray,
-    beta: FloatArray,
-    arms: IntArray,
-    outer: int,
-    inner: int,
-    nats: float,
-    cut: float,
-    theta: FloatArray,
-    weight: FloatArray,
-) -> None:
-    """Set points ``[B, M, A]`` of the arms ``[B, A]`` and their weights ``[B, M]``."""
-    room = new_room(alpha.shape[1])
-    for s in range(len(alpha)):
-        nested_points(alpha[s], beta[s], arms[s], outer, inner, nats, cut, room, theta[s], weight[s])
 
 
 @kernel
@@ -227,5 +216,5 @@ def batch_arm_points(
             for k in range(size):
                 at[arm, k] = read_scale(grid, scale, at[arm, k])
                 theta[s, arm, k, arm] = probability(at[arm, k])
-        fill_means(grid, True, at, theta[s])
-        fill_means(grid, False, at, theta[s])
+        for down in (True, False):
+            fill_means(grid, down, at, theta[s])

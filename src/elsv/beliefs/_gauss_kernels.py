@@ -13,33 +13,47 @@ import numpy as np
 from elsv._jit import kernel
 from elsv._typing import FloatArray
 
+LANES = 4
 SMALL = 1e-12  # squared length below which the nodes have no further polynomial
 
 
 @kernel
 def recurrence(t: FloatArray, mass: FloatArray, diagonal: FloatArray, beside: FloatArray) -> int:
     """Set the Jacobi matrix of a measure of total 1 at `t`; return its size, less where nodes are few."""
-    size = len(diagonal)
-    before, now = np.zeros(len(t)), np.ones(len(t))
+    size, nodes = len(diagonal), np.uint64(len(t))
+    before, now, part = np.zeros(nodes), np.ones(nodes), np.zeros(len(t) + LANES)
     link = 0.0
     for k in range(size):
-        at = 0.0
-        for g in range(len(t)):
-            at += mass[g] * t[g] * now[g] * now[g]
+        for g in range(nodes):
+            part[g] = mass[g] * t[g] * now[g] * now[g]
+        at = add_up(part)
         diagonal[k] = at
-        length = 0.0
-        for g in range(len(t)):
+        for g in range(nodes):
             new = (t[g] - at) * now[g] - link * before[g]
             before[g] = now[g]
             now[g] = new
-            length += mass[g] * new * new
+            part[g] = mass[g] * new * new
+        length = add_up(part)
         if length < SMALL:
             return k + 1
         link = math.sqrt(length)
         beside[k] = link
-        for g in range(len(t)):
-            now[g] /= link
+        factor = 1 / link
+        for g in range(nodes):
+            now[g] *= factor
     return size
+
+
+@kernel
+def add_up(values: FloatArray) -> float:
+    """Return the sum, in lanes that do not wait for one another; the last `LANES` or so may be left out."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for g in range(0, len(values) - LANES + 1, LANES):
+        a += values[g]
+        b += values[g + 1]
+        c += values[g + 2]
+        d += values[g + 3]
+    return (a + b) + (c + d)
 
 
 @kernel

@@ -267,5 +267,7 @@ class Chain:
 
 def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
     """Return the states whose rules left the range of a double: data far from the order."""
-    finite = np.isfinite(weight) & np.isfinite(theta).all(axis=-1)
-    return np.flatnonzero(~finite.reshape(len(weight), -1).all(axis=1))
+    rows = len(weight)
+    return np.flatnonzero(
+        ~np.isfinite(theta.reshape(rows, -1).sum(axis=1) + weight.reshape(rows, -1).sum(axis=1))
+    )

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import whole
+from elsv._numbers import shown, whole
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
+from elsv.errors import InvalidInputError
 from elsv.state import State
 
 FEW = 3  # arms for which a product of Gauss rules needs fewer points than uniform numbers do
-ENOUGH = 12  # points of a rule for one arm
+ENOUGH = 10  # points of a rule for one arm
+MOST = 1 << 20  # points of one state
 _SEED = 20_240_601  # of the scrambling, and of the draws of a belief without points
 
 
@@ -74,7 +76,9 @@ def match_means(theta: FloatArray, mean: FloatArray) -> FloatArray:
 
 def check_count(count: int) -> int:
     """Return `count` if it is a whole number of points."""
-    return whole("points", count)
+    if whole("points", count) > MOST:
+        raise InvalidInputError(f"points must be at most {MOST:,}, got {shown(count)}; 1,000 do")
+    return int(count)
 
 
 def rule_sizes(count: int, arms: int) -> tuple[int, int]:

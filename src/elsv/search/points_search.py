@@ -66,7 +66,8 @@ class PointsSearch:
             theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
             rewards = self.rewards[chosen[here]]
             search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers, q[here])
-            exact = np.take_along_axis(worth[here], chosen[here], axis=1).max(axis=1)
+            rows = np.arange(len(rewards))[:, None]
+            exact = worth[here][rows, chosen[here]].max(axis=1)
             q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
         return q
 
