@@ -16,7 +16,7 @@ from elsv.state import State
 PULLS = 300
 # arms, states in a batch, µs per state that a mean may take
 SIZES = ((3, 2000, 25.0), (10, 300, 150.0), (100, 10, 4000.0), (1000, 1, 60_000.0))
-FINEST = Chain(tolerance=1e-13)
+FINEST = Chain(tolerance=1e-12)
 
 
 def row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from elsv.planning.lattice import Lattice
-from elsv.planning.solve import solve
-from elsv.planning.weights import layer_weights
 from scipy.special import betainc, betaln
 
 from elsv import Chain, InvalidInputError, Problem, State
+from elsv.beliefs.abilities import layer_weights
+from elsv.exact.solve import solve
+from elsv.lattice.numbering import Lattice
 
 COUNTS = [0.05, 0.3, 0.9, 1.0, 1.5, 2.5, 3.7, 10.3, 50.5]
 TOLERANCES = [1e-3, 1e-5, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12]
@@ -113,7 +113,7 @@ def test_exact_weights_of_tiny_counts(prior):
     """Powers of x that count where x itself is too small for a double."""
     problem = Problem(prior=prior, order="decreasing", horizon=4)
     lattice, belief = Lattice(problem.arms, 4), Chain(tolerance=1e-12)
-    weights = layer_weights(problem, lattice, 4) / 4.0
+    weights = layer_weights(problem.belief, problem, lattice, 4) / 4.0
     for here, state in lattice.layer(4).batches(problem, 1 << 16):
         log_weight = belief.log_weight(state) - betaln(*problem.prior.T).sum()
         np.testing.assert_allclose(weights[here], np.exp(log_weight), rtol=3e-12)

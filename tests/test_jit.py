@@ -85,3 +85,20 @@ def test_a_full_disk(locked, tmp_path):
     )
     assert done.stdout == "1\n"
     assert done.stderr.count("No space left on device") == 1
+
+
+def test_kernels_are_compiled_again_when_what_they_call_changes(locked, tmp_path):
+    """The tie tolerance stands in a module of its own and is compiled into what imports it."""
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    program = "import elsv, numpy as np; print(elsv.best_arm(np.array([1.0, 1.05])))"
+
+    def first():
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert first() == "1"
+    ties = Path(environment["PYTHONPATH"]) / "elsv" / "_ties.py"
+    ties.write_text("TIE_TOLERANCE = 0.1\n")
+    assert first() == "0"

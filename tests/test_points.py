@@ -93,7 +93,7 @@ def test_points_are_the_same_for_the_same_state_alone_or_in_a_batch(belief, arms
     for wanted in (None, chosen):
         theta, weight = belief.some_points(State(alpha, beta), 100, wanted)
         for where in np.ndindex(2, 3):
-            one = belief.points(
+            one = belief.some_points(
                 State(alpha[where], beta[where]), 100, None if wanted is None else wanted[where]
             )
             assert np.array_equal(one[0], theta[where])

@@ -15,9 +15,13 @@ need them, so that ``import elsv`` does not load numba.
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import logging
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -30,6 +34,7 @@ from elsv._compiling import compiling
 F = TypeVar("F", bound=Callable[..., Any])
 _log = logging.getLogger("elsv")
 _said: list[str] = []
+_IMPORT = re.compile(r"^from (elsv\.[\w.]+) import", re.MULTILINE)
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -78,7 +83,16 @@ def _compile(function: F, **options: Any) -> F:
 
 
 class _KernelCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache on disk, as a convenience: what cannot be read or written is compiled."""
+    """Numba's cache on disk, as a convenience: what cannot be read or written is compiled.
+
+    Numba looks at the age of a function's own file. What it calls is compiled into it, so here the files of
+    all that it imports count too.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        own = self._impl.locator.get_source_stamp()
+        self._cache_file._source_stamp = (own, _stamp(function.__module__))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None."""
@@ -97,6 +111,34 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
         except OSError as error:
             _say_once(error)
+
+
+@functools.cache
+def _imports(module: str) -> tuple[Path | None, frozenset[str]]:
+    """Return the file of a module and the modules of the package that it imports."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return None, frozenset()
+    path = Path(spec.origin)
+    return path, frozenset(_IMPORT.findall(path.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def _sources(module: str) -> frozenset[Path]:
+    """Return the files of a module and of all that it imports, near and far."""
+    found, known, left = set(), {module}, [module]
+    while left:
+        path, names = _imports(left.pop())
+        found.add(path)
+        left += names - known
+        known |= names
+    return frozenset(found - {None})
+
+
+def _stamp(module: str) -> tuple[tuple[str, float, int], ...]:
+    """Return what changes when anything changes that the module's kernels are compiled from."""
+    stats = ((path, path.stat()) for path in sorted(_sources(module)))
+    return tuple((path.name, stat.st_mtime, stat.st_size) for path, stat in stats)
 
 
 def _cache_of(function: Callable[..., Any]) -> _KernelCache:
