@@ -126,13 +126,15 @@ def _imports(module: str) -> tuple[Path | None, frozenset[str]]:
 @functools.cache
 def _sources(module: str) -> frozenset[Path]:
     """Return the files of a module and of all that it imports, near and far."""
-    found, known, left = set(), {module}, [module]
+    found: set[Path] = set()
+    known, left = {module}, [module]
     while left:
         path, names = _imports(left.pop())
-        found.add(path)
+        if path is not None:
+            found.add(path)
         left += names - known
         known |= names
-    return frozenset(found - {None})
+    return frozenset(found)
 
 
 def _stamp(module: str) -> tuple[tuple[str, float, int], ...]:
