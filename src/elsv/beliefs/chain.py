@@ -13,14 +13,15 @@ depend on how likely the order is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
-from elsv.beliefs.base import check_level, check_points, check_rewards
-from elsv.errors import InvalidInputError, unknown_name
+from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
+from elsv.errors import unknown_name
 from elsv.problem import Order
 from elsv.state import State
 
@@ -48,8 +49,7 @@ class Chain:
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):
             raise unknown_name("order", str(self.order), get_args(Order))
-        if not 1e-13 <= self.tolerance <= 1e-3:
-            raise InvalidInputError(f"tolerance must lie between 1e-13 and 1e-3, got {self.tolerance!r}")
+        check_tolerance(self.tolerance)
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
@@ -115,25 +115,36 @@ class Chain:
         out = out[..., ::-1] if self.order == "increasing" else out
         return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
 
-    def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
 
         Arm j is cut off at :math:`v / r_j` for every v, and the rate at which the weight grows with v through
-        arm i is integrated over v. An arm that the order says is never above another one paying as much has
-        probability zero.
+        arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own);
+        `best_with_error` says what it is. An arm that the order says is never above another one paying as
+        much has probability zero.
         """
-        from elsv.beliefs._best_kernels import best_of_chain
+        return self.best_with_error(state, rewards, tolerance)[:2]
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
+        from elsv.beliefs._chain_best import best_of_chain
+        from elsv.beliefs._largest import best_of_states
 
         payoff = check_rewards(state, rewards)
-        alpha, beta = self._rows(state)
-        payoff = np.ascontiguousarray(payoff[::-1]) if self.order == "increasing" else payoff
-        probability, largest = np.empty_like(alpha), np.empty(len(alpha))
-        best_of_chain(alpha, beta, payoff, *self._rule(), probability, largest)
-        return self._shaped(probability, state), largest.reshape(state.shape)
+        goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
+        nats, cut = _rule(goal)
+        step = -1 if self.order == "increasing" else 1
+        rows = State.trusted(state.alpha[..., ::step], state.beta[..., ::step])
+        best_of = partial(best_of_chain, tolerance=goal, nats=nats, cut=cut)
+        chance, largest, error = best_of_states(rows, payoff[::step], best_of)
+        return np.ascontiguousarray(chance[..., ::step]), largest, error
 
     def _rule(self) -> tuple[float, float]:
-        """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
-        return 7.0 * (self.tolerance / 1e-8) ** 0.12, 5.5 - float(np.log(self.tolerance))
+        return _rule(self.tolerance)
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""
@@ -150,3 +161,8 @@ class Chain:
         mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
         batch_moments(alpha, beta, nats, cut, mean, variance, weight)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
+
+
+def _rule(tolerance: float) -> tuple[float, float]:
+    """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
+    return 7.0 * (tolerance / 1e-8) ** 0.12, 5.5 - float(np.log(tolerance))
