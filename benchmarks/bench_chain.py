@@ -69,7 +69,7 @@ def rejection_rows() -> list[dict[str, Any]]:
 
 
 def best_rows() -> list[dict[str, Any]]:
-    """P(best) at 1e-4, of states that were seen and of the prior, and with a million pulls against the order."""
+    """P(best) at 1e-4: in states that were seen, in the prior, and with a million pulls against the order."""
     rows = []
     for belief, targets in ((Chain(), (0.4, 5.0, 200.0)), (Independent(), (0.4, 5.0, None))):
         kind = "chain" if isinstance(belief, Chain) else "independent"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betainc, betaln, ndtr
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._largest import Contenders, Largest, expit, log_expit
 from elsv.errors import InvalidInputError
 
@@ -29,25 +29,31 @@ def best_of_independent(
     if largest > _LARGEST:
         raise InvalidInputError(f"P(best) needs counts up to {_LARGEST:g}, got {largest:g}; scale them down")
     a, b = np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)
-    contenders = Contenders(rewards, *_ranges(a, b, 3.0 - float(np.log(tolerance))), b)
-    curves = _Curves(a[contenders.alive], b[contenders.alive])
+    curves = _Curves(a, b)
+    contenders = Contenders(rewards, *curves.ranges(3.0 - float(np.log(tolerance))), b)
     noise = 1e-13 + 1e-15 * float(np.sqrt((alpha + beta).max()))
-    return contenders.largest(curves, tolerance, noise)
+    return contenders.largest(curves.only(contenders.alive), tolerance, noise)
 
 
 class _Curves:
     """Distribution functions and densities of arms as functions of the logit."""
 
     def __init__(self, a: FloatArray, b: FloatArray) -> None:
-        self.a, self.b, self.size = a, b, a + b
-        self.mode = np.log(a) - np.log(b)
-        self.normal = np.minimum(a, b) > _NORMAL
-        self.spread = np.sqrt(1 / a + 1 / b)
+        self.a, self.b = a, b
+        self.mode, self.fewer = np.log(a) - np.log(b), np.minimum(a, b)
+        self.small = self.fewer < _ALL_TAIL
+        self.normal = self.fewer > _NORMAL
         whole = betaln(a, b)
         self.log_tails = np.log(b) + whole, np.log(a) + whole
-        series = 0.5 * np.log(a / self.size * b / (2 * np.pi)) + (1 / self.size - 1 / a - 1 / b) / 12
-        plain = a * log_expit(self.mode) + b * log_expit(-self.mode) - whole
-        self.log_peak = np.where(np.minimum(a, b) > _STIRLING, series, plain)
+        self.log_at_mode = a * log_expit(self.mode) + b * log_expit(-self.mode)
+        self.log_peak = self.log_at_mode - whole
+        if self.fewer.max() > _STIRLING:
+            series = 0.5 * np.log(a / (a + b) * b / (2 * np.pi)) + (1 / (a + b) - 1 / a - 1 / b) / 12
+            self.log_peak = np.where(self.fewer > _STIRLING, series, self.log_peak)
+
+    def only(self, arms: IntArray) -> _Curves:
+        """Return the curves of some of the arms."""
+        return self if len(arms) == len(self.a) else _Curves(self.a[arms], self.b[arms])
 
     def __call__(self, limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         """Return the product of the distribution functions, and its derivatives in the first `count` rows."""
@@ -64,37 +70,37 @@ class _Curves:
         near, far = np.where(upper, self.b, self.a), np.where(upper, self.a, self.b)
         distance = np.abs(y)
         tail = betainc(near, far, expit(-distance))
-        power = (distance > _TAIL) | (near < _ALL_TAIL)
-        if power.any():
+        if self.small.any() or distance.max() > _TAIL:
             powers = np.exp(-near * np.minimum(distance, 1e305) - np.where(upper, *self.log_tails))
-            tail = np.where(power, powers, tail)
+            tail = np.where((distance > _TAIL) | (near < _ALL_TAIL), powers, tail)
         below = np.where(upper, 1 - tail, tail)
         if self.normal.any():
-            below = np.where(self.normal, ndtr((y - self.mode) / self.spread), below)
+            spread = np.sqrt(1 / self.a + 1 / self.b)
+            below = np.where(self.normal, ndtr((y - self.mode) / spread), below)
         return np.asarray(below)
 
     def _density(self, y: FloatArray) -> FloatArray:
-        return np.asarray(np.exp(self.log_peak - _fall(self.a, self.b, y)))
+        return np.asarray(np.exp(self.log_peak - self._fall(y)))
 
+    def _fall(self, y: FloatArray) -> FloatArray:
+        """Return by how many nats the density at the logit y is below its peak."""
+        log_x = log_expit(y)
+        far = self.log_at_mode - self.a * log_x - self.b * (log_x - y)
+        if self.fewer.max() < _STIRLING:
+            return far
+        # About the mode the terms are as large as the counts and their sum is not.
+        size = self.a + self.b
+        step = np.where(self.a <= self.b, 1.0, -1.0) * (y - self.mode)
+        inner = np.clip(step, -1.0, 1.0)
+        near = size * np.log1p(self.fewer / size * np.expm1(inner)) - self.fewer * inner
+        return np.where(step == inner, near, far)
 
-def _fall(a: FloatArray, b: FloatArray, y: FloatArray) -> FloatArray:
-    """Return by how many nats the density at the logit y is below its peak."""
-    mode = np.log(a) - np.log(b)
-    # About the mode the terms are as large as the counts and their sum is not: start from the smaller count.
-    fewer, size = np.minimum(a, b), a + b
-    step = np.where(a <= b, 1.0, -1.0) * (y - mode)
-    inner = np.clip(step, -1.0, 1.0)
-    near = size * np.log1p(fewer / size * np.expm1(inner)) - fewer * inner
-    far = a * (log_expit(mode) - log_expit(y)) + b * (log_expit(-mode) - log_expit(-y))
-    return np.where(step == inner, near, far)
-
-
-def _ranges(a: FloatArray, b: FloatArray, nats: float) -> tuple[FloatArray, FloatArray]:
-    """Return logits, left and right, at which the density is `nats` below its peak, or a little more."""
-    mode = np.log(a) - np.log(b)
-    bulk = np.minimum(np.sqrt((1 / a + 1 / b) * (2 * nats)), np.abs(mode) + 6.0)
-    y = np.stack([mode - bulk - nats / a, mode + bulk + nats / b])
-    # The fall from the peak is convex, so that Newton's steps from outside stay outside.
-    for _ in range(3):
-        y = y - np.maximum(_fall(a, b, y) - nats, 0.0) / (b * expit(y) - a * expit(-y))
-    return y[0], y[1]
+    def ranges(self, nats: float) -> tuple[FloatArray, FloatArray]:
+        """Return logits, left and right, where densities are `nats` below their peaks, or a little more."""
+        a, b = self.a, self.b
+        bulk = np.minimum(np.sqrt((1 / a + 1 / b) * (2 * nats)), np.abs(self.mode) + 6.0)
+        y = self.mode + np.stack([-bulk - nats / a, bulk + nats / b])
+        # The fall from the peak is convex, so that Newton's steps from outside stay outside.
+        for _ in range(2):
+            y = y - np.maximum(self._fall(y) - nats, 0.0) / (b * expit(y) - a * expit(-y))
+        return y[0], y[1]
