@@ -15,22 +15,21 @@ def best_of_chain(
     alpha: FloatArray, beta: FloatArray, rewards: FloatArray, tolerance: float, nats: float, cut: float
 ) -> Largest:
     """Return P(arm is best) ``[N]`` and E[max] of one state whose means decrease with i."""
-    a, b = np.ascontiguousarray(alpha), np.ascontiguousarray(beta)
     # Messages are exponentials of sums that are as large as the counts.
-    noise = 1e-14 + 1e-15 * float((a + b).sum())
+    noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
     refuse(noise)
-    solution, low, high = open_chain(a, b, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
+    solution, low, high = open_chain(alpha, beta, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
     # An arm that pays no more than one above it in the order is never the best.
     paying = np.flatnonzero(np.append(True, rewards[1:] > np.maximum.accumulate(rewards)[:-1]))
-    contenders = Contenders(rewards[paying], low[paying], high[paying], np.cumsum(b)[paying])
+    contenders = Contenders(rewards[paying], low[paying], high[paying], np.cumsum(beta)[paying])
     arms = paying[contenders.alive]
 
     def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         below, density = np.empty(len(limit)), np.empty((count, len(arms)))
-        cut_off(a, b, solution, arms, contenders.high, limit, below, density)
+        cut_off(alpha, beta, solution, arms, contenders.high, limit, below, density)
         return below, density
 
     found = contenders.largest(evaluate, tolerance, noise)
-    chance = np.zeros(len(a))
+    chance = np.zeros(len(alpha))
     chance[paying] = found.chance
     return Largest(chance, found.mean, found.error + 0.1 * tolerance)

@@ -22,7 +22,6 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._largest_kernels import collect, spread
 from elsv.beliefs._largest_panels import NEAR_ONE, lay_panels
 from elsv.errors import InvalidInputError
-from elsv.state import State
 
 _MIDDLE = np.zeros(1)
 _SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
@@ -198,14 +197,15 @@ class Contenders:
 
 
 def best_of_states(
-    state: State, rewards: FloatArray, best_of: Callable[[FloatArray, FloatArray, FloatArray], Largest]
+    alpha: FloatArray,
+    beta: FloatArray,
+    rewards: FloatArray,
+    best_of: Callable[[FloatArray, FloatArray, FloatArray], Largest],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return P(arm is best) ``[..., N]``, E[max] and the error ``[...]``, one state after another."""
-    rows = state.alpha.reshape(-1, state.arms), state.beta.reshape(-1, state.arms)
-    found = [best_of(alpha, beta, rewards) for alpha, beta in zip(*rows, strict=True)]
-    chance = np.array([one.chance for one in found]).reshape(state.alpha.shape)
-    mean, error = (np.array([one[k] for one in found]).reshape(state.shape) for k in (1, 2))
-    return chance, mean, error
+    """Return P(arm is best) ``[B, N]``, E[max] and the error ``[B]``, one state after another."""
+    found = [best_of(a, b, rewards) for a, b in zip(alpha, beta, strict=True)]
+    chance = np.array([one.chance for one in found]).reshape(alpha.shape)
+    return chance, np.array([one.mean for one in found]), np.array([one.error for one in found])
 
 
 def refuse(error: float) -> None:

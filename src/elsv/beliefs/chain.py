@@ -137,11 +137,10 @@ class Chain:
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
         nats, cut = _rule(goal)
-        step = -1 if self.order == "increasing" else 1
-        rows = State.trusted(state.alpha[..., ::step], state.beta[..., ::step])
+        payoff = payoff[::-1] if self.order == "increasing" else payoff
         best_of = partial(best_of_chain, tolerance=goal, nats=nats, cut=cut)
-        chance, largest, error = best_of_states(rows, payoff[::step], best_of)
-        return np.ascontiguousarray(chance[..., ::step]), largest, error
+        chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
+        return self._shaped(chance, state), largest.reshape(state.shape), error.reshape(state.shape)
 
     def _rule(self) -> tuple[float, float]:
         return _rule(self.tolerance)

@@ -63,9 +63,9 @@ class Independent:
         from elsv.beliefs._largest import best_of_states
 
         goal = check_tolerance(1e-8 if tolerance is None else tolerance)
-        return best_of_states(
-            state, check_rewards(state, rewards), partial(best_of_independent, tolerance=goal)
-        )
+        best_of = partial(best_of_independent, tolerance=goal)
+        chance, largest, error = best_of_states(*state.rows(), check_rewards(state, rewards), best_of)
+        return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
         r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
