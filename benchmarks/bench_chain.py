@@ -5,12 +5,13 @@ Run ``python -m benchmarks.bench_chain``; every number is for one thread and war
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.timing import seconds
-from elsv.beliefs import Chain, Rejection
+from elsv.beliefs import Chain, Independent, Rejection
 from elsv.state import State
 
 PULLS = 300
@@ -67,13 +68,29 @@ def rejection_rows() -> list[dict[str, Any]]:
     ]
 
 
+def best_rows() -> list[dict[str, Any]]:
+    """P(best) at 1e-4: in states that were seen, in the prior, and with a million pulls against the order."""
+    rows = []
+    for belief, targets in ((Chain(), (0.4, 5.0, 200.0)), (Independent(), (0.4, 5.0, None))):
+        kind = "chain" if isinstance(belief, Chain) else "independent"
+        for arms, target in zip((3, 20, 100), targets, strict=True):
+            rewards, prior = np.linspace(0.5, 1.0, arms), State(np.ones(arms), np.ones(arms))
+            for name, state in (("seen", seen_states(arms, 4)), ("prior", prior)):
+                ask = partial(belief.best_with_error, state, rewards, 1e-4)
+                finest, _ = belief.best(state, rewards, 1e-9)
+                error = float(np.abs(ask()[0] - finest).max())
+                each = 1e3 / (state.alpha.size / arms)
+                rows.append(row(f"{kind} best, {arms} arms, {name}", each * seconds(ask), "ms/state", target))
+                rows.append(row(f"{kind} best, {arms} arms, {name}: largest error", error, "", 1e-4))
+    against = partial(Chain().best, State([3e5, 7e5], [7e5, 3e5]), np.array([1.0, 1.00001]), 1e-4)
+    rows.append(row("chain best, a million pulls against the order", 1e3 * seconds(against), "ms", 200.0))
+    return rows
+
+
 def run() -> list[dict[str, Any]]:
     """Return all rows: name, value, unit, target (None where there is none)."""
     rows = [entry for arms, size, target in SIZES for entry in rows_for(arms, size, target)]
-    rewards = np.array([0.8, 0.9, 1.0])
-    state, chain = seen_states(3, 20), Chain()
-    rows.append(row("chain best, 3 arms", 1e6 / 20 * seconds(lambda: chain.best(state, rewards)), "µs/state"))
-    return rows + coarse_rows() + rejection_rows()
+    return rows + best_rows() + coarse_rows() + rejection_rows()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,7 @@
-r"""Which arm is best, and how good it is: integrals over the largest :math:`v = \max_i r_i\mu_i`.
+r"""The chain with its arms cut off: :math:`G = P(\mu_j \le c_j \text{ for all } j)` and its derivatives.
 
-With :math:`F(c_1, \dots, c_N)` the probability that every :math:`\mu_j \le c_j`, arm i is best at v with
-density :math:`\partial F/\partial c_i / r_i` at :math:`c_j = v/r_j`. The range of v is cut at the rewards,
-where an arm's limit reaches 1. On a stretch :math:`(r, r')` the variable is
-:math:`u = \log((v - r)/(r' - v))`, in which the ends are smooth, and a panel is no wider than any contender's
-panel at :math:`v/r_j`.
+The panels of the chain are split at the limits, and the window of an arm ends at its limit. A panel that is
+not split keeps the densities that it has.
 """
 
 from __future__ import annotations
@@ -14,200 +11,188 @@ import math
 import numpy as np
 
 from elsv._jit import kernel
-from elsv._typing import FloatArray
-from elsv.beliefs._best_densities_kernels import Arms, chain_density, independent_density
-from elsv.beliefs._chain_kernels import Room, new_room, place
-from elsv.beliefs._chain_march_kernels import widest
+from elsv._typing import FloatArray, IntArray
+from elsv.beliefs._chain_kernels import Solution, new_room, place
 from elsv.beliefs._chain_messages_kernels import (
     NODES,
     POINTS,
-    WEIGHTS,
+    Messages,
+    Panels,
+    copy,
+    fill_density,
     fill_nodes,
     log_complement,
+    lower_message,
     lower_messages,
     new_messages,
-    probability,
+    new_panels,
     stack_windows,
+    upper_message,
 )
 
 
 @kernel
-def limits(arms: Arms, low: float, high: float, u: float, out: FloatArray) -> float:
-    """Set the logits of v/r_j for v at u between the rewards `low` and `high`; return v."""
-    share = probability(u)
-    v = low + (high - low) * share
-    log_v = math.log(v) if low > 0 else math.log(high) + u + log_complement(u)
-    for j in range(len(out)):
-        reward = arms.rewards[j]
-        if reward < high:
-            out[j] = np.inf
-        elif reward == high:
-            # r - v = (high - low)(1 - share), without cancellation
-            out[j] = log_v - math.log(high - low) - log_complement(u)
-        else:
-            out[j] = log_v - math.log(reward - v)
-    return v
+def open_chain(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float
+) -> tuple[Solution, FloatArray, FloatArray]:
+    """Return one state's panels and messages, and the logits between which every arm has its probability."""
+    panels, count = place(alpha, beta, -np.inf, np.inf, nats, cut, new_room(len(alpha)))
+    low, high = panels.edges[panels.first], panels.edges[panels.last]
+    fill_nodes(panels, count)
+    messages = new_messages(stack_windows(panels), count)
+    return Solution(panels, messages, lower_messages(alpha, beta, panels, messages)), low, high
 
 
 @kernel
-def _speed(arms: Arms, j: int, low: float, high: float, u: float, v: float) -> float:
-    """Return d limit_j / du = (dv/du) / (v (1 - v/r_j)), without cancellation at the end of the stretch."""
-    share = probability(u)
-    if arms.rewards[j] == high:
-        return share * high / v if low > 0 else 1.0
-    return float((high - low) * share * probability(-u) * arms.rewards[j] / (v * (arms.rewards[j] - v)))
+def _split(
+    whole: Panels,
+    limit: FloatArray,
+    arms: IntArray,
+    top: FloatArray,
+    out: Panels,
+    source: IntArray,
+    cap: IntArray,
+) -> bool:
+    """Set edges, windows, the whole panel that each one is (-1: a part), and the limits' edges (-1: none).
+
+    False says that an arm has no probability below its limit.
+    """
+    edges = whole.edges
+    for k in range(len(arms)):
+        if limit[k] <= edges[whole.first[arms[k]]]:
+            return False
+    bottom, end = whole.first[-1], whole.last[0]
+    place = np.empty(end - bottom + 1, np.int64)  # of the whole panels' left edges
+    count, k = 0, len(arms) - 1
+    for p in range(bottom, end):
+        place[p - bottom] = count
+        out.edges[count], source[count] = edges[p], p
+        count += 1
+        while k >= 0 and limit[k] < edges[p + 1]:
+            cap[k] = -1
+            if limit[k] < top[k]:
+                if limit[k] > out.edges[count - 1]:
+                    source[count - 1] = source[count] = -1
+                    out.edges[count] = limit[k]
+                    count += 1
+                cap[k] = count - 1
+            k -= 1
+    cap[: k + 1] = -1
+    place[end - bottom] = count
+    out.edges[count] = edges[end]
+    for p in range(count):
+        if source[p] < 0:
+            half = 0.5 * (out.edges[p + 1] - out.edges[p])
+            for j in range(POINTS):
+                out.y[p, j] = out.edges[p] + half * (1 + NODES[j])
+                out.complement[p, j] = log_complement(out.y[p, j])
+    k, last = 0, count
+    for i in range(len(whole.first)):
+        if k < len(arms) and arms[k] == i:
+            last = min(last, cap[k]) if cap[k] >= 0 else last
+            k += 1
+        out.first[i] = place[whole.first[i] - bottom]
+        out.last[i] = min(place[whole.last[i] - bottom], last)
+    return True
 
 
 @kernel
-def _span(edges: FloatArray, first: int, last: int, limit: float) -> float:
-    """Return how far a limit may go on one panel: no further than an arm's own panels go."""
-    if limit >= edges[last]:
-        return np.inf
-    if limit < edges[first]:
-        return float(edges[first + 1] - limit)
-    p = min(int(np.searchsorted(edges[: last + 1], limit, side="right")) - 1, last - 1)
-    span = edges[p + 1] - edges[p]
-    return float(min(span, edges[p + 2] - limit) if p + 1 < last else span)
-
-
-@kernel
-def _next_width(arms: Arms, low: float, high: float, u: float, limit: FloatArray, ahead: FloatArray) -> float:
-    """Return the width of a panel from u that resolves every contender at its limit."""
-    limits(arms, low, high, u, limit)
-    width = widest(u)
-    for j in range(len(limit)):
-        if arms.contender[j] == 0 or limit[j] == np.inf:
-            continue
-        span = _span(arms.edges[j], arms.first[j], arms.last[j], limit[j])
-        for _ in range(100):
-            limits(arms, low, high, u + width, ahead)
-            if ahead[j] - limit[j] <= span:
-                break
-            width *= 0.7
-    return width
-
-
-@kernel
-def _stretch(arms: Arms, low: float, high: float, cut: float, limit: FloatArray) -> tuple[float, float]:
-    """Return the range of u between two rewards outside of which no contender has probability."""
-    start, end = -cut, cut
-    if low == 0.0:
-        start = np.inf
-        for j in range(len(limit)):
-            if arms.rewards[j] == high:
-                start = min(start, arms.edges[j, arms.first[j]])
-    for j in range(len(limit)):
-        if arms.rewards[j] == high and arms.contender[j] > 0:
-            end = max(end, arms.edges[j, arms.last[j]])
-    # An arm that is surely above its window's left end leaves no weight to smaller v.
-    for _ in range(200):
-        limits(arms, low, high, start, limit)
-        gap = 0.0
-        for j in range(len(limit)):
-            if limit[j] < arms.edges[j, arms.first[j]] and arms.contender[j] > 0:
-                gap = max(gap, arms.edges[j, arms.first[j]] - limit[j])
-        if gap < 1e-3 or start >= end:
-            break
-        start += max(0.5 * min(gap, 1.0), 1e-3) if low > 0 else gap
-    return min(start, end), end
-
-
-@kernel
-def integrate_best(
-    arms: Arms,
-    count: int,
+def _read_density(
+    alpha: FloatArray,
+    beta: FloatArray,
+    limit: FloatArray,
+    arms: IntArray,
+    cap: IntArray,
     log_weight: float,
-    masses: FloatArray,
-    cut: float,
-    room: Room,
-    chance: FloatArray,
+    panels: Panels,
+    messages: Messages,
+    out: FloatArray,
+) -> None:
+    """Set f U L of every arm that a limit cuts, at the limit, relative to the whole weight."""
+    done = 0
+    for k in range(len(arms)):
+        if cap[k] < 0:
+            continue
+        i = arms[k]
+        while done < i:
+            upper_message(done, panels, messages)
+            done += 1
+        value = alpha[i] * limit[k] + (alpha[i] + beta[i]) * log_complement(limit[k]) - log_weight
+        if i + 1 < len(alpha):
+            value += messages.lower_log[panels.start[i + 1] + panels.last[i + 1] - 1]
+        if i > 0:
+            at = max(cap[k], panels.first[i - 1])
+            if at >= panels.last[i - 1]:
+                continue
+            value += messages.upper_log[at]
+        out[k] = math.exp(min(value, 700.0))
+
+
+@kernel
+def _lower(
+    alpha: FloatArray,
+    beta: FloatArray,
+    untouched: int,
+    solution: Solution,
+    panels: Panels,
+    source: IntArray,
+    messages: Messages,
 ) -> float:
-    """Set P(arm is best) ``[N]``; return E[max]. No `masses` means a chain on panels that arms share."""
-    size = len(chance)
-    limit, ahead, density = np.empty(size), np.empty(size), np.empty(size)
-    chance[:] = 0.0
-    largest, low = 0.0, 0.0
-    for high in np.unique(arms.rewards[arms.contender > 0]):
-        u, end = _stretch(arms, low, high, cut, limit)
-        while u < end:
-            width = min(_next_width(arms, low, high, u, limit, ahead), end - u)
-            for k in range(POINTS):
-                at = u + 0.5 * width * (1 + NODES[k])
-                v = limits(arms, low, high, at, limit)
-                if len(masses) > 0:
-                    independent_density(arms, masses, limit, density)
-                else:
-                    chain_density(arms, count, limit, log_weight, room, density)
-                for j in range(size):
-                    if density[j] > 0:
-                        weight = density[j] * 0.5 * width * WEIGHTS[k] * _speed(arms, j, low, high, at, v)
-                        chance[j] += weight
-                        largest += v * weight
-            u += width
-        low = high
-    total = chance.sum()
-    chance /= total
-    return float(largest / total)
+    """Fill f and L, as the whole chain has them where that is so: from arm `untouched` on; return log G Z."""
+    whole, known, _ = solution
+    integrand = np.empty(POINTS)
+    total_log = 0.0
+    for i in range(len(alpha) - 1, -1, -1):
+        total_log = -np.inf
+        for p in range(panels.first[i], panels.last[i]):
+            row, before = panels.start[i] + p, whole.start[i] + source[p]
+            if source[p] < 0:
+                fill_density(alpha[i], beta[i], panels, p, row, messages)
+            elif i >= untouched:
+                if i == untouched:
+                    copy(known.lower, before, messages.lower, row)
+                messages.lower_log[row] = total_log = known.lower_log[before]
+                continue
+            else:
+                copy(known.density, before, messages.density, row)
+                messages.density_log[row] = known.density_log[before]
+            total_log = lower_message(i, p, total_log, panels, messages, integrand)
+    return total_log
 
 
 @kernel
-def best_of_chain(
+def cut_off(
     alpha: FloatArray,
     beta: FloatArray,
-    rewards: FloatArray,
-    nats: float,
-    cut: float,
-    chance: FloatArray,
-    largest: FloatArray,
+    solution: Solution,
+    arms: IntArray,
+    top: FloatArray,
+    limit: FloatArray,
+    below: FloatArray,
+    density: FloatArray,
 ) -> None:
-    """Set P(arm is best) ``[B, N]`` and E[max] ``[B]`` under an order that decreases with i."""
-    size = alpha.shape[1]
-    room = new_room(size)
-    contender = np.zeros(size)
-    record = 0.0
-    for i in range(size):
-        if rewards[i] > record:
-            contender[i], record = 1.0, rewards[i]
-    for s in range(len(alpha)):
-        panels, count = place(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
-        fill_nodes(panels, count)
+    """Set G ``[V]`` where `arms` ``[C]`` end at logits `limit` ``[V, C]``, and dG/d limit of the first rows.
+
+    The limits fall with the number of the arm, as the means do. One above `top` ``[C]`` cuts nothing off.
+    """
+    whole, _, log_weight = solution
+    size = len(alpha)
+    panels = new_panels(size, len(whole.edges) + len(arms))
+    messages = new_messages(0, len(whole.edges) + len(arms))
+    source, cap = np.empty(len(panels.edges), np.int64), np.empty(len(arms), np.int64)
+    below[:] = 0.0
+    density[:] = 0.0
+    for s in range(len(limit)):
+        if not _split(whole, limit[s], arms, top, panels, source, cap):
+            continue
         rows = stack_windows(panels)
-        log_weight = lower_messages(alpha[s], beta[s], panels, new_messages(rows, count))
-        edges = np.empty((size, count + 1))
-        edges[:] = panels.edges[: count + 1]
-        arms = Arms(alpha[s], beta[s], rewards, contender, edges, panels.first.copy(), panels.last.copy())
-        largest[s] = integrate_best(arms, count, log_weight, np.empty((0, 0)), cut, room, chance[s])
-
-
-@kernel
-def best_of_independent(
-    alpha: FloatArray,
-    beta: FloatArray,
-    rewards: FloatArray,
-    nats: float,
-    cut: float,
-    chance: FloatArray,
-    largest: FloatArray,
-) -> None:
-    """Set P(arm is best) ``[B, N]`` and E[max] ``[B]`` for independent arms."""
-    size = alpha.shape[1]
-    room = new_room(1)
-    longest = len(room.panels.edges)
-    for s in range(len(alpha)):
-        edges, masses = np.empty((size, longest)), np.zeros((size, longest))
-        first, last = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        for i in range(size):
-            one = slice(i, i + 1)
-            panels, count = place(alpha[s, one], beta[s, one], -np.inf, np.inf, nats, cut, room)
-            fill_nodes(panels, count)
-            stack_windows(panels)
-            log_weight = lower_messages(alpha[s, one], beta[s, one], panels, room.messages)
-            last[i] = count
-            edges[i, : count + 1] = panels.edges[: count + 1]
-            before = 0.0
-            for p in range(count):
-                now = math.exp(room.messages.lower_log[p] - log_weight)
-                masses[i, p], before = now - before, now
-            masses[i, -1] = log_weight
-        arms = Arms(alpha[s], beta[s], rewards, np.ones(size), edges, first, last)
-        largest[s] = integrate_best(arms, 0, 0.0, masses, cut, room, chance[s])
+        if rows > len(messages.lower_log):
+            messages = new_messages(rows + size, len(panels.edges))
+        untouched = 0
+        for k in range(len(arms)):
+            if cap[k] >= 0:
+                untouched = arms[k] + 1
+        total_log = _lower(alpha, beta, untouched, solution, panels, source, messages)
+        below[s] = math.exp(min(total_log - log_weight, 0.0))
+        if s < len(density):
+            _read_density(alpha, beta, limit[s], arms, cap, log_weight, panels, messages, density[s])

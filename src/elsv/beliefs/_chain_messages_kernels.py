@@ -23,10 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from elsv._jit import kernel
+from elsv._jit import borrowing, kernel
 from elsv._typing import FloatArray, IntArray
 
 POINTS = 10
+NOTHING = 700.0  # nats by which a panel falls short of all panels before it, and adds nothing
 
 
 def _rule(points: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -59,7 +60,7 @@ def probability(y: float) -> float:
     return 1 / (1 + math.exp(-y)) if y > -700 else 0.0
 
 
-@kernel
+@borrowing
 def integrate(values: FloatArray, width: float, out: FloatArray) -> float:
     """Set `out` to the integral from the left edge to each node; return it over the whole panel."""
     half = 0.5 * width
@@ -124,6 +125,13 @@ def new_messages(rows: int, capacity: int) -> Messages:
     )
 
 
+@borrowing
+def copy(source: FloatArray, row: int, out: FloatArray, place: int) -> None:
+    """Set one row of `out` to one of `source`: NumPy's way takes longer than what is done with them."""
+    for k in range(POINTS):
+        out[place, k] = source[row, k]
+
+
 @kernel
 def fill_nodes(panels: Panels, count: int) -> None:
     """Set the logit, log(1 - x) and x at every node of the first `count` panels."""
@@ -155,8 +163,9 @@ def stack_windows(panels: Panels) -> int:
     return rows
 
 
-@kernel
-def _fill_density(a: float, b: float, panels: Panels, p: int, row: int, messages: Messages) -> None:
+@borrowing
+def fill_density(a: float, b: float, panels: Panels, p: int, row: int, messages: Messages) -> None:
+    """Set f on panel p."""
     values = messages.density[row]
     peak = -np.inf
     for k in range(POINTS):
@@ -167,7 +176,7 @@ def _fill_density(a: float, b: float, panels: Panels, p: int, row: int, messages
     messages.density_log[row] = peak
 
 
-@kernel
+@borrowing
 def _times_lower(i: int, p: int, panels: Panels, messages: Messages, values: FloatArray) -> float:
     """Multiply `values` by L of arm i+1 on panel p, relative to its scale; return the scale's log."""
     if i + 1 == len(panels.first):
@@ -180,7 +189,7 @@ def _times_lower(i: int, p: int, panels: Panels, messages: Messages, values: Flo
     return float(messages.lower_log[row])
 
 
-@kernel
+@borrowing
 def _times_upper(
     i: int, p: int, constant: float, panels: Panels, messages: Messages, values: FloatArray
 ) -> float:
@@ -194,6 +203,30 @@ def _times_upper(
     return float(messages.upper_log[p])
 
 
+@borrowing
+def lower_message(
+    i: int, p: int, total_log: float, panels: Panels, messages: Messages, integrand: FloatArray
+) -> float:
+    """Fill L of arm i on panel p, where f is known, from its log on the left; return its log on the right."""
+    row = panels.start[i] + p
+    for k in range(POINTS):
+        integrand[k] = messages.density[row, k]
+    scale = messages.density_log[row] + _times_lower(i, p, panels, messages, integrand)
+    values = messages.lower[row]
+    inside = integrate(integrand, panels.edges[p + 1] - panels.edges[p], values)
+    if total_log - scale > NOTHING:
+        for k in range(POINTS):
+            values[k] = 1.0
+        messages.lower_log[row] = total_log
+        return total_log
+    carried = math.exp(total_log - scale)
+    right = carried + inside
+    for k in range(POINTS):
+        values[k] = (carried + values[k]) / right
+    messages.lower_log[row] = scale + math.log(right)
+    return float(messages.lower_log[row])
+
+
 @kernel
 def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages: Messages) -> float:
     """Fill f and L of every arm on its window; return log Z."""
@@ -202,18 +235,8 @@ def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages
     for i in range(len(alpha) - 1, -1, -1):
         total_log = -np.inf
         for p in range(panels.first[i], panels.last[i]):
-            row = panels.start[i] + p
-            _fill_density(alpha[i], beta[i], panels, p, row, messages)
-            integrand[:] = messages.density[row]
-            scale = messages.density_log[row] + _times_lower(i, p, panels, messages, integrand)
-            values = messages.lower[row]
-            inside = integrate(integrand, panels.edges[p + 1] - panels.edges[p], values)
-            carried = math.exp(min(total_log - scale, 700.0))
-            right = carried + inside
-            for k in range(POINTS):
-                values[k] = (carried + values[k]) / right
-            total_log = scale + math.log(right)
-            messages.lower_log[row] = total_log
+            fill_density(alpha[i], beta[i], panels, p, panels.start[i] + p, messages)
+            total_log = lower_message(i, p, total_log, panels, messages, integrand)
     return total_log
 
 
@@ -226,10 +249,16 @@ def upper_message(i: int, panels: Panels, messages: Messages) -> None:
     total_log = -np.inf
     for p in range(panels.last[i] - 1, panels.first[i] - 1, -1):
         row = panels.start[i] + p
-        integrand[:] = messages.density[row]
+        for k in range(POINTS):
+            integrand[k] = messages.density[row, k]
         scale = messages.density_log[row] + _times_upper(i, p, constant, panels, messages, integrand)
         inside = integrate(integrand, panels.edges[p + 1] - panels.edges[p], integral)
-        carried = math.exp(min(total_log - scale, 700.0))
+        if total_log - scale > NOTHING:
+            for k in range(POINTS):
+                messages.upper[p, k] = 1.0
+            messages.upper_log[p] = total_log
+            continue
+        carried = math.exp(total_log - scale)
         left = carried + inside
         for k in range(POINTS):
             messages.upper[p, k] = (carried + (inside - integral[k])) / left

@@ -71,18 +71,33 @@ def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatA
     return np.stack(found)
 
 
-def best(belief: Belief, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``.
+def best_with_error(
+    belief: Belief, state: State, rewards: ArrayLike, tolerance: float | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]``, E[max] and the error ``[...]``.
 
-    From points the error of a probability p is about :math:`\sqrt{p(1-p)/M}` at most, M = 4096.
+    A belief that measures its error aims for `tolerance` (default: its own); NaN where it does not. From
+    points the error is that of 4096 draws, :math:`\sqrt{p(1-p)/M}` at most.
     """
+    if (measured := getattr(belief, "best_with_error", None)) is not None:
+        chance, largest, found = measured(state, rewards, tolerance)
+        return chance, largest, found
     if (own := getattr(belief, "best", None)) is not None:
         chance, largest = own(state, rewards)
-        return chance, largest
-    worth = check_rewards(state, rewards) * (theta := points(belief, state, POINTS))[0]
+        return chance, largest, np.full(state.shape, np.nan)
+    theta, weight = points(belief, state, POINTS)
+    worth = check_rewards(state, rewards) * theta
     first = worth.argmax(axis=-1)[..., None] == np.arange(state.arms)
-    chance = (theta[1][..., None] * first).sum(axis=-2)
-    return chance, np.asarray((theta[1] * worth.max(axis=-1)).sum(axis=-1))
+    chance = (weight[..., None] * first).sum(axis=-2)
+    spread = np.sqrt((chance * (1 - chance)).max(axis=-1) / weight.shape[-1])
+    return chance, np.asarray((weight * worth.max(axis=-1)).sum(axis=-1)), np.asarray(spread)
+
+
+def best(
+    belief: Belief, state: State, rewards: ArrayLike, tolerance: float | None = None
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
+    return best_with_error(belief, state, rewards, tolerance)[:2]
 
 
 def log_weight(belief: Belief, state: State) -> FloatArray:

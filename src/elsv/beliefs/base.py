@@ -42,8 +42,16 @@ class ExactBelief(Belief, Protocol):
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
         ...
 
-    def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
+        ...
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
         ...
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
@@ -71,6 +79,13 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise InvalidInputError(f"level must lie strictly between 0 and 1, got {level!r}; try 0.95")
     return float(level)
+
+
+def check_tolerance(tolerance: float) -> float:
+    """Return `tolerance` if it can be reached and means something."""
+    if not 1e-12 <= tolerance <= 1e-3:
+        raise InvalidInputError(f"tolerance must lie between 1e-12 and 1e-3, got {tolerance!r}")
+    return float(tolerance)
 
 
 def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray]:

@@ -13,15 +13,15 @@ depend on how likely the order is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards
+from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
-from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
@@ -53,8 +53,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         check_order(self.order)
-        if not 1e-12 <= self.tolerance <= 1e-3:
-            raise InvalidInputError(f"tolerance must lie between 1e-12 and 1e-3, got {self.tolerance!r}")
+        check_tolerance(self.tolerance)
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
@@ -210,21 +209,32 @@ class Chain:
         out = out[..., ::-1] if self.order == "increasing" else out
         return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
 
-    def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
 
         Arm j is cut off at :math:`v / r_j` for every v, and the rate at which the weight grows with v through
-        arm i is integrated over v. An arm that the order says is never above another one paying as much has
-        probability zero.
+        arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own);
+        `best_with_error` says what it is. An arm that the order says is never above another one paying as
+        much has probability zero.
         """
-        from elsv.beliefs._best_kernels import best_of_chain
+        return self.best_with_error(state, rewards, tolerance)[:2]
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
+        from elsv.beliefs._chain_best import best_of_chain
+        from elsv.beliefs._largest import best_of_states
 
         payoff = check_rewards(state, rewards)
-        alpha, beta = self._rows(state)
-        payoff = np.ascontiguousarray(payoff[::-1]) if self.order == "increasing" else payoff
-        probability, largest = np.empty_like(alpha), np.empty(len(alpha))
-        best_of_chain(alpha, beta, payoff, *self._rule(), probability, largest)
-        return self._shaped(probability, state), largest.reshape(state.shape)
+        goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
+        nats, cut = _rule(goal)
+        payoff = payoff[::-1] if self.order == "increasing" else payoff
+        best_of = partial(best_of_chain, tolerance=goal, nats=nats, cut=cut)
+        chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
+        return self._shaped(chance, state), largest.reshape(state.shape), error.reshape(state.shape)
 
     def layer_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
         """Return W of all states of the lattice after `made` pulls, divided by one number."""
@@ -244,9 +254,7 @@ class Chain:
         return Chain(self.order, tolerance=1e-12)
 
     def _rule(self) -> tuple[float, float]:
-        """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
-        power = 0.12 if self.tolerance >= 1e-8 else 0.13
-        return 7.0 * (self.tolerance / 1e-8) ** power, 5.5 - float(np.log(self.tolerance))
+        return _rule(self.tolerance)
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""
@@ -271,3 +279,9 @@ def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
     return np.flatnonzero(
         ~np.isfinite(theta.reshape(rows, -1).sum(axis=1) + weight.reshape(rows, -1).sum(axis=1))
     )
+
+
+def _rule(tolerance: float) -> tuple[float, float]:
+    """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
+    power = 0.12 if tolerance >= 1e-8 else 0.13
+    return 7.0 * (tolerance / 1e-8) ** power, 5.5 - float(np.log(tolerance))

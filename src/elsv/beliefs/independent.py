@@ -3,20 +3,18 @@ r"""Beliefs without an order: every arm is Beta(:math:`\alpha_i, \beta_i`) by it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs.base import check_level, check_points, check_rewards
+from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
-
-# Nats that a panel may span and that an arm is followed below its peak: about 1e-10 in `best`.
-_NATS, _CUT = 5.0, 28.0
 
 
 @dataclass(frozen=True)
@@ -93,20 +91,28 @@ class Independent:
             theta[..., i, :, i] = nodes[..., i, :]
         return theta, weights
 
-    def best(self, state: State, rewards: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
 
         .. math:: P(i) = \int f_i(v/r_i) \prod_{j \ne i} I_{v/r_j}(\alpha_j, \beta_j)\, dv / r_i
 
-        by quadrature, to about 1e-10.
+        by quadrature, with an error of at most `tolerance` (default 1e-8); `best_with_error` says what it is.
         """
-        from elsv.beliefs._best_kernels import best_of_independent
+        return self.best_with_error(state, rewards, tolerance)[:2]
 
-        payoff = check_rewards(state, rewards)
-        alpha, beta = state.rows()
-        chance, largest = np.empty_like(alpha), np.empty(len(alpha))
-        best_of_independent(alpha, beta, payoff, _NATS, _CUT, chance, largest)
-        return chance.reshape(state.alpha.shape), largest.reshape(state.shape)
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
+        from elsv.beliefs._independent_best import best_of_independent
+        from elsv.beliefs._largest import best_of_states
+
+        goal = check_tolerance(1e-8 if tolerance is None else tolerance)
+        best_of = partial(best_of_independent, tolerance=goal)
+        chance, largest, error = best_of_states(*state.rows(), check_rewards(state, rewards), best_of)
+        return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
         r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.

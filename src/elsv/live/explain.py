@@ -15,6 +15,7 @@ from elsv.problem import Problem
 from elsv.state import State, check_arms
 
 INTERVAL = (0.025, 0.975)
+BEST_TOLERANCE = 1e-4  # of P(best): as many digits as are shown
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def explain(
     belief = problem.belief
     mean = belief.mean(state, rng)
     low, high = quantiles(belief, state, INTERVAL)
-    best, _ = chances_of(belief, state, problem.rewards)
+    best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
         q = policy.scores(state, step, rng)
         arm = int(best_arm(q, problem.scale, f"scores of {type(policy).__name__} at step {step}"))

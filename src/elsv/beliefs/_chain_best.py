@@ -1,0 +1,35 @@
+"""Which arm of a chain is best, in one state after another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs._best_kernels import cut_off, open_chain
+from elsv.beliefs._largest import Contenders, Largest, refuse
+
+_SHALLOWER = 3.0  # nats by which a tail matters less to a probability than to a mean
+
+
+def best_of_chain(
+    alpha: FloatArray, beta: FloatArray, rewards: FloatArray, tolerance: float, nats: float, cut: float
+) -> Largest:
+    """Return P(arm is best) ``[N]`` and E[max] of one state whose means decrease with i."""
+    # Messages are exponentials of sums that are as large as the counts.
+    noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
+    refuse(noise)
+    solution, low, high = open_chain(alpha, beta, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
+    # An arm that pays no more than one above it in the order is never the best.
+    paying = np.flatnonzero(np.append(True, rewards[1:] > np.maximum.accumulate(rewards)[:-1]))
+    contenders = Contenders(rewards[paying], low[paying], high[paying], np.cumsum(beta)[paying])
+    arms = paying[contenders.alive]
+
+    def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        below, density = np.empty(len(limit)), np.empty((count, len(arms)))
+        cut_off(alpha, beta, solution, arms, contenders.high, limit, below, density)
+        return below, density
+
+    found = contenders.largest(evaluate, tolerance, noise)
+    chance = np.zeros(len(alpha))
+    chance[paying] = found.chance
+    return Largest(chance, found.mean, found.error + 0.1 * tolerance)
