@@ -62,9 +62,9 @@ class Range:
 # Files and saved bandits know the statement by its key.
 elsv.structure.register("range", lambda given: Range(*map(tuple, given)))
 
-problem = elsv.Problem(rewards=[0.6, 1.0], horizon=20, structure=Range((0.3, 0.0), (1.0, 0.6)))
+problem = elsv.Problem(rewards=[0.6, 1.0], horizon=8, structure=Range((0.3, 0.0), (1.0, 0.6)))
 print(problem.structure.describe())
 print(elsv.Bandit(problem).explain())
-for row in elsv.evaluate(problem, ["optimal", "plan", "elsv", "thompson"]):
+for row in elsv.evaluate(problem, ["optimal", "plan", "elsv", "greedy"]):
     print(f"{row.name:<9} regret {row.regret:.4f}")
 assert elsv.Problem.from_dict(problem.to_dict()) == problem

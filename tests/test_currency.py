@@ -113,7 +113,6 @@ def test_chunks_say_what_their_numbers_mean(monkeypatch):
         0,
         FromPrior(problem),
         np.array([2]),
-        made=(make_policy("greedy", problem),),
     )
     before = fingerprint(run, "1")
     monkeypatch.setattr("elsv.simulation.store.MEANING", "something else")

@@ -6,6 +6,7 @@ P(best), each with its error. Weights W cannot be had from draws: exact solution
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ POINTS = 4096
 """Joint points that stand in for a belief that has no answer of its own."""
 
 _BATCH = 1 << 14
+_TOGETHER = 1 << 16  # points that are asked for at once
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
 
 
@@ -46,29 +48,50 @@ def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatA
     return joint_points(belief, state, count)
 
 
+def _by_parts(
+    belief: Belief, state: State, read: Callable[[FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """Return what `read` makes of points ``[B, M, N]`` and weights ``[B, M]``, a few states at a time."""
+    alpha, beta = state.rows()
+    size = max(1, _TOGETHER // POINTS)
+    found = [
+        read(*points(belief, State.trusted(alpha[k : k + size], beta[k : k + size]), POINTS))
+        for k in range(0, len(alpha), size)
+    ]
+    return np.concatenate(found) if found else np.empty((0, state.arms))
+
+
 def variance(belief: Belief, state: State) -> FloatArray:
     """Return posterior variances, shape ``[..., N]``."""
     if (own := getattr(belief, "variance", None)) is not None:
         return np.asarray(own(state))
-    theta, weight = points(belief, state, POINTS)
-    mean = (weight[..., None] * theta).sum(axis=-2, keepdims=True)
-    return np.asarray((weight[..., None] * (theta - mean) ** 2).sum(axis=-2))
+
+    def read(theta: FloatArray, weight: FloatArray) -> FloatArray:
+        mean = (weight[..., None] * theta).sum(axis=-2, keepdims=True)
+        return np.asarray((weight[..., None] * (theta - mean) ** 2).sum(axis=-2))
+
+    return _by_parts(belief, state, read).reshape(state.alpha.shape)
 
 
 def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatArray:
     """Return posterior quantiles at each of `levels`, shape ``[levels, ..., N]``."""
     if (own := getattr(belief, "quantile", None)) is not None:
         return np.stack([own(state, level) for level in levels])
-    theta, weight = points(belief, state, POINTS)
-    order = np.argsort(theta, axis=-2)
-    sorted_theta = np.take_along_axis(theta, order, axis=-2)
-    share = np.take_along_axis(np.broadcast_to(weight[..., None], theta.shape), order, axis=-2)
-    below = np.cumsum(share, axis=-2) - 0.5 * share
-    found = []
-    for level in map(check_level, levels):
-        at = np.minimum((below < level).sum(axis=-2, keepdims=True), theta.shape[-2] - 1)
-        found.append(np.take_along_axis(sorted_theta, at, axis=-2)[..., 0, :])
-    return np.stack(found)
+    wanted = [check_level(level) for level in levels]
+
+    def read(theta: FloatArray, weight: FloatArray) -> FloatArray:
+        order = np.argsort(theta, axis=-2)
+        in_order = np.take_along_axis(theta, order, axis=-2)
+        share = np.take_along_axis(np.broadcast_to(weight[..., None], theta.shape), order, axis=-2)
+        below = np.cumsum(share, axis=-2) - 0.5 * share
+        found = []
+        for level in wanted:
+            at = np.minimum((below < level).sum(axis=-2, keepdims=True), theta.shape[-2] - 1)
+            found.append(np.take_along_axis(in_order, at, axis=-2)[..., 0, :])
+        return np.stack(found, axis=1)
+
+    found = _by_parts(belief, state, read)  # [B, levels, N]
+    return np.moveaxis(found, 1, 0).reshape(len(wanted), *state.alpha.shape)
 
 
 def best_with_error(
@@ -85,12 +108,18 @@ def best_with_error(
     if (own := getattr(belief, "best", None)) is not None:
         chance, largest = own(state, rewards)
         return chance, largest, np.full(state.shape, np.nan)
-    theta, weight = points(belief, state, POINTS)
-    worth = check_rewards(state, rewards) * theta
-    first = worth.argmax(axis=-1)[..., None] == np.arange(state.arms)
-    chance = (weight[..., None] * first).sum(axis=-2)
-    spread = np.sqrt((chance * (1 - chance)).max(axis=-1) / weight.shape[-1])
-    return chance, np.asarray((weight * worth.max(axis=-1)).sum(axis=-1)), np.asarray(spread)
+    payoff = check_rewards(state, rewards)
+
+    def read(theta: FloatArray, weight: FloatArray) -> FloatArray:
+        worth = payoff * theta
+        first = worth.argmax(axis=-1)[..., None] == np.arange(state.arms)
+        chance = (weight[..., None] * first).sum(axis=-2)
+        return np.concatenate([chance, (weight * worth.max(axis=-1)).sum(axis=-1)[:, None]], axis=1)
+
+    both = _by_parts(belief, state, read)
+    chance, largest = both[:, :-1].reshape(state.alpha.shape), both[:, -1].reshape(state.shape)
+    spread = np.sqrt((chance * (1 - chance)).max(axis=-1) / POINTS)
+    return chance, largest, np.asarray(spread)
 
 
 def best(

@@ -18,7 +18,7 @@ from elsv._version import __version__
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.names import parse
 from elsv.outputs import Outputs
-from elsv.policies import Policy, make_policy
+from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.engine import Run
@@ -201,11 +201,10 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    labels, specs, made = _labelled(policies, problem)
+    labels, specs = _labelled(policies)
     run = Run(
         problem=problem,
         policies=specs,
-        made=made,
         instances=whole("instances", instances),
         horizon=_steps(problem, horizon),
         seed=whole("seed", seed, 0),
@@ -258,8 +257,8 @@ def _report(progress: Progress | None, run: Run, left: set[int]) -> None:
 
 
 def _labelled(
-    policies: Sequence[str | Policy] | Mapping[str, str | Policy], problem: Problem
-) -> tuple[tuple[str, ...], tuple[str | Policy, ...], tuple[Policy, ...]]:
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
+) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
     if isinstance(policies, str) or callable(policies):
         policies = [policies]
     if isinstance(policies, Mapping):
@@ -274,7 +273,7 @@ def _labelled(
     for label in labels:
         if labels.count(label) > 1:
             raise InvalidInputError(f"policies must differ from one another, got {label!r} twice")
-    return labels, specs, tuple(make_policy(spec, problem) for spec in specs)
+    return labels, specs
 
 
 def _steps(problem: Problem, horizon: int | None) -> int:

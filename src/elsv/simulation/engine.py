@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.policies import Policy
+from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.problem import Problem
 from elsv.simulation.instances import FromPrior, GivenMeans
@@ -43,7 +43,11 @@ class Run:
     source: FromPrior | GivenMeans
     checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
     keep_raw: bool = False
-    made: tuple[Policy, ...] = field(default=(), repr=False)  # the policies, built once
+    made: tuple[Policy, ...] = field(init=False, repr=False)  # the policies, built once
+
+    def __post_init__(self) -> None:
+        made = tuple(make_policy(policy, self.problem) for policy in self.policies)
+        object.__setattr__(self, "made", made)
 
     @property
     def chunk_size(self) -> int:
