@@ -42,6 +42,12 @@ def first_best(scores: FloatArray, scale: float) -> int:
 
 
 @kernel
+def least_of(best: float, scale: float) -> float:
+    """Return the same as `least_tied`, for Python."""
+    return least_tied(best, scale)
+
+
+@kernel
 def choose(scores: FloatArray, scale: float, arm: IntArray) -> None:
     """Fill arm[b] with the first best of scores[b]."""
     for b in range(scores.shape[0]):

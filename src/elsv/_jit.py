@@ -34,6 +34,7 @@ from elsv._compiling import compiling
 F = TypeVar("F", bound=Callable[..., Any])
 _log = logging.getLogger("elsv")
 _said: list[str] = []
+_NO_DOORS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _IMPORT = re.compile(r"^from (elsv\.[\w.]+) import", re.MULTILINE)
 
 
@@ -53,13 +54,21 @@ event.register("numba:compile", _Listener())
 
 
 def kernel(function: F) -> F:
-    """Compile `function` with numba in nopython mode."""
-    return _compile(function)
+    """Compile what Python calls, with numba in nopython mode."""
+    return _compile(function, no_cfunc_wrapper=True)
+
+
+def helper(function: F) -> F:
+    """Compile what only kernels call.
+
+    Python cannot call it: without that door, and without one for C, a fresh install compiles a quarter less.
+    """
+    return _compile(function, **_NO_DOORS)
 
 
 def inlined(function: F) -> F:
     """Compile a small helper that LLVM should inline into the kernels that call it."""
-    return _compile(function, inline="never", forceinline=True)
+    return _compile(function, inline="never", forceinline=True, **_NO_DOORS)
 
 
 def borrowing(function: F) -> F:
@@ -69,7 +78,7 @@ def borrowing(function: F) -> F:
     helper must not return an array and cannot make one. (The option is numba's own, without a promise to
     stay; without it results are the same.)
     """
-    return _compile(function, inline="never", forceinline=True, _nrt=False)
+    return _compile(function, inline="never", forceinline=True, _nrt=False, **_NO_DOORS)
 
 
 def _compile(function: F, **options: Any) -> F:

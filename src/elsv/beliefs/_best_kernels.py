@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_kernels import Solution, new_room, place
 from elsv.beliefs._chain_messages_kernels import (
@@ -43,7 +43,7 @@ def open_chain(
     return Solution(panels, messages, lower_messages(alpha, beta, panels, messages)), low, high
 
 
-@kernel
+@helper
 def _split(
     whole: Panels,
     limit: FloatArray,
@@ -96,7 +96,7 @@ def _split(
     return True
 
 
-@kernel
+@helper
 def _read_density(
     alpha: FloatArray,
     beta: FloatArray,
@@ -128,7 +128,7 @@ def _read_density(
         out[k] = math.exp(min(value, 700.0))
 
 
-@kernel
+@helper
 def _lower(
     alpha: FloatArray,
     beta: FloatArray,

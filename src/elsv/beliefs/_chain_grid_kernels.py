@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_kernels import Room, place, with_edges
 from elsv.beliefs._chain_messages_kernels import (
@@ -45,7 +45,7 @@ class Grid(NamedTuple):
     upper: FloatArray  # [N + 1, G]: 1 for no arm, then U_i of arm i at i + 1
 
 
-@kernel
+@helper
 def split(panels: Panels, count: int, more: float, nats: float) -> tuple[Panels, int]:
     """Return panels that also resolve `more` pulls of any arm, and their number."""
     parts = np.empty(count, np.int64)
@@ -75,7 +75,7 @@ def split(panels: Panels, count: int, more: float, nats: float) -> tuple[Panels,
     return with_edges(edges, panels), total
 
 
-@kernel
+@helper
 def cut_at(panels: Panels, count: int, at: FloatArray) -> tuple[Panels, int]:
     """Return panels with further edges at the logits `at`, and their number."""
     old = panels.edges[: count + 1].copy()
@@ -96,13 +96,13 @@ def cut_at(panels: Panels, count: int, at: FloatArray) -> tuple[Panels, int]:
     return with_edges(edges, panels), total - 1
 
 
-@kernel
+@helper
 def edge_at(edges: FloatArray, y: float) -> int:
     """Return the number of the edge at y."""
     return int(np.searchsorted(edges, y - 1e-11 * (1 + abs(y))))
 
 
-@kernel
+@helper
 def make_grid(
     alpha: FloatArray,
     beta: FloatArray,
@@ -129,7 +129,7 @@ def make_grid(
     return _spread_out(panels, messages, count)
 
 
-@kernel
+@helper
 def _spread_out(panels: Panels, messages: Messages, count: int) -> Grid:
     """Return the densities and lower messages of all windows on the whole grid, and the upper messages."""
     arms, nodes = len(panels.first), count * POINTS
@@ -162,7 +162,7 @@ def _spread_out(panels: Panels, messages: Messages, count: int) -> Grid:
     return Grid(panels.edges[: count + 1], x, rest, half, density, lower, upper)
 
 
-@kernel
+@helper
 def carry(
     density: FloatArray, table: FloatArray, columns: int, half: FloatArray, down: bool, out: FloatArray
 ) -> None:
@@ -187,7 +187,7 @@ def carry(
                     out[p * POINTS + k, s] += share * value[j, s]
 
 
-@kernel
+@helper
 def node_weights(half: FloatArray) -> FloatArray:
     """Return the weights of the quadrature over all nodes ``[G]``."""
     out = np.empty(len(half) * POINTS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_march_kernels import march
 from elsv.beliefs._chain_messages_kernels import (
@@ -47,13 +47,13 @@ class Solution(NamedTuple):
     log_weight: float
 
 
-@kernel
+@helper
 def sketch_size(arms: int) -> int:
     """Return how many edges the panels of a long chain may have."""
     return min(max(LARGEST_SKETCH // arms, 4096), 65536)
 
 
-@kernel
+@helper
 def new_room(arms: int) -> Room:
     """Return storage for chains of up to `arms` arms."""
     few = min(arms, FEW)
@@ -62,7 +62,7 @@ def new_room(arms: int) -> Room:
     return Room(new_panels(few, ROOM), messages, new_draft(arms, sketch_size(arms) if arms > FEW else 0))
 
 
-@kernel
+@helper
 def first_arms(panels: Panels, arms: int) -> Panels:
     """Return the same storage with windows for `arms` arms."""
     return Panels(
@@ -76,7 +76,7 @@ def first_arms(panels: Panels, arms: int) -> Panels:
     )
 
 
-@kernel
+@helper
 def place(
     alpha: FloatArray, beta: FloatArray, bottom: float, top: float, nats: float, cut: float, room: Room
 ) -> tuple[Panels, int]:
@@ -96,7 +96,7 @@ def place(
     return with_edges(edges[:size], panels), size - 1
 
 
-@kernel
+@helper
 def with_edges(edges: FloatArray, windows: Panels) -> Panels:
     """Return panels with room for the nodes between `edges`, and the given windows."""
     count = len(edges) - 1
@@ -111,7 +111,7 @@ def with_edges(edges: FloatArray, windows: Panels) -> Panels:
     )
 
 
-@kernel
+@helper
 def solve(
     alpha: FloatArray, beta: FloatArray, bottom: float, top: float, nats: float, cut: float, room: Room
 ) -> Solution:
@@ -125,7 +125,7 @@ def solve(
     return Solution(panels, messages, lower_messages(alpha, beta, panels, messages))
 
 
-@kernel
+@helper
 def moments(
     alpha: FloatArray,
     beta: FloatArray,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_messages_kernels import Panels, log_complement, probability
 
@@ -26,7 +26,7 @@ POLES = 0.63  # power of the nats at which they cost what the nats do
 CONFLICT = 8.0  # nats between the data and the order that the march is trusted with
 
 
-@kernel
+@helper
 def left_end(a: float, b: float, peak: float, fall: float) -> float:
     """Return a logit on the left where log f is at least `fall` below its peak, and little more."""
     left, right = (peak - fall) / a, math.log(a / b)
@@ -48,13 +48,13 @@ def left_end(a: float, b: float, peak: float, fall: float) -> float:
     return left
 
 
-@kernel
+@helper
 def widest(y: float) -> float:
     """Return the largest width of a panel from y that the poles at ±πi of the logistic function allow."""
     return max(WIDEST, 0.6 * abs(y))
 
 
-@kernel
+@helper
 def finer(nats: float) -> float:
     """Return the share of that width for rules finer than the usual one, whatever the nats of a panel."""
     return float(min(1.0, (nats / USUAL) ** POLES))
@@ -69,13 +69,13 @@ class Bound(NamedTuple):
     steepness: FloatArray  # [N], sum of the absolute slopes of the terms of M
 
 
-@kernel
+@helper
 def new_bound(arms: int) -> Bound:
     """Return room for `arms` arms."""
     return Bound(np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms))
 
 
-@kernel
+@helper
 def evaluate(alpha: FloatArray, beta: FloatArray, peak: FloatArray, y: float, out: Bound) -> float:
     """Fill `out` at the logit y; return x."""
     arms = len(alpha)
@@ -105,7 +105,7 @@ def evaluate(alpha: FloatArray, beta: FloatArray, peak: FloatArray, y: float, ou
     return x
 
 
-@kernel
+@helper
 def _candidate(
     alpha: FloatArray,
     beta: FloatArray,
@@ -133,7 +133,7 @@ def _candidate(
     return width
 
 
-@kernel
+@helper
 def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: Bound, there: Bound) -> float:
     """Return the largest number of nats that an arm covers between two edges, above its threshold.
 
@@ -152,7 +152,7 @@ def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: B
     return worst
 
 
-@kernel
+@helper
 def march(
     alpha: FloatArray,
     beta: FloatArray,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from elsv._jit import borrowing, kernel
+from elsv._jit import borrowing, helper
 from elsv._typing import FloatArray, IntArray
 
 POINTS = 10
@@ -48,13 +48,13 @@ NODES, WEIGHTS, CUMULATIVE, BARYCENTRIC = _rule(POINTS)
 _TRANSPOSED = np.ascontiguousarray(CUMULATIVE.T)
 
 
-@kernel
+@helper
 def log_complement(y: float) -> float:
     """Return log(1 - x) at the logit y."""
     return -math.log1p(math.exp(y)) if y < 0 else -y - math.log1p(math.exp(-y))
 
 
-@kernel
+@helper
 def probability(y: float) -> float:
     """Return x = 1/(1 + exp(-y))."""
     return 1 / (1 + math.exp(-y)) if y > -700 else 0.0
@@ -98,7 +98,7 @@ class Messages(NamedTuple):
     upper_log: FloatArray  # [panels]
 
 
-@kernel
+@helper
 def new_panels(arms: int, capacity: int) -> Panels:
     """Return room for `capacity` panels."""
     return Panels(
@@ -112,7 +112,7 @@ def new_panels(arms: int, capacity: int) -> Panels:
     )
 
 
-@kernel
+@helper
 def new_messages(rows: int, capacity: int) -> Messages:
     """Return room for `rows` stacked panels of windows on `capacity` panels."""
     return Messages(
@@ -132,7 +132,7 @@ def copy(source: FloatArray, row: int, out: FloatArray, place: int) -> None:
         out[place, k] = source[row, k]
 
 
-@kernel
+@helper
 def fill_nodes(panels: Panels, count: int) -> None:
     """Set the logit, log(1 - x) and x at every node of the first `count` panels."""
     edges = panels.edges
@@ -147,7 +147,7 @@ def fill_nodes(panels: Panels, count: int) -> None:
             panels.x[p, k] = (1.0 if at > 0 else small) / (1 + small)
 
 
-@kernel
+@helper
 def stack_windows(panels: Panels) -> int:
     """Make windows go down with i, set where each is stored, and return the number of rows."""
     first, last = panels.first, panels.last
@@ -227,7 +227,7 @@ def lower_message(
     return float(messages.lower_log[row])
 
 
-@kernel
+@helper
 def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages: Messages) -> float:
     """Fill f and L of every arm on its window; return log Z."""
     integrand = np.empty(POINTS)
@@ -240,7 +240,7 @@ def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages
     return total_log
 
 
-@kernel
+@helper
 def upper_message(i: int, panels: Panels, messages: Messages) -> None:
     """Replace U of arm i-1 in `messages.upper` by U of arm i, on the window of arm i."""
     integrand = np.empty(POINTS)
@@ -266,7 +266,7 @@ def upper_message(i: int, panels: Panels, messages: Messages) -> None:
         messages.upper_log[p] = total_log
 
 
-@kernel
+@helper
 def marginal(i: int, log_weight: float, panels: Panels, messages: Messages, out: FloatArray) -> None:
     """Set `out` ``[panels, POINTS]`` to arm i's probability at the nodes of its window; U is of arm i-1."""
     constant = messages.upper_log[panels.first[i - 1]] if i > 0 else 0.0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
 from elsv.beliefs._chain_kernels import new_room, solve
@@ -32,7 +32,7 @@ def batch_points(
             draw_chain(panels, messages, uniform[m], out[s, m])
 
 
-@kernel
+@helper
 def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
     """Return the measure of arm `other` at all nodes given that arm `middle` is at each of the logits `at`.
 
@@ -113,7 +113,7 @@ def batch_nested_points(
                     m += 1
 
 
-@kernel
+@helper
 def marginal_of(grid: Grid, arm: int) -> FloatArray:
     """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
     out: FloatArray = node_weights(grid.half) * grid.density[arm] * grid.upper[arm] * grid.lower[arm + 1]
@@ -127,7 +127,7 @@ class Scale(NamedTuple):
     edges: FloatArray  # [panels + 1]
 
 
-@kernel
+@helper
 def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
     r"""Return :math:`t = \int_0^x z^{a-1} (1-z)^{b-1} dz` with a and b the smallest counts, at most 1.
 
@@ -147,7 +147,7 @@ def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
     return Scale(nodes, edges)
 
 
-@kernel
+@helper
 def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     """Return the logit at which the scale is t, inside the grid."""
     p = min(max(int(np.searchsorted(scale.edges, t)) - 1, 0), len(grid.half) - 1)
@@ -156,7 +156,7 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     return float(grid.edges[p] + (place + 1) * grid.half[p])
 
 
-@kernel
+@helper
 def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
     """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes."""
     p = min(max(int(np.searchsorted(grid.edges, y)) - 1, 0), len(grid.half) - 1)
@@ -180,7 +180,7 @@ def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: F
         out[i] = min(max(out[i] * scale, 0.0), 1.0)
 
 
-@kernel
+@helper
 def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
     """Set the means of the arms above (`down`) or below each arm, given it at its logits ``[N, K]``."""
     arms, size = at.shape

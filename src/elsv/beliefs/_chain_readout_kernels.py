@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_kernels import new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
@@ -26,7 +26,7 @@ from elsv.beliefs._chain_messages_kernels import (
 )
 
 
-@kernel
+@helper
 def interpolate(left: float, values: FloatArray, t: float) -> float:
     """Return at t in [-1, 1] the polynomial with the value `left` at -1 and `values` at the nodes."""
     if t == -1.0:
@@ -42,7 +42,7 @@ def interpolate(left: float, values: FloatArray, t: float) -> float:
     return float(top / bottom)
 
 
-@kernel
+@helper
 def invert(left: float, values: FloatArray, right: float, target: float) -> float:
     """Return t where the increasing polynomial of `interpolate` is `target` (Illinois false position)."""
     a, at_a, b, at_b = -1.0, left, 1.0, right
@@ -78,7 +78,7 @@ def invert(left: float, values: FloatArray, right: float, target: float) -> floa
     return min(max(t, a), b)
 
 
-@kernel
+@helper
 def _left_value(panels: Panels, messages: Messages, i: int, p: int) -> float:
     """Return L of arm i at the left edge of panel p, relative to the right edge."""
     if p == panels.first[i]:
@@ -87,7 +87,7 @@ def _left_value(panels: Panels, messages: Messages, i: int, p: int) -> float:
     return math.exp(messages.lower_log[row - 1] - messages.lower_log[row])
 
 
-@kernel
+@helper
 def draw_chain(panels: Panels, messages: Messages, uniform: FloatArray, out: FloatArray) -> None:
     """Set one joint draw: θ_1 = L_1⁻¹(u L_1(∞)), then θ_i = L_i⁻¹(u L_i(θ_{i-1}))."""
     edges = panels.edges
@@ -123,7 +123,7 @@ def batch_draw(
         draw_chain(panels, messages, uniform[s], out[s])
 
 
-@kernel
+@helper
 def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -> float:
     """Return arm i's quantile from its probabilities at the nodes."""
     total = 0.0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_march_kernels import finer, left_end, widest
 from elsv.beliefs._chain_messages_kernels import log_complement, probability
@@ -32,7 +32,7 @@ class Sketch(NamedTuple):
     high: IntArray  # [N]
 
 
-@kernel
+@helper
 def new_sketch(arms: int, capacity: int) -> Sketch:
     """Return room for `capacity` edges."""
     return Sketch(
@@ -57,7 +57,7 @@ class Draft(NamedTuple):
     sketch: Sketch
 
 
-@kernel
+@helper
 def new_draft(arms: int, capacity: int) -> Draft:
     """Return room for `capacity` edges of `arms` arms."""
     return Draft(
@@ -72,7 +72,7 @@ def new_draft(arms: int, capacity: int) -> Draft:
     )
 
 
-@kernel
+@helper
 def first_edges(
     alpha: FloatArray, beta: FloatArray, bottom: float, top: float, cut: float, edges: FloatArray
 ) -> int:
@@ -110,7 +110,7 @@ def first_edges(
     return count
 
 
-@kernel
+@helper
 def _log_cell(left: float, right: float, width: float, arms_at_zero: int) -> float:
     """Return the log of the integral of exp of the line from `left` to `right`, over `width`."""
     high, low = max(left, right), min(left, right)
@@ -122,7 +122,7 @@ def _log_cell(left: float, right: float, width: float, arms_at_zero: int) -> flo
     return high + math.log(width * -math.expm1(-span) / span)
 
 
-@kernel
+@helper
 def _log_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     if low == -np.inf:
@@ -130,7 +130,7 @@ def _log_add(a: float, b: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-@kernel
+@helper
 def lower_sketch(
     alpha: FloatArray,
     beta: FloatArray,
@@ -162,7 +162,7 @@ def lower_sketch(
             previous = value
 
 
-@kernel
+@helper
 def upper_sketch(
     alpha: FloatArray, beta: FloatArray, edges: FloatArray, count: int, bounded: bool, sketch: Sketch
 ) -> None:
@@ -187,17 +187,17 @@ def upper_sketch(
             previous = value
 
 
-@kernel
+@helper
 def _below(sketch: Sketch, i: int, e: int) -> float:
     return 0.0 if i + 1 == len(sketch.low) else sketch.lower[i + 1, min(e, sketch.high[i + 1])]
 
 
-@kernel
+@helper
 def _above(sketch: Sketch, i: int, e: int) -> float:
     return 0.0 if i == 0 else sketch.upper[i - 1, max(e, sketch.low[i - 1])]
 
 
-@kernel
+@helper
 def _change(left: float, right: float, arms_at_zero: int) -> float:
     """Return the nats between two values of a message; from zero it grows like a power of the distance."""
     if left == -np.inf or right == -np.inf:
@@ -205,7 +205,7 @@ def _change(left: float, right: float, arms_at_zero: int) -> float:
     return abs(left - right)
 
 
-@kernel
+@helper
 def arm_demand(
     i: int,
     alpha: FloatArray,
@@ -248,7 +248,7 @@ def arm_demand(
     return first, last
 
 
-@kernel
+@helper
 def split(
     edges: FloatArray, count: int, nats: float, demand: FloatArray, out: FloatArray, place: IntArray
 ) -> int:
@@ -271,7 +271,7 @@ def split(
     return size + 1
 
 
-@kernel
+@helper
 def refine(
     alpha: FloatArray,
     beta: FloatArray,

@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 
 LANES = 4
 SMALL = 1e-12  # squared length below which the nodes have no further polynomial
 
 
-@kernel
+@helper
 def recurrence(t: FloatArray, mass: FloatArray, diagonal: FloatArray, beside: FloatArray) -> int:
     """Set the Jacobi matrix of a measure of total 1 at `t`; return its size, less where nodes are few."""
     size, nodes = len(diagonal), np.uint64(len(t))
@@ -44,7 +44,7 @@ def recurrence(t: FloatArray, mass: FloatArray, diagonal: FloatArray, beside: Fl
     return size
 
 
-@kernel
+@helper
 def add_up(values: FloatArray) -> float:
     """Return the sum, in lanes that do not wait for one another; the last `LANES` or so may be left out."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -56,7 +56,7 @@ def add_up(values: FloatArray) -> float:
     return (a + b) + (c + d)
 
 
-@kernel
+@helper
 def diagonalise(size: int, diagonal: FloatArray, beside: FloatArray, first: FloatArray) -> None:
     """Set `diagonal` to the eigenvalues and `first` to the eigenvectors' first entries (implicit QL)."""
     first[:] = 0.0

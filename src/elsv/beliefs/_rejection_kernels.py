@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
 
 
-@kernel
+@helper
 def add_draw(theta: FloatArray, sign: float, total: FloatArray) -> bool:
     """Add a draw ``[N]`` to `total` if ``sign`` times the means never rises; return whether it was."""
     for i in range(1, len(theta)):

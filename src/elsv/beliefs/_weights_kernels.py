@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 
 FEW = 5  # columns that are not worth going through side by side
@@ -33,7 +33,7 @@ def add_products(before: FloatArray, density: FloatArray, behind: FloatArray, ou
             at += columns
 
 
-@kernel
+@helper
 def add_side_by_side(product: FloatArray, turned: FloatArray, sums: FloatArray) -> None:
     """Set `sums` to Σ_g product[g] turned[g, c]: the same sums, but vectorised over c."""
     sums[:] = 0.0

@@ -88,7 +88,7 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
-    from elsv._choice_kernels import least_tied
+    from elsv._choice_kernels import least_of
 
     horizon = problem.steps
     last = _check_keep(keep, save, horizon)
@@ -104,7 +104,7 @@ def solve(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
-        actions=tuple(np.flatnonzero(scores >= least_tied(value, problem.scale)).tolist()),
+        actions=tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist()),
         states=cost.states,
         bytes=cost.bytes,
         seconds=time.perf_counter() - start,

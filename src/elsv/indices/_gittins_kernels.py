@@ -20,13 +20,13 @@ import math
 
 import numpy as np
 
-from elsv._jit import inlined, kernel
+from elsv._jit import helper, inlined, kernel
 from elsv._typing import FloatArray, IntArray
 
 LONE = 0.125  # expected successes, or failures, below which one outcome decides
 
 
-@kernel
+@helper
 def decay_rate(lam: float, discount: float) -> tuple[float, float]:
     r"""Return :math:`\theta` and :math:`d\theta/d\lambda`: the excess falls as :math:`e^{-\theta}` per cell.
 
@@ -56,7 +56,7 @@ def stop_or_never(lam: float, total: float, counts: FloatArray) -> tuple[int, in
     return boundary, boundary - 1
 
 
-@kernel
+@helper
 def last_level(
     lam: float,
     discount: float,
@@ -101,7 +101,7 @@ def last_level(
     return boundary, s - 1
 
 
-@kernel
+@helper
 def expect(
     excess: FloatArray,
     slopes: FloatArray,
@@ -130,7 +130,7 @@ def record(records: FloatArray, row: int, lam: float, advantage: float, slope: f
         records[row, 3], records[row, 4], records[row, 5] = lam, advantage, slope
 
 
-@kernel
+@helper
 def sweep(
     lam: float,
     discount: float,

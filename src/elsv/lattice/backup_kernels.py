@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper
 from elsv._typing import FloatArray
 from elsv.lattice._layer_kernels import commit_values
 from elsv.lattice._sweep_kernels import add_weights, maximise
 from elsv.lattice.small import Layers
 
 
-@kernel
+@helper
 def back_up(
     rewards: FloatArray,
     prior: FloatArray,

@@ -29,6 +29,11 @@ def blocks_of(layer: Layer, begin: int, end: int) -> Blocks:
     return layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
 
 
+def plain(arms: Arms) -> tuple[FloatArray, FloatArray]:
+    """Return rewards and prior in the one layout that the kernels are compiled for: an array of one's own."""
+    return arms.rewards.copy(), arms.prior.copy()
+
+
 def add_weights(later: FloatArray, blocks: Blocks, out: FloatArray) -> None:
     """Set `out`, which may be `later`, to W(s) = W(s + success) + W(s + failure)."""
     from elsv.lattice._sweep_kernels import add_weights as kernel
@@ -40,8 +45,10 @@ def best_step(arms: Arms, actions: AnyArray = _NO_ACTIONS) -> Step:
     """Return the sweep that pulls the best arm and writes it into `actions` unless that is empty."""
     from elsv.lattice._sweep_kernels import maximise
 
+    numbers = plain(arms)
+
     def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        maximise(values, weights, *blocks, arms.rewards, arms.prior, out, actions)
+        maximise(values, weights, *blocks, *numbers, out, actions)
 
     return step
 
@@ -50,8 +57,10 @@ def table_step(arms: Arms, tables: FloatArray, group: IntArray) -> Step:
     """Return the sweep that pulls the arm with the largest reward times table entry."""
     from elsv.lattice._follow_kernels import follow_tables
 
+    numbers, own = plain(arms), np.require(tables, np.float64, ["C", "W"])
+
     def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        follow_tables(values, weights, *blocks, arms.rewards, arms.prior, tables, group, out)
+        follow_tables(values, weights, *blocks, *numbers, own, group, out)
 
     return step
 
@@ -63,10 +72,10 @@ def gain_step(arms: Arms, gains: FloatArray, group: IntArray) -> Step:
     """
     from elsv.lattice._follow_kernels import follow_one_step
 
-    won, lost, shared = gains
+    numbers, (won, lost, shared) = plain(arms), gains
 
     def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        follow_one_step(values, weights, *blocks, arms.rewards, arms.prior, won, lost, shared, group, out)
+        follow_one_step(values, weights, *blocks, *numbers, won, lost, shared, group, out)
 
     return step
 
@@ -101,4 +110,4 @@ def spread(
     from elsv.lattice._sweep_kernels import spread as kernel
 
     blocks = layer.pulls, layer.starts, layer.after
-    return float(kernel(paths, weights, *blocks, arms.rewards, arms.prior, actions, later))
+    return float(kernel(paths, weights, *blocks, *plain(arms), np.array(actions), later))

@@ -14,7 +14,7 @@ import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import Blocks, add_weights, blocks_of
+from elsv.lattice.steps import Blocks, add_weights, blocks_of, plain
 from elsv.lattice.workers import Crew
 from elsv.state import Arms
 
@@ -48,9 +48,11 @@ class Sweeps:
     _weights: dict[Any, dict[int, FloatArray]] = field(init=False, default_factory=dict)
     _layers: dict[int, Layer] = field(init=False, default_factory=dict)
     _spare: list[FloatArray] = field(init=False, default_factory=list)
+    _numbers: tuple[FloatArray, FloatArray] = field(init=False)  # rewards and prior, for the kernels
 
     def __post_init__(self) -> None:
         self.lattice = Lattice(self.arms.arms, self.horizon)
+        self._numbers = plain(self.arms)
 
     def layer(self, made: int) -> Layer:
         """Return the states after `made` pulls."""
@@ -107,7 +109,7 @@ class Sweeps:
         from elsv.lattice._sweep_kernels import maximise
 
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self.arms.rewards, self.arms.prior
+        rewards, prior = self._numbers
         self.sweep(layer, lambda blocks: maximise(values, weights, *blocks, rewards, prior, out, actions))
         self.give(values)
         return out
@@ -117,7 +119,7 @@ class Sweeps:
         from elsv.lattice._sweep_kernels import pull_arm
 
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        reward, prior = float(self.arms.rewards[arm]), self.arms.prior
+        reward, prior = float(self.arms.rewards[arm]), self._numbers[1]
         self.sweep(layer, lambda blocks: pull_arm(values, weights, *blocks, arm, reward, prior, out))
         self.give(values)
         return out
@@ -131,7 +133,7 @@ class Sweeps:
 
         kernel = follow if arms.ndim == 1 else mix
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self.arms.rewards, self.arms.prior
+        rewards, prior = self._numbers
         self.sweep(layer, lambda blocks: kernel(values, weights, *blocks, rewards, prior, arms, out))
         self.give(values)
         return out
@@ -141,7 +143,7 @@ class Sweeps:
         from elsv.lattice._sweep_kernels import average
 
         weights, out = self.weights(layer.made + 1, belief), np.empty(layer.size)
-        self.sweep(layer, lambda blocks: average(later, weights, *blocks, self.arms.prior, out))
+        self.sweep(layer, lambda blocks: average(later, weights, *blocks, self._numbers[1], out))
         return out
 
     def best_reward(self, layer: Layer, times: float, belief: Any) -> FloatArray:
@@ -149,7 +151,7 @@ class Sweeps:
         from elsv.lattice._layer_kernels import commit_values
 
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self.arms.rewards, self.arms.prior
+        rewards, prior = self._numbers
         self.sweep(layer, lambda blocks: commit_values(weights, *blocks, rewards, prior, times, out))
         return out
 

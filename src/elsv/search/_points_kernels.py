@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 from elsv.lattice.backup_kernels import back_up
 from elsv.lattice.small import Layers
@@ -21,7 +21,7 @@ from elsv.lattice.small import Layers
 TOGETHER = 8  # points that one pass over the states adds up
 
 
-@kernel
+@helper
 def fill_powers(x: float, won: FloatArray, lost: FloatArray) -> None:
     """Set the powers of x and of 1 - x."""
     won[0] = 1.0
@@ -31,7 +31,7 @@ def fill_powers(x: float, won: FloatArray, lost: FloatArray) -> None:
         lost[k + 1] = lost[k] * (1.0 - x)
 
 
-@kernel
+@helper
 def put_in_front(
     m: int,
     tail: int,
@@ -58,7 +58,7 @@ def put_in_front(
             old += size
 
 
-@kernel
+@helper
 def add_points(factor: FloatArray, slab: FloatArray, size: int, total: FloatArray) -> None:
     """Add Σ_g factor[g] slab[g, j] to total[j] for `TOGETHER` points."""
     a, b, c, d = slab[0], slab[1], slab[2], slab[3]
@@ -83,7 +83,7 @@ class Tables(NamedTuple):
     sums: FloatArray  # [states of the last layer], by the first candidate's state
 
 
-@kernel
+@helper
 def new_tables(count: int, layers: Layers) -> Tables:
     """Return room for `count` candidates."""
     most = len(layers.first_block) - 2
@@ -101,7 +101,7 @@ def new_tables(count: int, layers: Layers) -> Tables:
     )
 
 
-@kernel
+@helper
 def add_head(x: float, weight: float, row: int, tables: Tables) -> None:
     """Add the factors of a point's first candidate to a row of heads."""
     won, lost, head = tables.won[0, row], tables.lost[0, row], tables.heads[row]
@@ -112,7 +112,7 @@ def add_head(x: float, weight: float, row: int, tables: Tables) -> None:
             head[at + s] += weight * won[s] * lost[n - s]
 
 
-@kernel
+@helper
 def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables: Tables) -> None:
     """Add the factors of a point's third and later candidates, times its weight, to a row of tails."""
     most = tables.won.shape[2] - 1
@@ -130,7 +130,7 @@ def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables:
         tails[j] += table[j]
 
 
-@kernel
+@helper
 def run_of(theta: FloatArray, weight: FloatArray) -> tuple[int, int]:
     """Return how many points at the beginning are a product, and how many of these share the first candidate.
 
@@ -163,7 +163,7 @@ def run_of(theta: FloatArray, weight: FloatArray) -> tuple[int, int]:
     return end, width
 
 
-@kernel
+@helper
 def fill_row(
     theta: FloatArray, weight: FloatArray, width: int, layers: Layers, row: int, tables: Tables
 ) -> None:
@@ -184,7 +184,7 @@ def fill_row(
         add_tail(theta[g], weight[g], layers, row, tables)
 
 
-@kernel
+@helper
 def add_runs(layers: Layers, tables: Tables) -> None:
     """Add the runs in `tables` to the sums: a block of a matrix product."""
     most = tables.won.shape[2] - 1
@@ -204,7 +204,7 @@ def add_runs(layers: Layers, tables: Tables) -> None:
             at += size
 
 
-@kernel
+@helper
 def weigh_layer(
     theta: FloatArray, weight: FloatArray, layers: Layers, tables: Tables, out: FloatArray
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
 from elsv.search._points_kernels import TOGETHER, add_points, fill_powers
 
@@ -52,7 +52,7 @@ def search_stops(
             q[n, arm] = stop_when_better(arm, left, discount, wins, room)
 
 
-@kernel
+@helper
 def stop_when_better(arm: int, left: float, discount: float, wins: FloatArray, room: FloatArray) -> float:
     """Return the worth of at least one pull of `arm`.
 

@@ -100,7 +100,7 @@ def search_independent(state: State, rewards: FloatArray, depth: int, left: floa
 
     alpha, beta = state.rows()
     q = np.empty(alpha.shape)
-    search_free(alpha, beta, rewards, left - depth, search_layers(len(rewards), depth), q)
+    search_free(alpha, beta, rewards.copy(), left - depth, search_layers(len(rewards), depth), q)
     return q
 
 

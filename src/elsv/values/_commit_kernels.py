@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
 
 
-@kernel
+@helper
 def expected_best(own: float, alpha: float, beta: float, length: int, others: float) -> float:
     """Return E[max(own * mean after `length` pulls, others)]; the outcomes are Beta-binomial."""
     chance = 1.0
