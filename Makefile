@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test lint bench docs-check docs format lock clean
+.PHONY: help setup reproduce test bounds lint bench docs-check docs format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ setup: $(READY) ## Create .venv with the locked dependencies
 
 test: $(READY) ## Run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+bounds: $(READY) ## Run the small tests of compiled code with bounds checks on
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds $(BIN)/python -m pytest -q -n $(WORKERS) \
+	  tests/test_lookahead.py tests/test_lattice.py tests/test_beliefs.py tests/test_open_house.py tests/test_doors.py
 
 reproduce: $(READY) ## Reproduce the paper's figures and claims into out/report.html
 	$(BIN)/elsv reproduce --out out

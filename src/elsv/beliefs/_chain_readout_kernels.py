@@ -143,10 +143,16 @@ def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -
 
 
 @kernel
-def batch_quantile(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, level: float, out: FloatArray
+def batch_marginals(
+    alpha: FloatArray,
+    beta: FloatArray,
+    nats: float,
+    cut: float,
+    levels: FloatArray,
+    mean: FloatArray,
+    quantile: FloatArray,
 ) -> None:
-    """Set the quantile at `level` of every arm ``[B, N]``."""
+    """Set the mean ``[B, N]`` and the quantiles at all `levels` ``[levels, B, N]`` of every arm."""
     room = new_room(alpha.shape[1])
     for s in range(len(alpha)):
         panels, messages, log_weight = solve(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
@@ -155,4 +161,11 @@ def batch_quantile(
             if i > 0:
                 upper_message(i - 1, panels, messages)
             marginal(i, log_weight, panels, messages, probabilities)
-            out[s, i] = _quantile(panels, i, level, probabilities)
+            total, first = 0.0, 0.0
+            for p in range(panels.first[i], panels.last[i]):
+                for k in range(POINTS):
+                    total += probabilities[p, k]
+                    first += probabilities[p, k] * panels.x[p, k]
+            mean[s, i] = first / total
+            for k in range(len(levels)):
+                quantile[k, s, i] = _quantile(panels, i, levels[k], probabilities)

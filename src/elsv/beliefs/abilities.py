@@ -94,6 +94,16 @@ def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatA
     return np.moveaxis(found, 1, 0).reshape(len(wanted), *state.alpha.shape)
 
 
+def marginals(
+    belief: Belief, state: State, levels: tuple[float, ...], rng: np.random.Generator | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, together where the belief can."""
+    if (own := getattr(belief, "marginals", None)) is not None:
+        mean, found = own(state, levels)
+        return mean, found
+    return belief.mean(state, rng), quantiles(belief, state, levels)
+
+
 def best_with_error(
     belief: Belief, state: State, rewards: ArrayLike, tolerance: float | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -185,14 +185,20 @@ class Chain:
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
-        from elsv.beliefs._chain_readout_kernels import batch_quantile
+        found: FloatArray = self.marginals(state, (level,))[1][0]
+        return found
+
+    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
+        from elsv.beliefs._chain_readout_kernels import batch_marginals
 
         alpha, beta = self._rows(state)
-        out = np.empty_like(alpha)
+        wanted = np.array([check_level(level) for level in levels])
+        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
         # A quantile reads the density inside a panel, where it has half the order of the means.
         nats, cut = self._rule()
-        batch_quantile(alpha, beta, 0.25 * nats, cut, check_level(level), out)
-        return self._shaped(out, state)
+        batch_marginals(alpha, beta, 0.25 * nats, cut, wanted, mean, found)
+        return self._shaped(mean, state), np.stack([self._shaped(rows, state) for rows in found])
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
         r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.

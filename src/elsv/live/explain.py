@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from elsv.beliefs.abilities import best as chances_of
-from elsv.beliefs.abilities import quantiles
+from elsv.beliefs.abilities import marginals
 from elsv.choice import best_arm
 from elsv.policies import Policy, ScoringPolicy
 from elsv.problem import Problem
@@ -76,8 +76,7 @@ def explain(
     """Return the policy's choice in one state and what it rests on."""
     check_arms(state, problem)
     belief = problem.belief
-    mean = belief.mean(state, rng)
-    low, high = quantiles(belief, state, INTERVAL)
+    mean, (low, high) = marginals(belief, state, INTERVAL, rng)
     best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
         q = policy.scores(state, step, rng)
