@@ -1,4 +1,4 @@
-"""Tables that are dear to compute: once per process, and the large ones once per machine.
+"""Tables that take long to compute: kept for the process, and the large ones on disk.
 
 A table is known by its kind and its parameters, and a table of more states begins with the one of fewer (the
 numbering of `elsv.triangle`), so the largest one in memory serves every smaller request. Large tables are
