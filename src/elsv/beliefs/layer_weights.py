@@ -50,7 +50,7 @@ class InOrder(Protocol):
         ...
 
     def precise(self) -> InOrder:
-        """Return the same belief as near as it can be computed."""
+        """Return the same belief with the finest tolerance."""
         ...
 
 
