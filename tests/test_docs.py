@@ -144,3 +144,27 @@ def test_examples_run_as_programs(example, tmp_path):
     done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def package_modules():
+    return [path for path in sorted(Path(elsv.__file__).parent.rglob("*.py")) if path.stem[:2] != "__"]
+
+
+def test_the_design_page_names_every_module_and_no_other():
+    page, root = (ROOT / "docs" / "design.md").read_text(), Path(elsv.__file__).parent
+    named = set(re.findall(r"`(?:\w+/)?(\w+)`", page))
+    missing = [str(path.relative_to(root)) for path in package_modules() if path.stem not in named]
+    assert not missing
+    gone = [
+        name
+        for name in re.findall(r"`(\w+/\w+)", page)
+        if not (root / name).with_suffix(".py").exists() and not (ROOT / name).with_suffix(".py").exists()
+    ]
+    assert not gone
+
+
+def test_every_package_says_what_to_read_first():
+    for path in sorted(Path(elsv.__file__).parent.glob("*/__init__.py")):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert "Read `" in text, path
+        assert len(text.splitlines()) >= 3, path

@@ -1,4 +1,8 @@
-"""Bayesian bandits with structured priors: exact beliefs, exact indices, value-directed exploration."""
+"""Bayesian bandits with structured priors: exact beliefs, exact indices, value-directed exploration.
+
+Start with `Problem` and `Bandit`; `compare` simulates policies and `evaluate` computes what they earn. Where
+each thing is in the sources is said in docs/design.md.
+"""
 
 from elsv import structure
 from elsv._version import __version__ as __version__

@@ -1,4 +1,4 @@
-"""How much this process has compiled, and a word to the user when that takes long."""
+"""How much this process has compiled, and a notice to the user when that takes long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from elsv._notices import say_once
 
-_NOTICED = 1.0  # seconds of compiling after which a user wants to know
+_NOTICED = 1.0  # seconds of compiling after which the user is told
 
 
 class Stopwatch:
@@ -23,7 +23,7 @@ class Stopwatch:
         self._depth += 1
 
     def stop(self) -> None:
-        """Stop it, and speak up."""
+        """Stop the clock, and give notice once if compiling has taken long."""
         self._depth -= 1
         self.functions += 1
         so_far = time.perf_counter() - self._began

@@ -9,7 +9,7 @@ sources, else in the user's cache of numba; and where none of these can be writt
 (`elsv._cache_files.kernel_directory`). Where that cannot be written either, or the disk is full, everything
 still runs, compiled anew by every process, and one warning says so.
 
-Only modules named ``_*_kernels.py`` import this one, and they are imported inside the functions that
+Only modules named ``*_kernels.py`` import this one, and they are imported inside the functions that
 need them, so that ``import elsv`` does not load numba.
 """
 

@@ -1,4 +1,4 @@
-"""What the library says of its own accord: to the log, and on a terminal once."""
+"""Notices to the user: written to the log, and shown once on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _said: set[str] = set()
 
 
 def hush() -> None:
-    """Leave the terminal alone: a program with a display of its own says what there is to say."""
+    """Show no notices on the terminal: for programs that have a display of their own."""
     _said.add("")
 
 

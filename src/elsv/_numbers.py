@@ -1,6 +1,6 @@
 """Numbers as people give and read them.
 
-What is not a number, though NumPy would take it for one, is refused; what is too large is said shortly.
+What is not a number is refused, even where NumPy would convert it; long values are shortened in messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that were used last, within a number of bytes."""
+"""A mapping that keeps the values used last, up to a number of bytes."""
 
 from __future__ import annotations
 

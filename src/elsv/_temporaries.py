@@ -1,8 +1,8 @@
 """Temporary files beside their targets, and what a killed writer left of them.
 
 A writer holds a lock on its temporary file, which the system lets go when the process ends, however it ends.
-So whoever can lock a temporary knows that nobody is writing it. Where there are no locks, one that has not
-been touched for a day is taken for abandoned.
+So a temporary that can be locked is not being written. Where there are no locks, one that has not been
+touched for a day counts as abandoned.
 """
 
 from __future__ import annotations

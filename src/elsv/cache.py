@@ -1,4 +1,4 @@
-"""Tables that are dear to compute: once per process, and the large ones once per machine.
+"""Tables that take long to compute: kept for the process, and the large ones on disk.
 
 A table is known by its kind and its parameters, and a table of more states begins with the one of fewer (the
 numbering of `elsv.triangle`), so the largest one in memory serves every smaller request. Large tables are
@@ -31,7 +31,7 @@ Parameters = Mapping[str, float | int | str]
 
 
 class TableCache:
-    """The tables of one process; `cached_table` uses the one that everybody shares."""
+    """The tables of one process; `cached_table` uses the one of this process."""
 
     def __init__(self) -> None:
         self._tables: Recent[str, FloatArray] = Recent(memory_limit)
@@ -109,7 +109,7 @@ _shared = TableCache()
 def cached_table(
     kind: str, parameters: Parameters, compute: Callable[[], FloatArray], states: int
 ) -> FloatArray:
-    """Return a read-only table of `states` numbers, computing it only if it is nowhere to be found.
+    """Return a read-only table of `states` numbers, computing it only if it is neither in memory nor on disk.
 
     Parameters
     ----------

@@ -60,6 +60,6 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
 
 
 def _as_os_error(error: Exception) -> OSError:
-    """Return what happened to the file: polars words errors of the disk as its own."""
+    """Return the system's error behind one of polars, which words errors of the disk in its own way."""
     found = re.search(r"(?:os error|Errno) (\d+)", str(error))
     return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))

@@ -92,12 +92,12 @@ class Outputs:
         self._write()
 
     def path(self, name: str) -> Path:
-        """Return where to write a file; it is ours from now on."""
+        """Return where to write a file; from now on it is a file of the run."""
         self.claim([name])
         return self.directory / name
 
     def claim(self, names: Iterable[str]) -> None:
-        """Write down that these files are ours, before they are written, and the folders that they need."""
+        """Note that these files, and the folders that they need, are the run's, before they are written."""
         new = set(names) - self.files
         if new:
             self.check(new)
@@ -106,7 +106,7 @@ class Outputs:
             self._write()
 
     def remove(self, which: Choice = _every) -> None:
-        """Remove our files whose names `which` is true of, and our folders if they are empty then."""
+        """Remove the run's files whose names `which` is true of, and its folders if they are empty then."""
         for name in sorted(filter(which, self.files)):
             try:
                 (self.directory / name).unlink(missing_ok=True)

@@ -141,7 +141,7 @@ class Problem:
 
     @property
     def scale(self) -> float:
-        """The largest reward: what counts as small is small beside it."""
+        """The largest reward, which the tie rule and tolerances are relative to."""
         return float(self.rewards.max())
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +175,7 @@ class Problem:
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:
-        """Read a TOML file with the keys rewards, order, horizon or discount, prior, names."""
+        """Read a TOML file with the keys rewards, order or structure, horizon or discount, prior, names."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:

@@ -75,7 +75,7 @@ class State:
 
     @classmethod
     def trusted(cls, alpha: FloatArray, beta: FloatArray) -> State:
-        """Wrap arrays that are known to be valid and nobody else's; skips checks and copies on hot paths."""
+        """Wrap arrays that are valid and that no one else changes, without checks and copies: for speed."""
         state = object.__new__(cls)
         object.__setattr__(state, "alpha", alpha)
         object.__setattr__(state, "beta", beta)
@@ -162,7 +162,7 @@ def _freeze(*arrays: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def check_width(state: State, problem: Arms) -> None:
-    """Raise unless the state has the problem's number of arms; quick, for every door."""
+    """Raise unless the state has the problem's number of arms; quick enough for every public function."""
     if state.arms != problem.arms:
         raise InvalidInputError(
             f"state must have {problem.arms} arms as the problem has, got {state.arms}; "

@@ -1,6 +1,6 @@
-"""Compile every kernel in advance: for images, servers and the impatient.
+"""Compile every kernel in advance, so that no later call has to wait for it.
 
-Each part is a small piece of real work that meets the kernels which its kind of question needs.
+Each part is a small piece of real work that calls the kernels which its kind of question needs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def warm(progress: Progress | None = None) -> Warmth:
     Parameters
     ----------
     progress
-        Called with (parts done, parts in all, the part at hand).
+        Called with (parts done, parts in all, name of the current part).
 
     Examples
     --------

@@ -164,7 +164,7 @@ def march(
 ) -> int:
     """Place panels between the logits `bottom` and `top`; return how many.
 
-    Minus one says that the march is not to be trusted, or has no room.
+    Minus one: the panels are not reliable, or there is no room for them.
     """
     arms, n = len(alpha), alpha + beta
     peak, mode, threshold, begin = np.empty(arms), np.empty(arms), np.full(arms, -np.inf), np.empty(arms)

@@ -1,4 +1,4 @@
-r"""Panels for any chain, found by splitting: long chains, sharp arms, data at odds with the order.
+r"""Panels for any chain, found by splitting: long chains, sharp arms, data that contradict the order.
 
 On the panel edges alone, with :math:`\log(f_i L_{i+1})` taken as linear between them, the messages and the
 log-densities of all arms follow in the log domain, however extreme. Densities are log-concave, so

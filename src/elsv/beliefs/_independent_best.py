@@ -13,9 +13,9 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._largest import Contenders, Largest, expit, log_expit
 from elsv.errors import InvalidInputError
 
-_SMALLEST = 1e-300  # counts below are taken for this one
+_SMALLEST = 1e-300  # smaller counts are replaced by this one
 _LARGEST = 1e18  # counts whose arms double precision can still tell apart
-_NORMAL = 1e12  # counts from which on the logit is normal as far as anybody can tell
+_NORMAL = 1e12  # counts from which on the logit is normal to double precision
 _STIRLING = 1e5  # counts from which on three terms of Stirling's series are exact
 _ALL_TAIL = 1e-30  # counts for which x or 1 - x is all there is up to 1/2
 _TAIL = 600.0  # logits beyond which x or 1 - x is all there is

@@ -209,7 +209,7 @@ def best_of_states(
 
 
 def refuse(error: float) -> None:
-    """Raise if an error of this size leaves nothing to say."""
+    """Raise if an error of this size makes the answer useless."""
     if not error < _USELESS:
         raise InvalidInputError(
             f"P(best) can only be computed to ±{error:.1g} for these counts; "

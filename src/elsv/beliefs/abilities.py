@@ -1,7 +1,7 @@
 """What a belief can do, asked of any belief: its own way where it has one, else a general one, else an error.
 
 Every belief has `mean` and `draw`. Joint draws are enough for points, and points for variances, quantiles and
-P(best), each with its error. Weights W cannot be had from draws: exact solutions need `log_weight`.
+P(best), each with its error. Draws do not give the weights W: exact solutions need `log_weight`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def repeats(belief: Belief) -> bool:
 
 
 def weighs(belief: Belief) -> bool:
-    """Return whether the weight of a state can be had, so that whole layers of the lattice can be swept."""
+    """Return whether the belief gives weights W, so that whole layers of the lattice can be swept."""
     return factors(belief) or any(hasattr(belief, way) for way in ("layer_weights", "log_weight"))
 
 

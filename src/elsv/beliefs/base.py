@@ -82,7 +82,7 @@ def check_level(level: float) -> float:
 
 
 def check_tolerance(tolerance: float) -> float:
-    """Return `tolerance` if it can be reached and means something."""
+    """Return `tolerance` if it is in the range that can be reached."""
     if not 1e-12 <= tolerance <= 1e-3:
         raise InvalidInputError(f"tolerance must lie between 1e-12 and 1e-3, got {tolerance!r}")
     return float(tolerance)

@@ -256,7 +256,7 @@ class Chain:
         return best_in_order(arms, self.order, weight, layer, crew)
 
     def precise(self) -> Chain:
-        """Return the same belief as near as it can be computed, for what is integrated once."""
+        """Return the same belief with the finest tolerance, for what is integrated once."""
         return Chain(self.order, tolerance=1e-12)
 
     def _rule(self) -> tuple[float, float]:

@@ -171,7 +171,7 @@ class _Low:
 
 
 def _product(stack: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return Σ_g stack[…, g] rows[k, g]; NumPy's own product has threads that get in the way of ours."""
+    """Return Σ_g stack[…, g] rows[k, g]; NumPy's own product starts threads beside those of the sweep."""
     from elsv.beliefs._weights_kernels import add_products
 
     flat = np.ascontiguousarray(stack).reshape(-1, stack.shape[-1])

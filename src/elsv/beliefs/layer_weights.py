@@ -11,7 +11,7 @@ of W is one product over the quadrature nodes. Only the last layer needs this: e
 is :math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)`.
 
 The message of a single arm is exact in relative terms (`elsv.beliefs.quadrature`); only chains of two and
-more arms on one side of k (four arms or more) are integrated up.
+more arms on one side of k (four arms or more) are integrated numerically.
 
 All weights are multiplied by :math:`2^{T/2}`: they lie between :math:`2^{-T}` and 1, less what the prior
 finds unlikely, so neither end leaves the range of a double up to T = 2000. If it is the order itself that the
@@ -50,7 +50,7 @@ class InOrder(Protocol):
         ...
 
     def precise(self) -> InOrder:
-        """Return the same belief as near as it can be computed."""
+        """Return the same belief with the finest tolerance."""
         ...
 
 

@@ -50,7 +50,7 @@ for command in (decide, gittins, value, compare, solve, evaluate, reproduce, cac
 def main() -> None:
     """Run the command line; errors raised on purpose give one line on stderr and exit code 2.
 
-    So does what the machine lacks: memory, or room for the output. A reader that has gone away is no error.
+    So does what the machine lacks: memory, or room for the output. A pipe that was closed is no error.
     """
     print_in_any_encoding()
     hush()

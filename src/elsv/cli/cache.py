@@ -1,4 +1,4 @@
-"""``elsv cache``: what elsv keeps on this machine, and how to be rid of it."""
+"""``elsv cache``: what elsv keeps on this machine, and how to remove it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def complain(message: str) -> int:
 
 
 def discard_output() -> None:
-    """Send what is left of stdout nowhere, so that nothing fails when the interpreter ends."""
+    """Discard what is left to print, so that nothing fails when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

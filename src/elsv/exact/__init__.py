@@ -1,7 +1,8 @@
 """Exact answers for problems whose states can all be counted: the optimum, and the value of any policy.
 
 `solve` gives the Bayes optimum and `evaluate` what any policy earns: no simulation, no error bars (past the
-paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum.
+paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum, and `passes` decides which
+policies go over the lattice together.
 """
 
 from elsv.exact.cost import Cost, estimate

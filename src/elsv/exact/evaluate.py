@@ -5,7 +5,7 @@ For a policy that pulls arm a(s) at step t,
 .. math:: V_t(s) = p_a(s)\,(r_a + V_{t+1}(s{+}\text{success}_a)) + (1-p_a(s))\,V_{t+1}(s{+}\text{failure}_a)
 
 over every state of the lattice (past the paper): no simulation, no error bars. A policy that pulls arm i with
-a known probability, such as Thompson sampling, is the average over i.
+a known probability, such as Thompson sampling (`elsv.policies.layers.ByChance`), is the average over i.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""One pass over the lattice for several policies: each layer in the place of the next, or layer by layer."""
+"""One pass over the lattice for several policies: each layer in the place of the next, or layer by layer.
+
+`passes_of` decides which policies share a pass: those that choose and pull in one sweep
+(`elsv.policies.layers.InPlacePolicy`) go together, all others go together, and both are divided where they do
+not fit into memory.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +73,7 @@ class Pass:
 def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None) -> list[Pass]:
     """Return one pass for the policies that need no room and one for the others, or more to save memory.
 
-    The others go first: they may be refused, and then nobody should have waited.
+    The others go first: they may be refused, and then no time has been lost.
     """
     in_place = {k: policy for k, policy in enumerate(policies) if isinstance(policy, InPlacePolicy)}
     others = {k: policy for k, policy in enumerate(policies) if not isinstance(policy, InPlacePolicy)}

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What is left of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     PARTLY = "holds in part"

@@ -1,6 +1,8 @@
 """Indices by name: ``make_index("ucb", scale=0.4)`` or ``index_from_name("ucb:scale=0.4")``.
 
-Modules are imported when their index is asked for.
+An index scores one arm by itself; each is one file, imported when it is asked for. Read `base` first, then
+`greedy`, the smallest one. `tables` gives an index in all states of an arm; the `_gittins_*` modules compute
+Gittins indices for `gittins` and `finite_gittins`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An index that is solved to a tolerance has one error in one table and another in the next. Of equal states the
 scores must be equal, whatever prior they came from, or ties would go by that error. Arms whose priors are
-whole steps apart may meet; they and all whom they may meet count from one corner, below and left of all
+whole steps apart may meet; all arms that are linked so count from one corner, below and left of all
 their priors.
 """
 
@@ -21,7 +21,7 @@ _WHOLE = 1e-12  # of a count: what rounding makes of whole steps
 
 
 def shared_corners(prior: FloatArray, horizon: int | None) -> FloatArray:
-    """Return the corner (alpha, beta) that each arm counts from, ``[N, 2]``; its prior if it meets nobody."""
+    """Return the corner (alpha, beta) that each arm counts from, ``[N, 2]``; its prior if it meets none."""
     return _corners(np.ascontiguousarray(prior, dtype=np.float64).tobytes(), horizon)
 
 

@@ -83,7 +83,7 @@ def band_cut(life: float, total: FloatArray, tolerance: float) -> FloatArray:
 def solve_state(
     alpha: float, beta: float, discount: float, tolerance: float, pulls_left: int | None = None
 ) -> float:
-    """Return the index of one state, with `pulls_left` pulls or for ever."""
+    """Return the index of one state, with `pulls_left` pulls or an infinite horizon."""
     lower, upper = _bounds(alpha, beta, discount, tolerance, pulls_left)
     return 0.5 * (lower + upper)
 

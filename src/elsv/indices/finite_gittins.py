@@ -1,9 +1,9 @@
 r"""The Gittins index with a finite number of pulls left.
 
 .. math:: z_m(\alpha, \beta) = \sup\Big\{\lambda : \sup_{1 \le \tau \le m}
-          E\sum_{k=0}^{\tau-1}\gamma^k (X_k - \lambda) \ge 0\Big\}, \qquad m = T - t + 1,
+          E\sum_{k=0}^{\tau-1}\gamma^k (X_k - \lambda) \ge 0\Big\}, \qquad m = T - t + 1
 
-past the paper. With :math:`\gamma = 1` it is the index of the plain sum of T rewards. States with the same
+(past the paper). With :math:`\gamma = 1` it is the index of the plain sum of T rewards. States with the same
 pulls so far plus pulls left, H = n + m, are one table: sweeps that start where H pulls have been made pass
 through all of them. The same kernels as for the infinite horizon do the work. `FiniteGittins` interpolates
 between tables where H is large, see `_gittins_grid`.

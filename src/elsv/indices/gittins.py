@@ -1,4 +1,4 @@
-r"""The Gittins index of a Beta-Bernoulli arm, for ever and to a stated tolerance.
+r"""The Gittins index of a Beta-Bernoulli arm with an infinite horizon, to a stated tolerance.
 
 .. math:: z(\alpha, \beta) = \sup\Big\{\lambda : \sup_{\tau \ge 1}
           E\sum_{k=0}^{\tau-1}\gamma^k (X_k - \lambda) \ge 0\Big\}

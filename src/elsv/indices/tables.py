@@ -1,4 +1,4 @@
-"""Tables of an index over all states of one arm, for whoever asks at every step.
+"""Tables of an index over all states of one arm, for callers that need them at every step.
 
 At step t an arm has at most t − 1 pulls: a triangle of t (t + 1)/2 states in the order of
 `elsv.triangle`. An index that does not use the step is called once for all steps. One that can be

@@ -1,7 +1,8 @@
 """All states that some pulls can lead to, numbered, and sweeps over them by several threads.
 
 Nothing here knows a belief or a policy: a sweep takes weights W and values of one layer and gives those of
-the layer before it. A second backend would go behind `sweeps`. Read `numbering` first, then `sweeps`.
+the layer before it. Read `numbering` first, then `sweeps`. A second backend would replace `sweeps` and
+`steps`.
 """
 
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to

@@ -1,6 +1,6 @@
 r"""Compiled walk through the blocks of a layer, and what is worked out for each part of one.
 
-A block is gone through in **tiles**: runs of consecutive states that differ in the successes of the last two
+A block is processed in **tiles**: runs of consecutive states that differ in the successes of the last two
 arms only, as many rows (states that differ in the last arm only) as fit into the fastest cache. A pull of
 any arm but the last takes a tile to two runs of consecutive states; a pull of the last arm takes each row to
 one. A sweep goes from `first_tile` by `next_tile` while the tile has states.

@@ -1,4 +1,7 @@
-"""Sweeps that choose and pull in one and may write over what they read: layers that overwrite one another."""
+"""Sweeps that choose and pull in one, over some blocks of a layer; a layer may overwrite the one after it.
+
+With `elsv.lattice.sweeps` these are the functions that a second backend would replace.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Sweeps between layers of the lattice, by a crew of threads: the one door to the compiled kernels.
+"""Sweeps between layers of the lattice, shared among threads.
 
 A sweep takes what is known of all states of layer m + 1 and gives it for layer m. Where the belief has
 weights W (`elsv.beliefs.abilities.layer_weights`) values are W times the worth of a state, else the worth.
+
+`Sweeps` and `elsv.lattice.steps` alone call the compiled sweeps: a second backend (a GPU) would replace their
+methods and functions, and nothing else would change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sweeps over the lattice share the processor's cores."""
+"""Threads: how sweeps over the lattice share the processor's cores."""
 
 from __future__ import annotations
 

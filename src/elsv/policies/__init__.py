@@ -2,6 +2,9 @@ r"""Policies: names become thin assemblies of beliefs, indices, values and looka
 
 A policy is a function ``policy(state, step, rng) -> arm`` on batches: counts ``[..., N]`` to arms ``[...]``,
 numbered from 0. A user's own function of that form is accepted wherever a name is.
+
+Read `base` first (what a policy is), then `library`. `registry` turns names into policies, `plan` is the
+default, and `layers` says how policies act on whole lattice layers, for exact evaluation.
 """
 
 from elsv.policies.base import BestScore, FunctionPolicy, Policy, ScoringPolicy

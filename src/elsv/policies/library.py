@@ -114,7 +114,7 @@ class Elsv(BestScore):
 
 @dataclass(frozen=True, eq=False)
 class Commit(BestScore):
-    """Lookahead on the worth of committing to one arm, at once or after a block of pulls (past the paper)."""
+    """Lookahead on the worth of committing to one arm, at once or after a block of pulls."""
 
     problem: Problem
     value: CommitValue | BlockCommitValue

@@ -1,4 +1,4 @@
-"""`Plan` in all states of a layer at once, for exact evaluation (past the paper)."""
+"""`Plan` in all states of a layer at once, for exact evaluation."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ DEFAULT_POLICY = "plan"
 def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
     """Return the policy that a name (or a user's own function) stands for.
 
-    Names read ``NAME[:key=value,…]``: ``greedy``, ``thompson``, ``elsv``, ``fixed``, ``random`` and every
-    index of `elsv.indices`. Arms in names count from 1. See ``docs/policies.md`` for the parameters.
+    Names read ``NAME[:key=value,…]``: ``plan``, ``elsv``, ``commit``, ``thompson``, ``greedy`` and so on, and
+    every index of `elsv.indices`. Arms in names count from 1. See ``docs/policies.md`` for the parameters.
 
     Examples
     --------

@@ -1,1 +1,5 @@
-"""Simulation: many instances in lockstep, the same numbers on any number of workers."""
+"""Simulation: many instances in lockstep, the same numbers on any number of workers.
+
+Read `compare` first (one call, one result), then `engine`, which runs one chunk of instances, and `parallel`,
+which decides where the chunks run.
+"""

@@ -1,4 +1,4 @@
-"""Compiled steps of the lockstep engine: choosing by table, then nature's answer and the books."""
+"""Compiled steps of the lockstep engine: choosing by table, drawing outcomes, adding up regret and pulls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TO_UNIT = 2.0**-53
 def uniform(key: np.uint64, counter: np.uint64) -> float:
     """Return number `counter` of the SplitMix64 sequence that starts at `key`, in [0, 1).
 
-    A pure function of its place: the k-th pull of an arm has one outcome, whoever pulls it and when.
+    A pure function of its place: the k-th pull of an arm has one outcome, for every policy and at any step.
     """
     z = key + (counter + np.uint64(1)) * _GOLDEN
     z = (z ^ (z >> _S30)) * _MIX_1

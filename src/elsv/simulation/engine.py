@@ -95,7 +95,7 @@ class ChunkTally:
 
 
 class StoppedError(Exception):
-    """Nobody wants the result any more."""
+    """The run was stopped before it was finished."""
 
 
 def _never() -> bool:

@@ -98,7 +98,7 @@ def _as_completed(
 
 
 def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkTally]:
-    """Run in loky processes; what a killed one had in hand is run again."""
+    """Run in loky processes; the chunk of a killed process is run again."""
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 

@@ -21,7 +21,7 @@ _FOLDER = "chunks"
 
 
 def fingerprint(run: Run, version: str) -> Identity:
-    """Return a key of everything that the numbers of a run depend on, and what it could not take in."""
+    """Return a key of all that the numbers of a run depend on, and the parts that it could not include."""
     size = run.instances, run.horizon, run.seed, run.keep_raw
     about = run.problem.to_dict(), run.made, size, run.checkpoints, run.source
     return identity_of((about, version, MEANING))

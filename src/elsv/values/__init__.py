@@ -1,4 +1,8 @@
-"""What a state is worth: value functions for lookahead."""
+"""What a state is worth: value functions for lookahead.
+
+Read `base` first (one method), then `separable`, the paper's value of an index, and `commit`, the worth of
+committing to one arm, which `plan` searches on. `layers` gives values of whole lattice layers.
+"""
 
 from elsv.values.base import ValueFunction
 from elsv.values.commit import BlockCommitValue, CommitValue
