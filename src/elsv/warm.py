@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from elsv._compiling import compiling
+from elsv.beliefs.base import Order
 from elsv.exact import evaluate, solve
 from elsv.indices import INDEX_NAMES
 from elsv.live import Bandit
@@ -57,10 +58,9 @@ def warm(progress: Progress | None = None) -> Warmth:
 
 
 def _problem(
-    order: str | None, arms: int = 3, horizon: int | None = 6, discount: float | None = None
+    order: Order | None, arms: int = 3, horizon: int | None = 6, discount: float | None = None
 ) -> Problem:
-    structure = None if order is None else {"order": order}
-    return Problem(np.linspace(0.4, 1.0, arms), None, horizon, discount, structure=structure)
+    return Problem(np.linspace(0.4, 1.0, arms), order, horizon, discount)
 
 
 def _decide() -> None:
@@ -90,8 +90,8 @@ def _indices() -> None:
 
 def _solve() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        for k, order in enumerate(("decreasing", None)):
-            solve(_problem(order), save=Path(directory) / str(k))
+        for k, problem in enumerate((_problem("decreasing"), _problem(None))):
+            solve(problem, save=Path(directory) / str(k))
 
 
 def _evaluate() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import estimate, evaluate, solve
 from elsv.machine import available_memory
@@ -116,7 +117,7 @@ def _within(
 def regrets_of(case: Case, horizon: int) -> dict[str, float]:
     """Return the exact regret of the optimum, of every policy of the case, and of the best fixed arm."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=horizon)
-    twins = {} if case.order is not None else SAME_WITHOUT_ORDER
+    twins = SAME_WITHOUT_ORDER if factors(problem.belief) else {}
     labels = case.labels(horizon)
     distinct = [label for label in labels if label not in twins]
     optimum, *rows = evaluate(problem, ["optimal", *(POLICIES[label] for label in distinct)])

@@ -84,7 +84,7 @@ def _percent(rows: Mapping[int, Mapping[str, float]], label: str, floor: float) 
 
 def horizon_drawing(key: str, case: Case, rows: dict[int, dict[str, float]]) -> Drawing:
     """Draw the regret above the optimum by horizon."""
-    left_out = SAME_WITHOUT_ORDER if case.order is None else {}
+    left_out = {} if case.order else SAME_WITHOUT_ORDER
     shown = [label for label in POLICIES if label not in left_out]
     figure = figures.lines(
         case.horizons,

@@ -16,10 +16,10 @@ from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best
 from elsv.errors import InvalidInputError
+from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Step, best_step
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.index_tables import IndexTables
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction

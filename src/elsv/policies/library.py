@@ -11,8 +11,9 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
+from elsv.indices.arm_tables import IndexTables
 from elsv.policies.base import BestScore, acts_as, check_bound
-from elsv.policies.index_tables import ByIndex, IndexTables, OneStep
+from elsv.policies.index_layers import ByIndex, OneStep
 from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead

@@ -13,10 +13,11 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
+from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.index_tables import ByIndex, IndexTables
+from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
     MOST_CANDIDATES,

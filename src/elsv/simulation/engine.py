@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.problem import Problem
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.score_tables import ScoreTables
 from elsv.state import State
 
 MEANING = "regret in units"  # changes when the same numbers in a tally mean something else
@@ -180,7 +180,7 @@ def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator)
     problem = run.problem
     arm = np.empty(instances, dtype=np.int64)
     if (index := getattr(policy, "tabulated", None)) is not None:
-        tables = ScoreTables(problem, index, run.horizon)
+        tables = IndexTables(problem, index, run.horizon)
 
         def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
             scores = tables.at(step)

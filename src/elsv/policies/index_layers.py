@@ -1,8 +1,7 @@
-"""Index values of all states of every arm, by step, and the sweeps that need nothing else."""
+"""Policies on whole layers that need nothing but tables of each arm by itself."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,50 +10,15 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.indices.base import Index, Setting
-from elsv.indices.tables import Triangles, triangles
+from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
-from elsv.triangle import number, size, states
+from elsv.triangle import number, states
 from elsv.values.separable import SeparableValue
 
 _BATCH = 1 << 16
-_WINDOW = 64  # steps whose index tables are held at once
-
-
-class IndexTables:
-    """Index values of all states of every arm at a step, one table for each distinct prior."""
-
-    def __init__(self, problem: Problem, index: Index, horizon: int) -> None:
-        members, self.group = distinct_priors(problem)
-        setting = Setting.of(problem)
-        self._sources: list[Triangles] = [triangles(index, setting.arm(i), horizon - 1) for i in members]
-        self._horizon = horizon
-        self._fixed = None if index.uses_step else self._stack(horizon)
-        self._window: dict[int, FloatArray] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def bytes(self) -> int:
-        """The most that the tables take."""
-        held = 1 if self._fixed is not None else min(_WINDOW, self._horizon)
-        return 8 * held * len(self._sources) * size(self._horizon)
-
-    def at(self, step: int) -> FloatArray:
-        """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
-        if self._fixed is not None:
-            return self._fixed
-        with self._lock:
-            if step not in self._window:
-                # Steps are asked for downwards, but tables are cheap only in increasing order.
-                first = max(1, step - _WINDOW + 1)
-                self._window = {earlier: self._stack(earlier) for earlier in range(first, step + 1)}
-            return self._window[step]
-
-    def _stack(self, step: int) -> FloatArray:
-        return np.stack([source(step) for source in self._sources])
 
 
 @dataclass(frozen=True)
