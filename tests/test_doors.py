@@ -336,3 +336,9 @@ def test_weights_of_a_wrong_shape_are_refused():
 
     with pytest.raises(InvalidInputError, match="layer_weights of a belief must be a number for each state"):
         solve(Problem([0.4, 0.7, 1.0], horizon=3, structure=Own("decreasing")))
+
+
+@pytest.mark.parametrize("scores", [[], 1.0, np.empty((4, 0))])
+def test_scores_without_arms_are_refused(scores):
+    with pytest.raises(InvalidInputError, match="arms as their last axis"):
+        best_arm(scores)

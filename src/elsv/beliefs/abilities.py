@@ -196,7 +196,7 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
 
 
 def _weight(belief: Belief, way: str) -> Any:
-    """Return the belief's own way to its weights, or None; a mean of its own takes those of its parent away."""
+    """Return the belief's way to its weights, or None; those of a parent do not go with a mean of its own."""
     return getattr(belief, way, None) if still_holds(belief, way, "mean") else None
 
 

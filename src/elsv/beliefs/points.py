@@ -35,10 +35,10 @@ def joint_points(
     """
     some: Any = getattr(belief, "some_points", None)
     if arms is not None and some is not None:
-        return _checked(*some(state, count, arms), arms.shape)
+        return _checked(some(state, count, arms), arms.shape)
     own: Any = getattr(belief, "points", None)
     if own is not None:
-        theta, weight = _checked(*own(state, count), state.alpha.shape)
+        theta, weight = _checked(own(state, count), state.alpha.shape)
         return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
     rng = np.random.default_rng(_SEED)
     repeated = (np.repeat(part[..., None, :], count, axis=-2) for part in (state.alpha, state.beta))
@@ -57,14 +57,14 @@ def arm_points(belief: Belief, state: State, each: int, count: int) -> tuple[Flo
     """
     own: Any = getattr(belief, "arm_points", None)
     if own is not None:
-        return _checked(*own(state, each), (*state.alpha.shape, state.arms))
+        return _checked(own(state, each), (*state.alpha.shape, state.arms))
     theta, weight = joint_points(belief, state, count)
     return theta[..., None, :, :], weight[..., None, :]
 
 
-def _checked(theta: object, weight: object, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+def _checked(given: tuple[object, object], shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Return a belief's points and weights, of which kernels rely on the shapes and on weights above 0."""
-    points, shares = np.asarray(theta, np.float64), np.asarray(weight, np.float64)
+    points, shares = (np.asarray(part, np.float64) for part in given)
     if points.shape != (*shape[:-1], *shares.shape[-1:], shape[-1]) or points.shape[:-1] != shares.shape:
         raise InvalidInputError(
             f"points of a belief must have the shape {(*shape[:-1], 'M', shape[-1])} and weights "

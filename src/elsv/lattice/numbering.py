@@ -100,7 +100,7 @@ class Lattice:
             )
         if self.arms > MOST_ARMS:
             raise InvalidInputError(
-                f"exact answers take at most {MOST_ARMS} arms, whose numbers are kept as bytes, got {self.arms}; "
+                f"exact answers take at most {MOST_ARMS} arms, each kept as one byte, got {self.arms}; "
                 "simulate instead (elsv compare)"
             )
 

@@ -182,14 +182,14 @@ def checked_choice(choice: object, layer: Layer, arms: int) -> AnyArray:
     """Return what a policy chose in all states of a layer, if it is an arm of each or the arms' chances."""
     found = np.asarray(choice)
     if found.shape == (layer.size,) and found.dtype.kind in "iu":
-        if 0 <= found.min() and found.max() < arms:
+        if found.min() >= 0 and found.max() < arms:
             return np.ascontiguousarray(found, np.uint8)
     elif found.shape == (arms, layer.size) and found.dtype.kind == "f":
         total = found.sum(axis=0)
-        if found.min() >= 0 and 1 - _ROUNDING < total.min() and total.max() < 1 + _ROUNDING:
+        if found.min() >= 0 and total.min() > 1 - _ROUNDING and total.max() < 1 + _ROUNDING:
             return np.ascontiguousarray(found, np.float64)
     raise InvalidInputError(
-        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm from 0 to "
-        f"{arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1, got "
+        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm from 0 "
+        f"to {arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1, got "
         f"{np.array2string(found, threshold=6)} of shape {found.shape}"
     )
