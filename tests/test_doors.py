@@ -342,3 +342,12 @@ def test_weights_of_a_wrong_shape_are_refused():
 def test_scores_without_arms_are_refused(scores):
     with pytest.raises(InvalidInputError, match="arms as their last axis"):
         best_arm(scores)
+
+
+def test_a_belief_with_a_mean_of_its_own_is_explained_by_it():
+    class Own(elsv.structure.Monotone):
+        def belief(self):
+            return OwnChain("decreasing")
+
+    bandit = elsv.Bandit(Problem([0.4, 0.7, 1.0], horizon=3, structure=Own("decreasing")), "random")
+    assert [arm.mean for arm in bandit.explain().arms] == pytest.approx([0.1, 0.5, 0.9])
