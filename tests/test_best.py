@@ -8,6 +8,7 @@ import pytest
 import paper_best
 from elsv.beliefs import Chain, Independent
 from elsv.errors import InvalidInputError
+from elsv.exact import evaluate
 from elsv.live.explain import explain
 from elsv.policies import make_policy
 from elsv.problem import Problem
@@ -203,3 +204,14 @@ def test_a_decision_is_explained(prior, state, best):
     policy = make_policy("greedy", problem)
     explained = explain(problem, policy, seen, 1, np.random.default_rng(0), "greedy")
     assert [arm.best for arm in explained.arms] == pytest.approx(best, abs=1e-4)
+
+
+def test_counts_of_very_different_size_are_no_reason_to_warn():
+    counts = np.array([1e15, 1.0, 1e9]), np.array([1e9, 1.0, 1e15])
+    chance, _ = Independent().best(State(*counts), [0.9, 1.0, 1.1])
+    assert chance == pytest.approx([0.9 * (1 - 1e-6), 0.1 + 0.9e-6, 0.0], abs=1e-7)
+
+
+def test_thompson_of_more_arms_than_an_array_has_axes_is_evaluated():
+    problem = Problem(np.ones(64), horizon=1)
+    assert evaluate(problem, "thompson")[0].value == pytest.approx(0.5, abs=1e-9)

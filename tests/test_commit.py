@@ -149,3 +149,18 @@ def test_blocks_see_what_one_pull_cannot():
     explores = lookahead(problem, state, 1, BlockCommitValue(problem), Independent(), 1)
     assert int(best_arm(stalls)) == 0
     assert int(best_arm(explores)) == 1
+
+
+@pytest.mark.parametrize("order", ["decreasing", None])
+def test_a_block_may_be_longer_than_binomials_are_whole_numbers(order):
+    problem = Problem([0.5, 1.0], order, 500)
+    value = BlockCommitValue(problem, (60, 61, 200))
+    start = State.initial(problem)
+    alone = [float(BlockCommitValue(problem, (k,))(start, 1)) for k in (60, 61, 200)]
+    assert float(value(start, 1)) == max(alone)
+    assert alone[1] == pytest.approx(alone[0], rel=0.01)
+
+
+def test_a_block_without_end_is_refused():
+    with pytest.raises(InvalidInputError, match="at most 10,000 pulls, got 99999999999"):
+        BlockCommitValue(Problem([0.5, 1.0], discount=0.9), (99_999_999_999,))

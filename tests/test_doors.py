@@ -5,12 +5,13 @@ import pytest
 
 import elsv
 from elsv import Problem, State
-from elsv.beliefs import Independent
+from elsv.beliefs import Chain, Independent
 from elsv.choice import best_arm
-from elsv.errors import InvalidInputError
+from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.exact import OptimalPolicy, evaluate, solve
 from elsv.policies import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson, make_policy
 from elsv.policies.layers import StateByState
+from elsv.policies.optimal import Actions, pack
 from elsv.policies.plan import Plan
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
@@ -168,3 +169,185 @@ def test_ones_own_scores_are_kept():
     explained = elsv.Bandit(THREE, Mine()).explain()
     assert [arm.q for arm in explained.arms] == [0.1, 0.3, 0.2]
     assert explained.arm == 1
+
+
+class OwnMean:
+    """A mean and draws by which the last arm is always best."""
+
+    def mean(self, state, rng=None):
+        return np.linspace(0.1, 0.9, state.arms) + np.zeros(state.alpha.shape)
+
+    def draw(self, state, rng):
+        return self.mean(state)
+
+
+class OwnIndependent(OwnMean, Independent):
+    pass
+
+
+class OwnChain(OwnMean, Chain):
+    pass
+
+
+@pytest.mark.parametrize("belief", [OwnIndependent(), OwnChain("decreasing")], ids=["independent", "chain"])
+@pytest.mark.parametrize("make", [Greedy, Thompson, lambda p, b: Commit(p, CommitValue(p, b), b, 2)])
+def test_a_belief_with_a_mean_of_its_own_is_evaluated_by_it(make, belief):
+    policy = make(THREE, belief)
+    own, asked = evaluate(THREE, [policy, StateByState(policy)])
+    assert own.value == pytest.approx(asked.value, abs=1e-12)
+
+
+def test_a_belief_with_a_mean_of_its_own_does_not_have_the_weights_of_its_parent():
+    class Own(elsv.structure.Monotone):
+        def belief(self):
+            return OwnChain("decreasing")
+
+    with pytest.raises(InvalidInputError, match="needs the weight W"):
+        solve(Problem([0.4, 0.7, 1.0], horizon=3, structure=Own("decreasing")))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("kind", [SeparableValue, CommitValue, BlockCommitValue])
+def test_a_value_with_a_call_of_its_own_is_searched_by_it(kind, depth):
+    class Own(kind):
+        def __call__(self, state, step):
+            return 5.0 * state.alpha[..., 2]
+
+    def plain(state, step):
+        return 5.0 * state.alpha[..., 2]
+
+    value = Own(THREE, elsv.make_index("gittins")) if kind is SeparableValue else Own(THREE)
+    policy = (Elsv if kind is SeparableValue else Commit)(THREE, value, THREE.belief, depth)
+    start = State.initial(THREE)
+    expected = elsv.lookahead(THREE, start, 1, plain, THREE.belief, depth)
+    assert policy.scores(start, 1, RNG).tolist() == expected.tolist()
+    own, asked = evaluate(THREE, [policy, StateByState(policy)])
+    assert own.value == pytest.approx(asked.value, abs=1e-12)
+
+
+CHOICES = {
+    "no such arm": lambda size: np.full(size, 3),
+    "negative": lambda size: np.full(size, -1),
+    "too few": lambda size: np.zeros(1, int),
+    "no whole numbers": lambda size: np.zeros(size),
+    "chances of two arms": lambda size: np.full((2, size), 0.5),
+    "chances above one": lambda size: np.full((3, size), 0.5),
+    "NaN": lambda size: np.full((3, size), np.nan),
+}
+
+
+@pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES)
+def test_a_policy_on_layers_that_chooses_no_arm_is_refused(choose):
+    class OnLayers:
+        reach = 0
+
+        def decide(self, sweeps, layer):
+            return choose(layer.size)
+
+    with pytest.raises(InvalidInputError, match="policy on layers must give each"):
+        evaluate(THREE, OnLayers())
+
+
+@pytest.mark.parametrize("arms", [np.full(1, 3), np.zeros(2)], ids=["no such arm", "too many"])
+def test_optimal_arms_that_are_none_are_refused(arms):
+    policy = OptimalPolicy(THREE, Actions(THREE, {step: pack(arms) for step in range(1, 9)}))
+    for run in (lambda: policy(State.initial(THREE), 1), lambda: evaluate(THREE, policy)):
+        with pytest.raises(CorruptFileError, match="not those of this problem"):
+            run()
+
+
+def test_exact_answers_refuse_more_arms_than_a_byte_can_name():
+    many = Problem(np.ones(257), horizon=1)
+    for run in (
+        lambda: solve(many, keep=1),
+        lambda: evaluate(many, "fixed:arm=257"),
+        lambda: evaluate(many, "greedy"),
+        lambda: evaluate(many, "thompson"),
+    ):
+        with pytest.raises(InvalidInputError, match="at most 256 arms"):
+            run()
+
+
+ONE = np.ones((1, 4)) / 4
+POINTS = {
+    "arms": (np.full((1, 4, 2), 0.5), ONE),
+    "weights": (np.full((1, 4, 3), 0.5), np.ones((1, 5))),
+    "none": (np.empty((1, 0, 3)), np.empty((1, 0))),
+    "outside": (np.full((1, 4, 3), 1.5), ONE),
+    "NaN": (np.full((1, 4, 3), np.nan), ONE),
+    "negative": (np.full((1, 4, 3), 0.5), -ONE),
+}
+
+
+@pytest.mark.parametrize("points", POINTS.values(), ids=POINTS)
+def test_points_that_a_search_cannot_use_are_refused(points):
+    class Pointed(Independent):
+        def points(self, state, count):
+            return points
+
+        def mean(self, state, rng=None):
+            return state.mean
+
+        some_points = arm_points = None
+
+    with pytest.raises(InvalidInputError, match="points of a belief must"):
+        Plan(THREE, belief=Pointed())(State.initial(THREE), 1)
+
+
+class Narrow:
+    """Means and draws of two arms, however many there are."""
+
+    def mean(self, state, rng=None):
+        return np.full((*state.shape, 2), 0.5)
+
+    draw = mean
+
+
+class NoDraws(Independent):
+    draw = Narrow.draw
+    points = some_points = arm_points = None
+
+
+class Misled(elsv.structure.Free):
+    def belief(self):
+        return Narrow()
+
+
+def test_means_and_draws_of_another_width_are_refused():
+    start, misled = State.initial(THREE), Problem([0.4, 0.7, 1.0], horizon=8, structure=Misled())
+    for run, problem in (
+        (lambda: Plan(THREE, belief=Narrow())(start, 1), "one mean for each arm"),
+        (lambda: Plan(THREE, belief=NoDraws())(start, 1), "draw one mean for each arm"),
+        (lambda: Plan(THREE, belief=5)(start, 1), "a belief must have mean"),
+        (lambda: elsv.Bandit(misled, "random").explain(), "one mean for each arm"),
+    ):
+        with pytest.raises(InvalidInputError, match=problem):
+            run()
+
+
+def test_weights_of_a_wrong_shape_are_refused():
+    class Weighed(Chain):
+        def layer_weights(self, arms, lattice, made, workers):
+            return np.ones(3)
+
+    class Own(elsv.structure.Monotone):
+        def belief(self):
+            return Weighed("decreasing")
+
+    with pytest.raises(InvalidInputError, match="layer_weights of a belief must be a number for each state"):
+        solve(Problem([0.4, 0.7, 1.0], horizon=3, structure=Own("decreasing")))
+
+
+@pytest.mark.parametrize("scores", [[], 1.0, np.empty((4, 0))])
+def test_scores_without_arms_are_refused(scores):
+    with pytest.raises(InvalidInputError, match="arms as their last axis"):
+        best_arm(scores)
+
+
+def test_a_belief_with_a_mean_of_its_own_is_explained_by_it():
+    class Own(elsv.structure.Monotone):
+        def belief(self):
+            return OwnChain("decreasing")
+
+    bandit = elsv.Bandit(Problem([0.4, 0.7, 1.0], horizon=3, structure=Own("decreasing")), "random")
+    assert [arm.mean for arm in bandit.explain().arms] == pytest.approx([0.1, 0.5, 0.9])

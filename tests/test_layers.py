@@ -19,6 +19,7 @@ LAYERS = (
         "_typing",
         "_notices",
         "_compiling",
+        "_inheritance",
         "_numbers",
         "_jit",
         "_files",

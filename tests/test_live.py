@@ -199,3 +199,8 @@ def test_bad_use_is_refused():
     assert "step 2" in repr(longer)
     with pytest.raises(InvalidInputError, match="one instance"):
         Bandit(PROBLEM, state=State.initial(PROBLEM, (2,)))
+
+
+def test_an_explanation_at_a_numpy_step_is_plain_json():
+    explained = Bandit(Problem([0.4, 1.0], horizon=8), "greedy").explain(np.int64(3))
+    assert json.loads(json.dumps(explained.to_dict()))["step"] == 3

@@ -245,3 +245,13 @@ def test_a_subclass_with_its_own_scores_is_evaluated_as_itself():
     made = elsv.make_policy("elsv", PROBLEM)
     stubborn, fixed = elsv.evaluate(PROBLEM, [Stubborn(made.problem, made.value, made.belief), "fixed:arm=2"])
     assert stubborn.value == pytest.approx(fixed.value, abs=1e-12)
+
+
+def test_a_statement_in_numpy_numbers_is_written_as_plain_ones(tmp_path):
+    class Numbered(Box):
+        def to_dict(self):
+            return {"box": {"low": np.array(self.low), "high": tuple(map(np.float64, self.high))}}
+
+    problem = elsv.Problem([1.0, 0.5], horizon=5, structure=Numbered((0.0, 0.1), (0.5, 1.0)))
+    problem.save(tmp_path / "box.toml")
+    assert elsv.Problem.load(tmp_path / "box.toml").structure == Box((0.0, 0.1), (0.5, 1.0))

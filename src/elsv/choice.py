@@ -24,6 +24,8 @@ def best_arm(scores: FloatArray, scale: float = 1.0, what: str = "scores") -> In
     """
     from elsv._choice_kernels import choose
 
+    if np.ndim(scores) == 0 or np.shape(scores)[-1] == 0:
+        raise InvalidInputError(f"{what} must have the arms as their last axis, got shape {np.shape(scores)}")
     rows = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1, np.shape(scores)[-1])
     if rows.size and np.isnan(np.min(rows)):
         arm_from_1 = int(np.argwhere(np.isnan(rows))[0, 1]) + 1

@@ -268,6 +268,8 @@ def _all_positive(name: str, array: FloatArray) -> None:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, np.generic | np.ndarray):
+        return _toml(value.tolist())
     if isinstance(value, str):
         escaped = "".join(
             f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c

@@ -71,7 +71,8 @@ class _Curves:
         distance = np.abs(y)
         tail = betainc(near, far, expit(-distance))
         if self.small.any() or distance.max() > _TAIL:
-            powers = np.exp(-near * np.minimum(distance, 1e305) - np.where(upper, *self.log_tails))
+            with np.errstate(over="ignore"):  # where it is not used: the middle of a narrow curve
+                powers = np.exp(-near * np.minimum(distance, 1e305) - np.where(upper, *self.log_tails))
             tail = np.where((distance > _TAIL) | (near < _ALL_TAIL), powers, tail)
         below = np.where(upper, 1 - tail, tail)
         if self.normal.any():

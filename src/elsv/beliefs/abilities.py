@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._inheritance import still_holds
 from elsv._typing import FloatArray
-from elsv.beliefs.base import Belief, check_level, check_rewards
+from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice
@@ -30,7 +31,7 @@ _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minute
 
 def factors(belief: Belief) -> bool:
     """Return whether W is a product over the arms, so that the counts' own means hold and no W is needed."""
-    return bool(getattr(belief, "factors", False))
+    return bool(getattr(belief, "factors", False)) and still_holds(belief, "factors", "mean")
 
 
 def repeats(belief: Belief) -> bool:
@@ -40,7 +41,7 @@ def repeats(belief: Belief) -> bool:
 
 def weighs(belief: Belief) -> bool:
     """Return whether the belief gives weights W, so that whole layers of the lattice can be swept."""
-    return factors(belief) or any(hasattr(belief, way) for way in ("layer_weights", "log_weight"))
+    return factors(belief) or any(_weight(belief, way) is not None for way in ("layer_weights", "log_weight"))
 
 
 def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -98,10 +99,11 @@ def marginals(
     belief: Belief, state: State, levels: tuple[float, ...], rng: np.random.Generator | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, together where the belief can."""
-    if (own := getattr(belief, "marginals", None)) is not None:
+    own = getattr(belief, "marginals", None)
+    if own is not None and still_holds(belief, "marginals", "mean", "quantile"):
         mean, found = own(state, levels)
         return mean, found
-    return belief.mean(state, rng), quantiles(belief, state, levels)
+    return mean_of(belief, state, rng), quantiles(belief, state, levels)
 
 
 def best_with_error(
@@ -141,7 +143,7 @@ def best(
 
 def log_weight(belief: Belief, state: State) -> FloatArray:
     r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means."""
-    own = getattr(belief, "log_weight", None)
+    own = _weight(belief, "log_weight")
     if own is None:
         raise InvalidInputError(
             f"this needs the weight W of a state, which {_name(belief)} does not give; "
@@ -160,13 +162,16 @@ def layer_weights(belief: Belief, arms: Arms, lattice: Lattice, made: int, worke
     """Return W of all states after `made` pulls, all divided by one number; nothing where W factors."""
     if factors(belief):
         return np.empty(0)
-    if (own := getattr(belief, "layer_weights", None)) is not None:
-        weights: FloatArray = own(arms, lattice, made, workers)
-        return weights
     layer = lattice.layer(made)
+    if (own := _weight(belief, "layer_weights")) is not None:
+        weights = np.ascontiguousarray(own(arms, lattice, made, workers), np.float64)
+        _check_one_each("layer_weights", weights, (layer.size,))
+        return weights
     out = np.empty(layer.size)
     for here, state in layer.batches(arms, _BATCH):
-        out[here] = log_weight(belief, state)
+        found = log_weight(belief, state)
+        _check_one_each("log_weight", found, state.shape)
+        out[here] = found
     # Halfway down to the smallest of 2^-made keeps both ends of the lattice within the range of a double.
     out -= float(log_weight(belief, State.initial(arms))) - 0.5 * lattice.most * np.log(2.0)
     return np.exp(out)
@@ -188,6 +193,19 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
     for here, state in layer.batches(arms, _BATCH):
         out[:, here] = best(belief, state, arms.rewards)[0].T
     return out
+
+
+def _weight(belief: Belief, way: str) -> Any:
+    """Return the belief's way to its weights, or None; those of a parent do not go with a mean of its own."""
+    return getattr(belief, way, None) if still_holds(belief, way, "mean") else None
+
+
+def _check_one_each(name: str, found: FloatArray, shape: tuple[int, ...]) -> None:
+    if found.shape != shape or np.isnan(found.min()):
+        raise InvalidInputError(
+            f"{name} of a belief must be a number for each state, shape {shape}, "
+            f"got {np.array2string(found, threshold=6)} of shape {found.shape}"
+        )
 
 
 def _name(belief: Any) -> str:

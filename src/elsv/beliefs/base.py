@@ -67,6 +67,19 @@ class ExactBelief(Belief, Protocol):
         ...
 
 
+def mean_of(belief: Belief, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    """Return the means of any belief ``[..., N]`` if there is one for each arm of each state."""
+    answer = getattr(belief, "mean", None)
+    if answer is None:
+        raise InvalidInputError(f"a belief must have mean(state, rng) and draw(state, rng), got {belief!r}")
+    mean = np.asarray(answer(state, rng), dtype=np.float64)
+    if mean.shape != state.alpha.shape:
+        raise InvalidInputError(
+            f"a belief must give one mean for each arm, shape {state.alpha.shape}, got {mean.shape}"
+        )
+    return mean
+
+
 def check_order(order: object) -> Order:
     """Return `order` if it is a direction in which means can go."""
     if order not in get_args(Order):

@@ -131,8 +131,8 @@ class Independent:
         weight: FloatArray = betaln(state.alpha, state.beta).sum(axis=-1)
         return weight
 
-    def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray:
-        """Return P(arm i is best) in all states of a layer, ``[N, states]``."""
+    def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
+        """Return P(arm i is best) in all states of a layer, ``[N, states]``; None for very many arms."""
         from elsv.beliefs.layer_best import best_of_independent
 
         return best_of_independent(arms, layer, crew)

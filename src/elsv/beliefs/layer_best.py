@@ -30,11 +30,14 @@ from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms
 
+_MOST_AXES = 64  # of an array, one of them for which arm is best
 Fill = Callable[[list[int], FloatArray], None]  # adds to [N, n_1 + 1, …, n_N + 1] of one block
 
 
-def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray:
-    """Return the probabilities ``[N, states]`` of independent arms."""
+def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
+    """Return the probabilities ``[N, states]`` of independent arms; None for more than arrays have axes."""
+    if problem.arms >= _MOST_AXES:
+        return None
     return _filled(problem, _independent(problem, layer.made), layer, crew)
 
 

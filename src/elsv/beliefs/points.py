@@ -15,7 +15,7 @@ import numpy as np
 
 from elsv._numbers import shown, whole
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs.base import Belief
+from elsv.beliefs.base import Belief, mean_of
 from elsv.errors import InvalidInputError
 from elsv.state import State
 
@@ -35,16 +35,17 @@ def joint_points(
     """
     some: Any = getattr(belief, "some_points", None)
     if arms is not None and some is not None:
-        theta, weight = some(state, count, arms)
-        return theta, weight
+        return _checked(some(state, count, arms), arms.shape)
     own: Any = getattr(belief, "points", None)
     if own is not None:
-        theta, weight = own(state, count)
+        theta, weight = _checked(own(state, count), state.alpha.shape)
         return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
     rng = np.random.default_rng(_SEED)
     repeated = (np.repeat(part[..., None, :], count, axis=-2) for part in (state.alpha, state.beta))
-    theta = belief.draw(State.trusted(*repeated), rng)
-    weight = match_means(theta, belief.mean(state, rng))
+    theta, shape = np.asarray(belief.draw(State.trusted(*repeated), rng)), (*state.shape, count, state.arms)
+    if theta.shape != shape:
+        raise InvalidInputError(f"a belief must draw one mean for each arm, shape {shape}, got {theta.shape}")
+    weight = match_means(theta, mean_of(belief, state, rng))
     return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
 
 
@@ -56,10 +57,24 @@ def arm_points(belief: Belief, state: State, each: int, count: int) -> tuple[Flo
     """
     own: Any = getattr(belief, "arm_points", None)
     if own is not None:
-        theta, weight = own(state, each)
-        return theta, weight
+        return _checked(own(state, each), (*state.alpha.shape, state.arms))
     theta, weight = joint_points(belief, state, count)
     return theta[..., None, :, :], weight[..., None, :]
+
+
+def _checked(given: tuple[object, object], shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+    """Return a belief's points and weights, of which kernels rely on the shapes and on weights above 0."""
+    points, shares = (np.asarray(part, np.float64) for part in given)
+    if points.shape != (*shape[:-1], *shares.shape[-1:], shape[-1]) or points.shape[:-1] != shares.shape:
+        raise InvalidInputError(
+            f"points of a belief must have the shape {(*shape[:-1], 'M', shape[-1])} and weights "
+            f"{(*shape[:-1], 'M')}, got {points.shape} and {shares.shape}"
+        )
+    if points.size and not (points.min() >= 0 and points.max() <= 1 and shares.min() >= 0):
+        raise InvalidInputError("points of a belief must lie from 0 to 1 and have no negative weights")
+    if not (shares.sum(axis=-1) > 0).all():
+        raise InvalidInputError("points of a belief must have weights above 0, got none")
+    return points, shares
 
 
 def match_means(theta: FloatArray, mean: FloatArray) -> FloatArray:

@@ -24,6 +24,8 @@ from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.state import Arms, State
 
+MOST_ARMS = 256
+
 
 def layer_size(arms: int, pulls: int) -> int:
     """Return the number of states after `pulls` pulls in all."""
@@ -95,6 +97,11 @@ class Lattice:
         if self.arms < 1 or self.most < 0:
             raise InvalidInputError(
                 f"a lattice needs an arm and no negative pulls, got {self.arms} arms and {self.most} pulls"
+            )
+        if self.arms > MOST_ARMS:
+            raise InvalidInputError(
+                f"exact answers take at most {MOST_ARMS} arms, each kept as one byte, got {self.arms}; "
+                "simulate instead (elsv compare)"
             )
 
     @cached_property

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import Blocks, add_weights, blocks_of, plain
 from elsv.lattice.workers import Crew
 from elsv.state import Arms
 
 _NOTHING = np.empty(0)
+_ROUNDING = 1e-6  # of chances that sum to 1
 _NO_ACTIONS = np.empty(0, np.uint8)
 Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
 
@@ -134,6 +136,7 @@ class Sweeps:
         """
         from elsv.lattice._sweep_kernels import follow, mix
 
+        arms = checked_choice(arms, layer, self.arms.arms)
         kernel = follow if arms.ndim == 1 else mix
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
         rewards, prior = self._numbers
@@ -173,3 +176,20 @@ class Sweeps:
 
         if np.isposinf(tables).any():
             self.sweep(layer, lambda b: prefer_infinite(tables, group, b[0], b[1], actions))
+
+
+def checked_choice(choice: object, layer: Layer, arms: int) -> AnyArray:
+    """Return what a policy chose in all states of a layer, if it is an arm of each or the arms' chances."""
+    found = np.asarray(choice)
+    if found.shape == (layer.size,) and found.dtype.kind in "iu":
+        if found.min() >= 0 and found.max() < arms:
+            return np.ascontiguousarray(found, np.uint8)
+    elif found.shape == (arms, layer.size) and found.dtype.kind == "f":
+        total = found.sum(axis=0)
+        if found.min() >= 0 and total.min() > 1 - _ROUNDING and total.max() < 1 + _ROUNDING:
+            return np.ascontiguousarray(found, np.float64)
+    raise InvalidInputError(
+        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm from 0 "
+        f"to {arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1, got "
+        f"{np.array2string(found, threshold=6)} of shape {found.shape}"
+    )

@@ -131,12 +131,13 @@ class Bandit:
         """Return `step` if it is possible in this state, or the state's own."""
         if step is None:
             return self.step
-        if whole("step", step) < self.step:
+        now = whole("step", step)
+        if now < self.step:
             raise InvalidInputError(
                 f"step must be at least {self.step} after {self.step - 1} pulls, got {step}"
             )
-        check_step(self.problem, step)
-        return step
+        check_step(self.problem, now)
+        return now
 
     def _within_horizon(self) -> None:
         if self.problem.horizon is not None and self.step > self.problem.horizon:

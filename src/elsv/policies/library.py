@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsv._inheritance import still_holds
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, repeats, weighs
@@ -96,7 +97,8 @@ class Elsv(BestScore):
         """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
         if not (_sweepable(self.belief) and acts_as(self, Elsv)):
             return super().on_layers(problem)
-        if self.depth == 1 and self.belief == problem.belief and not factors(self.belief):
+        quick = self.depth == 1 and still_holds(self.value, "one_step", "__call__")
+        if quick and self.belief == problem.belief and not factors(self.belief):
             return OneStep(self.value)
         return Search(self.value, self.belief, self.depth, self._first_tables(problem))
 
@@ -159,7 +161,9 @@ class Thompson(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with the probability that it is best."""
-        return ByChance(self.belief) if acts_as(self, Thompson) else super().on_layers(problem)
+        if not (acts_as(self, Thompson) and still_holds(self.belief, "log_weight", "mean", "draw")):
+            return super().on_layers(problem)
+        return ByChance(self.belief)
 
 
 @dataclass(frozen=True, eq=False)

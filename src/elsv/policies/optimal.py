@@ -54,9 +54,18 @@ class Actions:
         if arms is None:
             if step not in self.packed:
                 raise InvalidInputError(f"the optimal arms are known for steps 1 to {self.steps}, got {step}")
-            arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
+            arms = self._unpacked(step)
             self._latest.clear()
             self._latest[step] = arms
+        return arms
+
+    def _unpacked(self, step: int) -> AnyArray:
+        try:
+            arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
+        except zlib.error as error:
+            raise CorruptFileError(f"the arms of step {step} are damaged: {error}; {_REMEDY}") from error
+        if len(arms) != layer_size(self.problem.arms, step - 1) or arms.max() >= self.problem.arms:
+            raise CorruptFileError(f"the arms of step {step} are not those of this problem; {_REMEDY}")
         return arms
 
     def save(self, path: str | Path) -> None:
@@ -118,7 +127,6 @@ class OptimalPolicy:
             raise InvalidInputError(
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
-        assert len(arms) == layer_size(self.problem.arms, step - 1)
         return arms[self._lattice.number(successes, pulls)].astype(np.int64)
 
     def on_layers(self, problem: Problem) -> OnLayers:

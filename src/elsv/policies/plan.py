@@ -23,6 +23,7 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, repeats, weighs
 from elsv.beliefs.abilities import variance as variance_of
+from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import check_count
 from elsv.indices.base import Index, Setting
 from elsv.indices.finite_gittins import FiniteGittins
@@ -121,7 +122,7 @@ class Plan(BestScore):
         problem, left = self.problem, remaining(self.problem, step)
         belief = problem.belief if self.belief is None else self.belief
         few = problem.arms <= MOST_CANDIDATES
-        mean, variance = (belief.mean(state, rng), None) if few else moments(belief, state, rng)
+        mean, variance = (mean_of(belief, state, rng), None) if few else moments(belief, state, rng)
         worth = problem.rewards * mean
         # A pull from which nothing is learnt: the search can only find more.
         q: FloatArray = worth + (left - 1) * worth.max(axis=1, keepdims=True)
@@ -161,4 +162,4 @@ def moments(belief: Belief, state: State, rng: np.random.Generator | None) -> tu
     if both is not None:
         mean, variance = both(state)
         return mean, variance
-    return belief.mean(state, rng), variance_of(belief, state)
+    return mean_of(belief, state, rng), variance_of(belief, state)

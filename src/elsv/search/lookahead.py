@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from elsv._inheritance import still_holds
 from elsv._numbers import whole
 from elsv._typing import FloatArray
-from elsv.beliefs.base import Belief
+from elsv.beliefs.base import Belief, mean_of
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.search.tree import make_tree
@@ -73,9 +74,9 @@ def lookahead(
     """
     reach = search_depth(problem, step, depth)
     check_width(state, problem)
-    one_step = getattr(value, "one_step", None)
+    one_step = getattr(value, "one_step", None) if still_holds(value, "one_step", "__call__") else None
     if reach == 1 and discount == 1.0 and one_step is not None:
-        found: FloatArray = one_step(state, step, belief.mean(state, rng))
+        found: FloatArray = one_step(state, step, mean_of(belief, state, rng))
         return found
     from elsv.search import _lookahead_kernels as kernels
 
@@ -90,11 +91,7 @@ def lookahead(
         later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
         inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
-        mean = np.ascontiguousarray(belief.mean(inner, rng), dtype=np.float64)
-        if mean.shape != inner.alpha.shape:
-            raise InvalidInputError(
-                f"a belief must give one mean for each arm, shape {inner.alpha.shape}, got {mean.shape}"
-            )
+        mean = np.ascontiguousarray(mean_of(belief, inner, rng))
         q[here] = kernels.back_up(
             mean,
             values_at(value, outer, step + reach),

@@ -21,6 +21,7 @@ from math import comb
 
 import numpy as np
 
+from elsv._numbers import shown
 from elsv._typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, log_weight
@@ -31,6 +32,8 @@ from elsv.problem import Problem
 from elsv.state import State, check_width
 
 BLOCKS = (1, 2, 4, 8, 16)
+MOST_BLOCK = 10_000
+_FEW_WAYS = 60  # pulls whose binomials are whole numbers of 63 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,8 @@ class BlockCommitValue:
         lengths = tuple(sorted(set(self.blocks)))
         if not lengths or lengths[0] < 1 or any(not isinstance(k, int | np.integer) for k in lengths):
             raise InvalidInputError(f"blocks must be whole numbers of pulls, at least 1, got {self.blocks!r}")
+        if lengths[-1] > MOST_BLOCK:
+            raise InvalidInputError(f"blocks must be at most {MOST_BLOCK:,} pulls, got {shown(lengths[-1])}")
         object.__setattr__(self, "blocks", lengths)
         object.__setattr__(self, "_belief", self.problem.belief if self.belief is None else self.belief)
 
@@ -158,12 +163,23 @@ class BlockCommitValue:
         alpha = state.alpha[:, None, None, :] + own * wins[:, None]
         beta = state.beta[:, None, None, :] + own * (length - wins)[:, None]
         outcomes = State.trusted(alpha, beta)  # [B, N, length + 1, N]
-        weight = log_weight(self._belief, outcomes) + np.log([comb(length, int(j)) for j in wins])
+        weight = log_weight(self._belief, outcomes) + _log_ways(length)
         chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
         chance /= chance.sum(axis=-1, keepdims=True)
         best = (self.problem.rewards * self._belief.mean(outcomes)).max(axis=-1)
         expected: FloatArray = (chance * best).sum(axis=-1)
         return expected
+
+
+def _log_ways(pulls: int) -> FloatArray:
+    r"""Return :math:`\log\binom{k}{j}` for j = 0 … k pulls that succeed."""
+    if pulls <= _FEW_WAYS:
+        return np.log([comb(pulls, j) for j in range(pulls + 1)])
+    from scipy.special import gammaln
+
+    wins = np.arange(pulls + 1)
+    ways: FloatArray = gammaln(pulls + 1) - gammaln(wins + 1) - gammaln(pulls - wins + 1)
+    return ways
 
 
 def _committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._inheritance import still_holds
 from elsv._typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.lattice.numbering import Layer
@@ -26,7 +27,7 @@ def layer_reach(value: ValueFunction) -> int:
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
     """Return v of the layer's own step, times W under `belief` where it has weights, in room to give back."""
     own: Any = getattr(value, "on_layer", None)
-    if own is not None:
+    if own is not None and still_holds(value, "on_layer", "__call__"):
         filled: FloatArray | None = own(sweeps, layer, belief)
         if filled is not None:
             return filled
