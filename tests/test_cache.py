@@ -306,3 +306,62 @@ def test_where_files_are_kept(monkeypatch, tmp_path, platform, variables, expect
     monkeypatch.setattr(_cache_files.sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert _cache_files.cache_directory() == Path(expected.format(home=tmp_path))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_tables_above_the_limit_are_kept_on_disk(directory, monkeypatch, more):
+    monkeypatch.setattr(cache, "LARGE", 10)
+    states = 10 + more
+    cache.cached_table("kind-1", PARAMETERS, Counter(states), states)
+    assert len(files(directory)) == more
+    assert cache.largest_size("kind-1", PARAMETERS) == (states if more else 0)
+
+
+def test_the_largest_size_is_remembered_until_all_is_forgotten(monkeypatch):
+    monkeypatch.setattr(cache, "LARGE", 10)
+    assert cache.LARGE == 10
+    assert cache.largest_size("kind-1", PARAMETERS) == 0
+    for states in (12, 20):
+        cache.cached_table("kind-1", PARAMETERS, Counter(states), states)
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "1")
+    cache.cached_table("kind-1", PARAMETERS, Counter(15), 15)
+    assert cache.largest_size("kind-1", PARAMETERS) == 20
+    cache.forget_tables()
+    assert cache.largest_size("kind-1", PARAMETERS) == 0
+
+
+def test_who_comes_while_others_wait_waits_too():
+    """One after the other asks for a larger table; each is let go only when the next has begun to wait."""
+    tables, inside, most = cache.TableCache(), [], []
+    begun, go_on = [threading.Event() for _ in range(3)], [threading.Event() for _ in range(3)]
+
+    def ask(k):
+        def compute():
+            inside.append(k)
+            most.append(len(inside))
+            begun[k].set()
+            assert go_on[k].wait(10)
+            inside.remove(k)
+            return np.arange(k + 1.0)
+
+        tables.get("kind-1", PARAMETERS, compute, k + 1)
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in range(3)]
+    threads[0].start()
+    assert begun[0].wait(10)
+    threads[1].start()
+    while next(iter(tables._locks.values()))[1] < 2:
+        pass
+    go_on[0].set()
+    assert begun[1].wait(10)
+    threads[0].join(10)
+    threads[2].start()
+    while next(iter(tables._locks.values()))[1] < 2:
+        pass
+    assert not begun[2].wait(0.1)
+    go_on[1].set()
+    go_on[2].set()
+    for thread in threads:
+        thread.join(10)
+    assert most == [1, 1, 1]
+    assert tables._locks == {}
