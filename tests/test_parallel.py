@@ -230,7 +230,10 @@ def test_a_store_gives_back_what_it_took(tmp_path):
     run = make_run()
     outputs = Outputs.read(tmp_path)
     store = ChunkStore(outputs, run.chunks)
-    store.begin(fingerprint(run, "1"), resume=False)
+    store.begin(fingerprint(run, "1"), resume=False, overwrite=False)
+    # All chunks are the run's before one is written: a killed run leaves nothing that nobody owns.
+    listed = json.loads((tmp_path / "elsv-files.json").read_text())["files"]
+    assert sorted(listed) == [f"chunks/{k:06d}.npz" for k in range(run.chunks)]
     tally = run_chunk(run, 2)
     store.save(tally)
     (back,) = store.load()

@@ -47,7 +47,7 @@ class ChunkStore:
         self._outputs = outputs
         self._names = [f"{_FOLDER}/{chunk:06d}.npz" for chunk in range(chunks)]
 
-    def begin(self, key: Identity, resume: bool, overwrite: bool = False) -> None:
+    def begin(self, key: Identity, resume: bool, overwrite: bool) -> None:
         """Get ready for the run with this key: with `resume` what is there of it stays."""
         if resume and key.unknown:
             raise InvalidInputError(
