@@ -57,7 +57,7 @@ class Chain:
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
-        return self._moments(state, *self._rule())[0]
+        return self._marginals(state, (), *self._rule())[0]
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``."""
@@ -190,15 +190,9 @@ class Chain:
 
     def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
         """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
-        from elsv.beliefs._chain_readout_kernels import batch_marginals
-
-        alpha, beta = self._rows(state)
-        wanted = np.array([check_level(level) for level in levels])
-        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
         # A quantile reads the density inside a panel, where it has half the order of the means.
         nats, cut = self._rule()
-        batch_marginals(alpha, beta, 0.25 * nats, cut, wanted, mean, found)
-        return self._shaped(mean, state), np.stack([self._shaped(rows, state) for rows in found])
+        return self._marginals(state, levels, 0.25 * nats, cut)
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
         r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
@@ -269,6 +263,18 @@ class Chain:
     def _shaped(self, rows: FloatArray, state: State) -> FloatArray:
         ordered = rows[:, ::-1].copy() if self.order == "increasing" else rows
         return ordered.reshape(state.alpha.shape)
+
+    def _marginals(
+        self, state: State, levels: tuple[float, ...], nats: float, cut: float
+    ) -> tuple[FloatArray, FloatArray]:
+        from elsv.beliefs._chain_readout_kernels import batch_marginals
+
+        alpha, beta = self._rows(state)
+        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
+        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
+        batch_marginals(alpha, beta, nats, cut, wanted, mean, found)
+        quantiles = np.array([self._shaped(rows, state) for rows in found])
+        return self._shaped(mean, state), quantiles
 
     def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         from elsv.beliefs._chain_kernels import batch_moments
