@@ -1,0 +1,42 @@
+"""First use: what a fresh install compiles before its first decision, in seconds of processor time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = """
+import json, time, elsv
+from elsv._compiling import compiling
+bandit = elsv.Bandit(elsv.Problem([0.4, 0.7, 1.0], order="decreasing", horizon=50), seed=1)
+spent, functions = [], []
+for work in (bandit.choose, bandit.explain):
+    start = time.process_time()
+    work()
+    spent.append(time.process_time() - start)
+    functions.append(compiling.functions)
+print(json.dumps([spent, functions]))
+"""
+
+
+def run() -> list[dict]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True, text=True
+        )
+    (choose, explain), (first, both) = json.loads(done.stdout)
+    return [
+        {"name": "first choose, no kernels", "value": choose, "unit": "s", "target": "≤ 25"},
+        {"name": "first choose and explain", "value": choose + explain, "unit": "s", "target": "≤ 30"},
+        {"name": "functions compiled for choose", "value": first, "unit": ""},
+        {"name": "functions compiled for both", "value": both, "unit": ""},
+    ]
+
+
+if __name__ == "__main__":
+    for row in run():
+        print(row)
