@@ -286,6 +286,8 @@ def test_a_step_outside_the_horizon_is_refused():
         Plan(problem).scores(State.initial(problem), 6)
 
 
+NEAR = 1.004  # what README and docs promise of every problem that was solved
+
 SUITE = [
     *({"rewards": r, "order": "decreasing"} for r in ([0.8, 0.9, 1], [0.5, 0.75, 1], [0.4, 0.7, 1])),
     *({"rewards": r, "order": "decreasing"} for r in ([1 / 3, 1 / 2, 1], [0.25, 0.5, 1], [0.3, 1])),
@@ -299,18 +301,18 @@ SUITE = [
 
 @pytest.mark.parametrize("horizon", [10, 30])
 @pytest.mark.parametrize("about", SUITE, ids=lambda about: str(about["rewards"]))
-def test_within_one_per_cent_of_the_optimum(about, horizon):
+def test_as_near_the_optimum_as_the_pages_say(about, horizon):
     problem = Problem(horizon=horizon, **about)
     optimum, plan = evaluate(problem, ["optimal", Plan(problem)])
-    assert optimum.regret * (1 - 1e-6) <= plan.regret <= 1.01 * optimum.regret
+    assert optimum.regret * (1 - 1e-6) <= plan.regret <= NEAR * optimum.regret
 
 
 @pytest.mark.parametrize("rewards", [[0.6, 0.7, 1], [0.5, 0.6, 1]])
-def test_within_one_per_cent_where_it_takes_many_pulls_to_change_the_best_arm(rewards):
+def test_as_near_the_optimum_where_it_takes_many_pulls_to_change_the_best_arm(rewards):
     problem = Problem(rewards, "decreasing", 50)
     optimum, five, plan = evaluate(problem, ["optimal", "commit:depth=5", "plan"])
     assert five.regret > 1.04 * optimum.regret
-    assert plan.regret <= 1.01 * optimum.regret
+    assert plan.regret <= NEAR * optimum.regret
 
 
 @pytest.mark.parametrize("effort", [7, 28, 84, 3000])

@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` measured. Arrays are by step; regret is cumulative pseudo-regret."""
+    """What `compare` measured. Arrays are by step; regret is cumulative, of the arms' means, not of luck."""
 
     problem: Problem
     names: tuple[str, ...]

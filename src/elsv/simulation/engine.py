@@ -1,7 +1,8 @@
 r"""The lockstep engine: a short Python loop over t around kernels that serve all instances of a chunk.
 
-Regret is pseudo-regret with the rewards in it, :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`,
-accumulated per instance in units of `Run.unit`, so that no sum depends on the currency. All policies of a
+Regret is what the pulled arms earn less than the best one on average, whatever the luck of single outcomes
+(pseudo-regret), with the rewards in it: :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`, accumulated per
+instance in units of `Run.unit`, so that no sum depends on the currency. All policies of a
 comparison meet the same instances, and the k-th pull of an arm of an instance has the same outcome under
 every policy: their differences have small variance.
 """
