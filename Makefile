@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test bounds lint bench docs-check docs format lock clean
+.PHONY: help setup reproduce test bounds lint bench docs-check docs site package format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,12 +36,27 @@ $(VENV)/.bench: $(READY) requirements-bench.lock
 bench: $(VENV)/.bench ## Measure speed and memory against the targets, and other libraries beside them
 	$(BIN)/python -m benchmarks --out out/bench.json
 
-docs-check: $(READY) ## Run every example of README and docs, check the generated pages
-	$(BIN)/python -m pytest -q tests/test_docs.py
+docs-check: $(READY) ## Run every example of README and docs, check links and the generated pages
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_site.py
 
 docs: $(READY) ## Write the generated pages and figures anew (docs/cli.md, docs/figures)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/figures.py
+
+$(VENV)/.site: $(READY) requirements-site.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-site.lock
+	touch $(VENV)/.site
+
+site: $(VENV)/.site ## Build the documentation as a site into site/ and check it; needs no network to be read
+	rm -rf site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	$(BIN)/python tools/site_check.py site
+	$(BIN)/python -m pytest -q tests/test_site.py
+
+package: $(READY) ## Build wheel and sdist into dist/ and try them in a bare environment
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python tools/try_package.py dist
 
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .
@@ -52,14 +67,17 @@ format: $(READY) ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: ## Choose the newest versions anew and write requirements.lock
+lock: ## Choose the newest versions anew and write the requirements*.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
 	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group bench \
 	  --constraint requirements.lock --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
 	  pyproject.toml -o requirements-bench.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group site \
+	  --constraint requirements.lock --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  pyproject.toml -o requirements-site.lock
 
-clean: ## Remove .venv, caches and out/
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## Remove .venv, caches and everything built
+	rm -rf $(VENV) out build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
