@@ -84,6 +84,28 @@ def test_formulas_of_docstrings_are_rewritten(monkeypatch):
     assert "arithmatex" not in shown
 
 
+def test_a_site_with_faults_is_refused(monkeypatch, tmp_path):
+    pytest.importorskip("griffe", reason="the site's own packages: make site")
+    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
+    import site_check
+
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "search_index.json").write_text('{"docs": [{"location": "a.html"}]}')
+    (tmp_path / "a.html").write_text('<h1 id="top">A</h1><a href="b.html#here">b</a><a href="#top">top</a>')
+    (tmp_path / "b.html").write_text(
+        '<img src="none.png"><script src="https://example.org/x.js"></script>:math:`x`'
+    )
+    found = [line for line in site_check.problems(tmp_path) if "not in the reference" not in line]
+    assert found == [
+        "a.html: nothing at b.html#here",
+        "b.html: not rendered: ':math:`x`'",
+        "b.html: loads https://example.org/x.js from elsewhere",
+        "b.html: nothing at none.png",
+        "b.html: not in the search index",
+        "search/search_index.js is missing: no search without a server",
+    ]
+
+
 def test_one_figure_for_how_near_the_optimum():
     pages = [
         ROOT / "README.md",
