@@ -12,7 +12,7 @@ import numpy as np
 
 from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._chain_kernels import Solution, new_room, place
+from elsv.beliefs._chain_kernels import Solution, new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
     NODES,
     POINTS,
@@ -20,27 +20,20 @@ from elsv.beliefs._chain_messages_kernels import (
     Panels,
     copy,
     fill_density,
-    fill_nodes,
     log_complement,
     lower_message,
-    lower_messages,
     new_messages,
     new_panels,
     stack_windows,
     upper_message,
 )
+from elsv.beliefs._chain_panels import Placed
 
 
 @kernel
-def open_chain(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float
-) -> tuple[Solution, FloatArray, FloatArray]:
-    """Return one state's panels and messages, and the logits between which every arm has its probability."""
-    panels, count = place(alpha, beta, -np.inf, np.inf, nats, cut, new_room(len(alpha)))
-    low, high = panels.edges[panels.first], panels.edges[panels.last]
-    fill_nodes(panels, count)
-    messages = new_messages(stack_windows(panels), count)
-    return Solution(panels, messages, lower_messages(alpha, beta, panels, messages)), low, high
+def open_chain(alpha: FloatArray, beta: FloatArray, placed: Placed) -> Solution:
+    """Return the panels and messages of the only state ``[1, N]``."""
+    return solve(alpha, beta, placed, len(alpha) - 1, new_room(placed))
 
 
 @helper

@@ -6,6 +6,7 @@ import numpy as np
 
 from elsv._typing import FloatArray
 from elsv.beliefs._best_kernels import cut_off, open_chain
+from elsv.beliefs._chain_panels import place
 from elsv.beliefs._largest import Contenders, Largest, refuse
 
 _SHALLOWER = 3.0  # nats by which a tail matters less to a probability than to a mean
@@ -18,7 +19,10 @@ def best_of_chain(
     # Messages are exponentials of sums that are as large as the counts.
     noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
     refuse(noise)
-    solution, low, high = open_chain(alpha, beta, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
+    row, other = alpha[None], beta[None]
+    placed = place(row, other, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
+    low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
+    solution = open_chain(row, other, placed)
     # An arm that pays no more than one above it in the order is never the best.
     paying = np.flatnonzero(np.append(True, rewards[1:] > np.maximum.accumulate(rewards)[:-1]))
     contenders = Contenders(rewards[paying], low[paying], high[paying], np.cumsum(beta)[paying])

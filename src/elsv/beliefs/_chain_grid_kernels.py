@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsv._jit import helper
-from elsv._typing import FloatArray
-from elsv.beliefs._chain_kernels import Room, place, with_edges
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_messages_kernels import (
     CUMULATIVE,
     POINTS,
@@ -27,6 +26,7 @@ from elsv.beliefs._chain_messages_kernels import (
     fill_nodes,
     lower_messages,
     new_messages,
+    new_panels,
     stack_windows,
 )
 
@@ -40,126 +40,149 @@ class Grid(NamedTuple):
     x: FloatArray  # [G]
     rest: FloatArray  # [G], 1 - x
     half: FloatArray  # [panels], half the width of each
+    weights: FloatArray  # [G], of the quadrature
     density: FloatArray  # [N, G], scaled; 0 outside an arm's window
     lower: FloatArray  # [N + 1, G]: L_i, and 1 for no arm
     upper: FloatArray  # [N + 1, G]: 1 for no arm, then U_i of arm i at i + 1
 
 
 @helper
-def split(panels: Panels, count: int, more: float, nats: float) -> tuple[Panels, int]:
-    """Return panels that also resolve `more` pulls of any arm, and their number."""
+def split(
+    edges: FloatArray, count: int, first: IntArray, last: IntArray, more: float, nats: float, spare: int
+) -> tuple[Panels, int]:
+    """Return panels that also resolve `more` pulls of any arm, with room for `spare` more, and their number.
+
+    `first` and `last` are the windows on the panels between `edges`, of which there are `count`.
+    """
     parts = np.empty(count, np.int64)
     total = 0
     for p in range(count):
-        left, right = panels.edges[p], panels.edges[p + 1]
+        left, right = edges[p], edges[p + 1]
         nearest = 0.0 if left < 0 < right else min(abs(left), abs(right))
         small = math.exp(-nearest)
         # What a density with that many pulls falls over half a panel, when it peaks there.
         bend = more * (right - left) ** 2 / 8 * small / (1 + small) ** 2
         parts[p] = max(1, math.ceil(math.sqrt(FINER * bend / nats)))
         total += parts[p]
-    edges = np.empty(total + 1)
+    panels = new_panels(len(first), total + spare)
     begins = np.empty(count + 1, np.int64)
     at = 0
     for p in range(count):
-        left, right = panels.edges[p], panels.edges[p + 1]
+        left, right = edges[p], edges[p + 1]
         begins[p] = at
         for part in range(parts[p]):
-            edges[at] = left + (right - left) * part / parts[p]
+            panels.edges[at] = left + (right - left) * part / parts[p]
             at += 1
     begins[count] = at
-    edges[at] = panels.edges[count]
-    for i in range(len(panels.first)):
-        panels.first[i] = begins[panels.first[i]]
-        panels.last[i] = begins[panels.last[i]]
-    return with_edges(edges, panels), total
+    panels.edges[at] = edges[count]
+    for i in range(len(first)):
+        panels.first[i] = begins[first[i]]
+        panels.last[i] = begins[last[i]]
+    return panels, total
 
 
 @helper
-def cut_at(panels: Panels, count: int, at: FloatArray) -> tuple[Panels, int]:
-    """Return panels with further edges at the logits `at`, and their number."""
-    old = panels.edges[: count + 1].copy()
-    edges = np.empty(count + 1 + len(at))
-    edges[: count + 1] = old
-    total = count + 1
-    for y in at:
-        place = edge_at(edges[:total], y)
+def cut_at(panels: Panels, count: int, at: FloatArray) -> int:
+    """Give the panels further edges at the logits `at`, for which they have room; return their number."""
+    edges, total = panels.edges, count + 1
+    old = np.empty(total)
+    for k in range(total):
+        old[k] = edges[k]
+    for j in range(len(at)):
+        y = at[j]
+        place = edge_at(edges, total, y)
         if place < total and edges[place] > y + 1e-11 * (1 + abs(y)):
             for k in range(total, place, -1):
                 edges[k] = edges[k - 1]
             edges[place] = y
             total += 1
-    edges = edges[:total].copy()
     for i in range(len(panels.first)):
-        panels.first[i] = edge_at(edges, old[panels.first[i]])
-        panels.last[i] = edge_at(edges, old[panels.last[i]])
-    return with_edges(edges, panels), total - 1
+        panels.first[i] = edge_at(edges, total, old[panels.first[i]])
+        panels.last[i] = edge_at(edges, total, old[panels.last[i]])
+    return total - 1
 
 
 @helper
-def edge_at(edges: FloatArray, y: float) -> int:
-    """Return the number of the edge at y."""
-    return int(np.searchsorted(edges, y - 1e-11 * (1 + abs(y))))
+def edge_at(edges: FloatArray, count: int, y: float) -> int:
+    """Return the number of the edge at y, of the first `count`."""
+    return first_from(edges, count, y - 1e-11 * (1 + abs(y)))
+
+
+@helper
+def first_from(values: FloatArray, count: int, least: float) -> int:
+    """Return how many of the first `count` increasing values are below `least`."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @helper
 def make_grid(
     alpha: FloatArray,
     beta: FloatArray,
+    edges: FloatArray,
+    count: int,
+    first: IntArray,
+    last: IntArray,
     more: float,
     nats: float,
-    cut: float,
-    room: Room,
     at: FloatArray,
 ) -> Grid:
     """Return the nodes for a root with counts `alpha`, `beta` ``[N]`` and up to `more` pulls of any arm.
 
-    Panels also end at the logits `at`.
+    They lie on the panels given, which are split. Panels also end at the logits `at`.
     """
-    placed, first_count = place(alpha, beta, -np.inf, np.inf, nats, cut, room)
-    panels, count = split(placed, first_count, more, nats)
+    panels, size = split(edges, count, first, last, more, nats, len(at))
     if len(at) > 0:
-        panels, count = cut_at(panels, count, at)
-    fill_nodes(panels, count)
-    rows = stack_windows(panels)
-    messages = room.messages
-    if rows > len(messages.lower_log) or count > len(messages.upper_log):
-        messages = new_messages(rows, count)
+        size = cut_at(panels, size, at)
+    fill_nodes(panels, size)
+    messages = new_messages(stack_windows(panels), size)
     lower_messages(alpha, beta, panels, messages)
-    return _spread_out(panels, messages, count)
+    return _spread_out(panels, messages, size)
 
 
 @helper
 def _spread_out(panels: Panels, messages: Messages, count: int) -> Grid:
     """Return the densities and lower messages of all windows on the whole grid, and the upper messages."""
     arms, nodes = len(panels.first), count * POINTS
-    half = 0.5 * (panels.edges[1 : count + 1] - panels.edges[:count])
-    x, rest = np.empty(nodes), np.empty(nodes)
+    edges, half = np.empty(count + 1), np.empty(count)
+    x, rest, weights = np.empty(nodes), np.empty(nodes), np.empty(nodes)
     for p in range(count):
+        edges[p] = panels.edges[p]
+        half[p] = 0.5 * (panels.edges[p + 1] - panels.edges[p])
         for k in range(POINTS):
             x[p * POINTS + k] = panels.x[p, k]
             rest[p * POINTS + k] = math.exp(panels.complement[p, k])
-    density, lower, upper = np.zeros((arms, nodes)), np.zeros((arms + 1, nodes)), np.ones((arms + 1, nodes))
-    lower[arms] = 1.0
+            weights[p * POINTS + k] = half[p] * WEIGHTS[k]
+    edges[count] = panels.edges[count]
+    density, lower, upper = np.empty((arms, nodes)), np.empty((arms + 1, nodes)), np.empty((arms + 1, nodes))
+    one, other = np.empty((nodes, 1)), np.empty((nodes, 1))
+    for g in range(nodes):
+        lower[arms, g] = upper[0, g] = one[g, 0] = 1.0
     below = 0.0  # log of L of the arm below at infinity
     for i in range(arms - 1, -1, -1):
         whole = messages.lower_log[panels.start[i] + panels.last[i] - 1]
-        for p in range(panels.first[i], panels.last[i]):
-            row = panels.start[i] + p
-            scale = math.exp(messages.density_log[row] + below - whole)
-            share = math.exp(messages.lower_log[row] - whole)
+        for p in range(count):
+            inside = panels.first[i] <= p < panels.last[i]
+            row = panels.start[i] + p if inside else 0
+            scale = math.exp(messages.density_log[row] + below - whole) if inside else 0.0
+            share = math.exp(messages.lower_log[row] - whole) if inside else 0.0
             for k in range(POINTS):
-                density[i, p * POINTS + k] = messages.density[row, k] * scale
-                lower[i, p * POINTS + k] = messages.lower[row, k] * share
-        lower[i, panels.last[i] * POINTS :] = 1.0
+                density[i, p * POINTS + k] = messages.density[row, k] * scale if inside else 0.0
+                past = 1.0 if p >= panels.last[i] else 0.0
+                lower[i, p * POINTS + k] = messages.lower[row, k] * share if inside else past
         below = whole
-    one, other = np.empty((nodes, 1)), np.empty((nodes, 1))
-    for down in (True,):  # not a constant, for which `carry` would be compiled once more
-        for i in range(arms):
-            one[:, 0] = upper[i]
-            carry(density[i], one, one.shape[1], half, down, other)
-            upper[i + 1] = other[:, 0]
-    return Grid(panels.edges[: count + 1], x, rest, half, density, lower, upper)
+    down = arms > 0  # not a constant, for which `carry` would be compiled once more
+    for i in range(arms):
+        carry(density[i], one, one.shape[1], half, down, other)
+        for g in range(nodes):
+            upper[i + 1, g] = one[g, 0] = other[g, 0]
+    return Grid(edges, x, rest, half, weights, density, lower, upper)
 
 
 @helper
@@ -167,7 +190,9 @@ def carry(
     density: FloatArray, table: FloatArray, columns: int, half: FloatArray, down: bool, out: FloatArray
 ) -> None:
     """Set `out` to the integrals of density times each column above every node (`down`) or below it."""
-    carried, value = np.zeros(columns), np.empty((POINTS, columns))
+    carried, value = np.empty(columns), np.empty((POINTS, columns))
+    for s in range(columns):
+        carried[s] = 0.0
     panels = len(half)
     for turn in range(panels):
         p = panels - 1 - turn if down else turn
@@ -185,13 +210,3 @@ def carry(
                 share = WEIGHTS[j] - CUMULATIVE[k, j] if down else CUMULATIVE[k, j]
                 for s in range(columns):
                     out[p * POINTS + k, s] += share * value[j, s]
-
-
-@helper
-def node_weights(half: FloatArray) -> FloatArray:
-    """Return the weights of the quadrature over all nodes ``[G]``."""
-    out = np.empty(len(half) * POINTS)
-    for p in range(len(half)):
-        for k in range(POINTS):
-            out[p * POINTS + k] = half[p] * WEIGHTS[k]
-    return out

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper
-from elsv._typing import FloatArray
-from elsv.beliefs._chain_messages_kernels import Panels, log_complement, probability
+from elsv._jit import helper, kernel
+from elsv._typing import FloatArray, IntArray
+from elsv.beliefs._chain_messages_kernels import log_complement, probability
 
 WIDEST = 4.0
 USUAL = 7.0  # nats for which panels of that width are narrow enough
@@ -160,16 +160,20 @@ def march(
     top: float,
     nats: float,
     cut: float,
-    panels: Panels,
+    edges: FloatArray,
+    first: IntArray,
+    last: IntArray,
 ) -> int:
     """Place panels between the logits `bottom` and `top`; return how many.
 
     Minus one: the panels are not reliable, or there is no room for them.
     """
-    arms, n = len(alpha), alpha + beta
-    peak, mode, threshold, begin = np.empty(arms), np.empty(arms), np.full(arms, -np.inf), np.empty(arms)
+    arms = len(alpha)
+    n, peak, mode = np.empty(arms), np.empty(arms), np.empty(arms)
+    threshold, begin = np.empty(arms), np.empty(arms)
     here, there = new_bound(arms), new_bound(arms)
     for i in range(arms):
+        n[i], threshold[i] = alpha[i] + beta[i], -np.inf
         mode[i] = math.log(alpha[i] / beta[i])
         peak[i] = alpha[i] * mode[i] + (alpha[i] + beta[i]) * log_complement(mode[i])
     for j in range(arms):
@@ -183,15 +187,15 @@ def march(
         threshold[i] -= cut
         begin[i] = min(max(left_end(alpha[i], beta[i], peak[i], -threshold[i]), bottom), top)
         y = min(y, begin[i])
-        panels.first[i] = -1
+        first[i] = -1
     count, limit = 0, finer(nats)
     x = evaluate(alpha, beta, peak, y, here)
-    panels.edges[0] = y
+    edges[0] = y
     while y < top:
         width = _candidate(alpha, beta, y, x, here, threshold, begin, nats)
         if width == 0.0:
             break
-        if count + 1 >= len(panels.edges):
+        if count + 1 >= len(edges):
             return -1
         width = min(width, limit * widest(y))
         while True:
@@ -203,14 +207,38 @@ def march(
             width *= 0.6
         for i in range(arms):
             if here.bound[i] >= threshold[i] or there.bound[i] >= threshold[i]:
-                if panels.first[i] < 0:
-                    panels.first[i] = count
-                panels.last[i] = count + 1
+                if first[i] < 0:
+                    first[i] = count
+                last[i] = count + 1
         count += 1
-        panels.edges[count] = edge
+        edges[count] = edge
         y, x = edge, after
         here, there = there, here
     for i in range(arms):
-        if panels.first[i] < 0:
+        if first[i] < 0:
             return -1
     return count
+
+
+@kernel
+def march_all(
+    alpha: FloatArray,
+    beta: FloatArray,
+    bottom: float,
+    top: float,
+    nats: float,
+    cut: float,
+    edges: FloatArray,
+    count: IntArray,
+    first: IntArray,
+    last: IntArray,
+) -> bool:
+    """Set edges ``[B, E]``, how many panels they make ``[B]`` and the windows ``[B, N]`` of every state.
+
+    Return whether there are panels for all of them.
+    """
+    every = True
+    for s in range(len(alpha)):
+        count[s] = march(alpha[s], beta[s], bottom, top, nats, cut, edges[s], first[s], last[s])
+        every = every and count[s] > 0
+    return every

@@ -273,7 +273,8 @@ def marginal(i: int, log_weight: float, panels: Panels, messages: Messages, out:
     for p in range(panels.first[i], panels.last[i]):
         row = panels.start[i] + p
         values = out[p]
-        values[:] = messages.density[row]
+        for k in range(POINTS):
+            values[k] = messages.density[row, k]
         scale = messages.density_log[row] - log_weight
         scale += _times_upper(i, p, constant, panels, messages, values)
         scale += _times_lower(i, p, panels, messages, values)

@@ -13,21 +13,22 @@ import numpy as np
 
 from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, make_grid, node_weights
+from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, first_from, make_grid
 from elsv.beliefs._chain_kernels import new_room, solve
 from elsv.beliefs._chain_messages_kernels import BARYCENTRIC, NODES, POINTS, integrate, probability
+from elsv.beliefs._chain_panels import Placed
 from elsv.beliefs._chain_readout_kernels import draw_chain, invert
 from elsv.beliefs._gauss_kernels import gauss_rule
 
 
 @kernel
 def batch_points(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, uniform: FloatArray, out: FloatArray
+    alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
 ) -> None:
     """Set joint points ``[B, M, N]`` for every state from the same uniform numbers ``[M, N]``."""
-    room = new_room(alpha.shape[1])
+    room = new_room(placed)
     for s in range(len(alpha)):
-        panels, messages, _ = solve(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
+        panels, messages, _ = solve(alpha, beta, placed, s, room)
         for m in range(len(uniform)):
             draw_chain(panels, messages, uniform[m], out[s, m])
 
@@ -39,23 +40,21 @@ def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
     ``[J, G]``, not scaled. The arms between the two are integrated out, and those beyond `other` too.
     """
     nodes, above = len(grid.x), other < middle
-    table, spare = np.zeros((nodes, len(at))), np.empty((nodes, len(at)))
+    table, spare = np.empty((nodes, len(at))), np.empty((nodes, len(at)))
     for j in range(len(at)):
-        edge = edge_at(grid.edges, at[j]) * POINTS
-        if above:
-            table[edge:, j] = 1.0
-        else:
-            table[:edge, j] = 1.0
+        edge = edge_at(grid.edges, len(grid.edges), at[j]) * POINTS
+        for g in range(nodes):
+            table[g, j] = 1.0 if (g >= edge) == above else 0.0
     step = -1 if above else 1
     for i in range(middle + step, other, step):
         carry(grid.density[i], table, len(at), grid.half, not above, spare)
         table, spare = spare, table
     beyond = grid.upper[other] if above else grid.lower[other + 1]
-    own = node_weights(grid.half) * grid.density[other] * beyond
     out = np.empty((len(at), nodes))
-    for j in range(len(at)):
-        for g in range(nodes):
-            out[j, g] = table[g, j] * own[g]
+    for g in range(nodes):
+        own = grid.weights[g] * grid.density[other, g] * beyond[g]
+        for j in range(len(at)):
+            out[j, g] = table[g, j] * own
     return out
 
 
@@ -67,7 +66,7 @@ def batch_nested_points(
     outer: int,
     inner: int,
     nats: float,
-    cut: float,
+    placed: Placed,
     theta: FloatArray,
     weight: FloatArray,
 ) -> None:
@@ -76,16 +75,19 @@ def batch_nested_points(
     M is outer times inner to the A - 1. The arm below changes fastest, so that points that share the
     other two follow one another.
     """
-    room = new_room(alpha.shape[1])
     place, sides = arms.shape[1] // 2, arms.shape[1] - 1
     x, share = np.empty(outer), np.empty(outer)
-    nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
+    nodes, shares = np.empty((2, outer, inner)), np.empty((2, outer, inner))
+    for j in range(outer):
+        for k in range(inner):
+            shares[0, j, k] = shares[1, j, k] = 1.0
     for s in range(len(alpha)):
         middle = arms[s, place]
         at = np.empty(0)
-        for turn in range(1 + min(sides, 1)):
+        for turn in range(2 if sides > 0 else 1):
             more = 2.0 * (outer if turn == 0 else inner)
-            grid = make_grid(alpha[s], beta[s], more, nats, cut, room, at)
+            edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
+            grid = make_grid(alpha[s], beta[s], edges, placed.count[s], first, last, more, nats, at)
             if turn == 0:
                 scale = scale_for(grid, alpha[s], beta[s])
                 gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
@@ -98,8 +100,9 @@ def batch_nested_points(
                     table = reaches(grid, middle, arms[s, 2 * side], at)
                     for j in range(outer):
                         if gauss_rule(grid.x, table[j], nodes[side, j], shares[side, j]) == 0.0:
-                            nodes[side, j] = x[j]
-                            shares[side, j] = 1.0 / inner
+                            for k in range(inner):
+                                nodes[side, j, k] = x[j]
+                                shares[side, j, k] = 1.0 / inner
         m = 0
         for j in range(outer):
             for k in range(inner if sides > 0 else 1):
@@ -116,7 +119,9 @@ def batch_nested_points(
 @helper
 def marginal_of(grid: Grid, arm: int) -> FloatArray:
     """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
-    out: FloatArray = node_weights(grid.half) * grid.density[arm] * grid.upper[arm] * grid.lower[arm + 1]
+    out = np.empty(len(grid.x))
+    for g in range(len(out)):
+        out[g] = grid.weights[g] * grid.density[arm, g] * grid.upper[arm, g] * grid.lower[arm + 1, g]
     return out
 
 
@@ -133,24 +138,28 @@ def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
 
     The means of other arms given x go with :math:`x^\alpha` near 0. For counts from 1 up t is x.
     """
-    a, b = min(alpha.min(), 1.0), min(beta.min(), 1.0)
+    a, b = 1.0, 1.0
+    for i in range(len(alpha)):
+        a, b = min(a, alpha[i]), min(b, beta[i])
     panels = len(grid.half)
-    nodes, edges = np.empty(len(grid.x)), np.zeros(panels + 1)
+    nodes, edges = np.empty(len(grid.x)), np.empty(panels + 1)
     values = np.empty(POINTS)
+    edges[0] = 0.0
     for p in range(panels):
         for k in range(POINTS):
             g = p * POINTS + k
             values[k] = grid.x[g] ** a * grid.rest[g] ** b
         here = nodes[p * POINTS : (p + 1) * POINTS]
         edges[p + 1] = edges[p] + integrate(values, 2 * grid.half[p], here)
-        here += edges[p]
+        for k in range(POINTS):
+            here[k] += edges[p]
     return Scale(nodes, edges)
 
 
 @helper
 def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     """Return the logit at which the scale is t, inside the grid."""
-    p = min(max(int(np.searchsorted(scale.edges, t)) - 1, 0), len(grid.half) - 1)
+    p = min(max(first_from(scale.edges, len(scale.edges), t) - 1, 0), len(grid.half) - 1)
     left, right = scale.edges[p], scale.edges[p + 1]
     place = invert(left, scale.nodes[p * POINTS : (p + 1) * POINTS], right, min(max(t, left), right))
     return float(grid.edges[p] + (place + 1) * grid.half[p])
@@ -159,11 +168,13 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
 @helper
 def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
     """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes."""
-    p = min(max(int(np.searchsorted(grid.edges, y)) - 1, 0), len(grid.half) - 1)
+    p = min(max(first_from(grid.edges, len(grid.edges), y) - 1, 0), len(grid.half) - 1)
     t = (y - grid.edges[p]) / grid.half[p] - 1
-    out[:] = 0.0
-    total = 0.0
-    whole = side[p * POINTS : (p + 1) * POINTS].min() > 0.0
+    for i in range(len(out)):
+        out[i] = 0.0
+    total, whole = 0.0, True
+    for k in range(POINTS):
+        whole = whole and side[p * POINTS + k] > 0.0
     for k in range(POINTS):
         g = p * POINTS + k
         if side[g] == 0.0:
@@ -202,14 +213,14 @@ def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> Non
 
 @kernel
 def batch_arm_points(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, theta: FloatArray, weight: FloatArray
+    alpha: FloatArray, beta: FloatArray, nats: float, placed: Placed, theta: FloatArray, weight: FloatArray
 ) -> None:
     """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
     arms, size = theta.shape[1], theta.shape[2]
-    room = new_room(arms)
-    at = np.empty((arms, size))
+    at, nowhere = np.empty((arms, size)), np.empty(0)
     for s in range(len(alpha)):
-        grid = make_grid(alpha[s], beta[s], 2.0 * size, nats, cut, room, np.empty(0))
+        edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
+        grid = make_grid(alpha[s], beta[s], edges, placed.count[s], first, last, 2.0 * size, nats, nowhere)
         scale = scale_for(grid, alpha[s], beta[s])
         for arm in range(arms):
             gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])

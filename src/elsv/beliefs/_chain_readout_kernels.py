@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import borrowing, helper, kernel
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_kernels import new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
@@ -24,6 +24,7 @@ from elsv.beliefs._chain_messages_kernels import (
     probability,
     upper_message,
 )
+from elsv.beliefs._chain_panels import Placed
 
 
 @helper
@@ -114,13 +115,22 @@ def draw_chain(panels: Panels, messages: Messages, uniform: FloatArray, out: Flo
 
 @kernel
 def batch_draw(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, uniform: FloatArray, out: FloatArray
+    alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
 ) -> None:
     """Set one joint draw ``[B, N]`` for every state from uniform numbers ``[B, N]``."""
-    room = new_room(alpha.shape[1])
+    room = new_room(placed)
     for s in range(len(alpha)):
-        panels, messages, _ = solve(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
+        panels, messages, _ = solve(alpha, beta, placed, s, room)
         draw_chain(panels, messages, uniform[s], out[s])
+
+
+@borrowing
+def _sum_of(values: FloatArray, row: int) -> float:
+    """Return the sum of a row."""
+    total = 0.0
+    for k in range(POINTS):
+        total += values[row, k]
+    return total
 
 
 @helper
@@ -128,16 +138,18 @@ def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -
     """Return arm i's quantile from its probabilities at the nodes."""
     total = 0.0
     for p in range(panels.first[i], panels.last[i]):
-        total += probabilities[p].sum()
+        total += _sum_of(probabilities, p)
     remaining = level * total
     p = panels.first[i]
-    inside = probabilities[p].sum()
+    inside = _sum_of(probabilities, p)
     while remaining > inside and p + 1 < panels.last[i]:
         remaining -= inside
         p += 1
-        inside = probabilities[p].sum()
-    cumulative = np.empty(POINTS)
-    integrate(probabilities[p] / WEIGHTS, 2.0, cumulative)
+        inside = _sum_of(probabilities, p)
+    density, cumulative = np.empty(POINTS), np.empty(POINTS)
+    for k in range(POINTS):
+        density[k] = probabilities[p, k] / WEIGHTS[k]
+    integrate(density, 2.0, cumulative)
     t = invert(0.0, cumulative, inside, remaining)
     return probability(panels.edges[p] + 0.5 * (t + 1) * (panels.edges[p + 1] - panels.edges[p]))
 
@@ -146,17 +158,16 @@ def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -
 def batch_marginals(
     alpha: FloatArray,
     beta: FloatArray,
-    nats: float,
-    cut: float,
+    placed: Placed,
     levels: FloatArray,
     mean: FloatArray,
     quantile: FloatArray,
 ) -> None:
     """Set the mean ``[B, N]`` and the quantiles at all `levels` ``[levels, B, N]`` of every arm."""
-    room = new_room(alpha.shape[1])
+    room = new_room(placed)
+    probabilities = np.empty(room.y.shape)
     for s in range(len(alpha)):
-        panels, messages, log_weight = solve(alpha[s], beta[s], -np.inf, np.inf, nats, cut, room)
-        probabilities = np.empty((len(panels.y), POINTS))
+        panels, messages, log_weight = solve(alpha, beta, placed, s, room)
         for i in range(alpha.shape[1]):
             if i > 0:
                 upper_message(i - 1, panels, messages)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper
+from elsv._jit import helper, kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_march_kernels import finer, left_end, widest
 from elsv.beliefs._chain_messages_kernels import log_complement, probability
@@ -30,18 +30,6 @@ class Sketch(NamedTuple):
     upper: FloatArray  # [N, edges], log U
     low: IntArray  # [N]
     high: IntArray  # [N]
-
-
-@helper
-def new_sketch(arms: int, capacity: int) -> Sketch:
-    """Return room for `capacity` edges."""
-    return Sketch(
-        np.empty((arms, capacity)),
-        np.empty((arms, capacity)),
-        np.empty((arms, capacity)),
-        np.empty(arms, np.int64),
-        np.empty(arms, np.int64),
-    )
 
 
 class Draft(NamedTuple):
@@ -68,7 +56,13 @@ def new_draft(arms: int, capacity: int) -> Draft:
         np.empty(capacity),
         np.empty(capacity),
         np.empty(capacity, np.int64),
-        new_sketch(arms, capacity),
+        Sketch(
+            np.empty((arms, capacity)),
+            np.empty((arms, capacity)),
+            np.empty((arms, capacity)),
+            np.empty(arms, np.int64),
+            np.empty(arms, np.int64),
+        ),
     )
 
 
@@ -285,17 +279,10 @@ def refine(
 ) -> tuple[FloatArray, int]:
     """Return panel edges between the logits `bottom` and `top`, and their number; set every arm's window.
 
-    The edges are the draft's own. It may have room for more arms.
+    The edges are the draft's own.
     """
     arms = len(alpha)
-    edges, other, complement, x, log_density, demand, place, all_arms = draft
-    sketch = Sketch(
-        all_arms.density[:arms],
-        all_arms.lower[:arms],
-        all_arms.upper[:arms],
-        all_arms.low[:arms],
-        all_arms.high[:arms],
-    )
+    edges, other, complement, x, log_density, demand, place, sketch = draft
     count = first_edges(alpha, beta, bottom, top, cut, edges)
     sketch.low[:] = 0
     sketch.high[:] = count - 1
@@ -322,3 +309,34 @@ def refine(
         if settled:
             break
     return edges, count
+
+
+@kernel
+def refine_all(
+    alpha: FloatArray,
+    beta: FloatArray,
+    bottom: float,
+    top: float,
+    nats: float,
+    cut: float,
+    chosen: IntArray,
+    capacity: int,
+    count: IntArray,
+    first: IntArray,
+    last: IntArray,
+) -> FloatArray:
+    """Return the edges of the `chosen` states, one after the other; set their panels' number and windows."""
+    draft = new_draft(alpha.shape[1], capacity)
+    found, size = np.empty(capacity), 0
+    for s in chosen:
+        edges, here = refine(alpha[s], beta[s], bottom, top, nats, cut, draft, first[s], last[s])
+        count[s] = here - 1
+        if size + here > len(found):
+            more = np.empty(2 * (size + here))
+            for e in range(size):
+                more[e] = found[e]
+            found = more
+        for e in range(here):
+            found[size + e] = edges[e]
+        size += here
+    return found

@@ -21,7 +21,11 @@ SMALL = 1e-12  # squared length below which the nodes have no further polynomial
 def recurrence(t: FloatArray, mass: FloatArray, diagonal: FloatArray, beside: FloatArray) -> int:
     """Set the Jacobi matrix of a measure of total 1 at `t`; return its size, less where nodes are few."""
     size, nodes = len(diagonal), np.uint64(len(t))
-    before, now, part = np.zeros(nodes), np.ones(nodes), np.zeros(len(t) + LANES)
+    before, now, part = np.empty(len(t)), np.empty(len(t)), np.empty(len(t) + LANES)
+    for g in range(nodes):
+        before[g], now[g] = 0.0, 1.0
+    for g in range(LANES):
+        part[len(t) + g] = 0.0
     link = 0.0
     for k in range(size):
         for g in range(nodes):
@@ -59,8 +63,8 @@ def add_up(values: FloatArray) -> float:
 @helper
 def diagonalise(size: int, diagonal: FloatArray, beside: FloatArray, first: FloatArray) -> None:
     """Set `diagonal` to the eigenvalues and `first` to the eigenvectors' first entries (implicit QL)."""
-    first[:] = 0.0
-    first[0] = 1.0
+    for k in range(len(first)):
+        first[k] = 1.0 if k == 0 else 0.0
     beside[size - 1] = 0.0
     for low in range(size):
         for _ in range(60):
@@ -124,12 +128,13 @@ def gauss_rule(x: FloatArray, mass: FloatArray, nodes: FloatArray, weights: Floa
             second += share[inside] * t[inside] ** 2
             inside += 1
     spread = math.sqrt(second)
-    nodes[:] = mean
-    weights[:] = 0.0
     if spread <= 1e-150:
-        weights[0] = 1.0
+        for k in range(len(nodes)):
+            nodes[k] = mean
+            weights[k] = 1.0 if k == 0 else 0.0
         return total
-    t /= spread
+    for g in range(inside):
+        t[g] /= spread
     beside = np.empty(len(nodes))
     size = recurrence(t, share, nodes, beside)
     diagonalise(size, nodes, beside, weights)

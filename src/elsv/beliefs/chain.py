@@ -12,6 +12,7 @@ depend on how likely the order is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
+from elsv.beliefs._chain_panels import in_parts
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.lattice.numbering import Lattice, Layer
@@ -73,7 +75,8 @@ class Chain:
 
         alpha, beta = self._rows(state)
         out = np.empty(len(alpha))
-        batch_log_weight(alpha, beta, *self._rule(), out)
+        for here, placed in in_parts(alpha, beta, *self._rule()):
+            batch_log_weight(alpha[here], beta[here], placed, out[here])
         return out.reshape(state.shape)
 
     def error(self, state: State) -> FloatArray:
@@ -95,7 +98,9 @@ class Chain:
 
         alpha, beta = self._rows(state)
         out = np.empty_like(alpha)
-        batch_draw(alpha, beta, *self._rule(), rng.random(alpha.shape), out)
+        uniform = rng.random(alpha.shape)
+        for here, placed in in_parts(alpha, beta, *self._rule()):
+            batch_draw(alpha[here], beta[here], placed, uniform[here], out[here])
         return self._shaped(out, state)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -135,7 +140,9 @@ class Chain:
         size = outer * inner ** (wanted - 1)
         theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
         chosen = np.ascontiguousarray(rows)
-        batch_nested_points(alpha, beta, chosen, outer, inner, *_NESTED, theta, weight)
+        for here, placed in in_parts(alpha, beta, *_NESTED):
+            of_states = alpha[here], beta[here], chosen[here]
+            batch_nested_points(*of_states, outer, inner, _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
             whole = self._inverse(alpha[s : s + 1], beta[s : s + 1], size)[0]
             theta[s], weight[s] = whole[:, chosen[s]], 1 / size
@@ -158,7 +165,8 @@ class Chain:
         alpha, beta = self._rows(state)
         theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
-        batch_arm_points(alpha, beta, *_NESTED, theta, weight)
+        for here, placed in in_parts(alpha, beta, *_NESTED):
+            batch_arm_points(alpha[here], beta[here], _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
             theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
             weight[s] = 1 / count
@@ -180,7 +188,8 @@ class Chain:
 
         uniform = np.ascontiguousarray(uniforms(count, alpha.shape[1])[:count])
         theta = np.empty((len(alpha), *uniform.shape))
-        batch_points(alpha, beta, *self._rule(), uniform, theta)
+        for here, placed in in_parts(alpha, beta, *self._rule()):
+            batch_points(alpha[here], beta[here], placed, uniform, theta[here])
         return theta
 
     def quantile(self, state: State, level: float) -> FloatArray:
@@ -199,13 +208,17 @@ class Chain:
 
         Given :math:`\mu_{arm} = x` the arms before and after are chains of their own, on [x, 1] and [0, x].
         """
-        from elsv.beliefs._chain_kernels import conditional_means
-
         chosen, points = check_points(state, arm, at)
         alpha, beta = self._rows(state)
         out = np.empty((len(alpha), len(points), state.arms))
-        flipped = state.arms - 1 - chosen if self.order == "increasing" else chosen
-        conditional_means(alpha, beta, flipped, points, *self._rule(), out)
+        own = state.arms - 1 - chosen if self.order == "increasing" else chosen
+        for k, x in enumerate(points.tolist()):
+            y = math.log(x) - math.log1p(-x)
+            out[:, k, own] = x
+            for others, ends in ((slice(0, own), (y, np.inf)), (slice(own + 1, state.arms), (-np.inf, y))):
+                if others.start < others.stop:
+                    rows = (np.ascontiguousarray(counts[:, others]) for counts in (alpha, beta))
+                    out[:, k, others] = _moments(*rows, *self._rule(), ends)[0]
         out = out[..., ::-1] if self.order == "increasing" else out
         return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
 
@@ -272,17 +285,28 @@ class Chain:
         alpha, beta = self._rows(state)
         wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
         mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
-        batch_marginals(alpha, beta, nats, cut, wanted, mean, found)
+        for here, placed in in_parts(alpha, beta, nats, cut):
+            part = np.empty((len(wanted), *alpha[here].shape))
+            batch_marginals(alpha[here], beta[here], placed, wanted, mean[here], part)
+            found[:, here] = part
         quantiles = np.array([self._shaped(rows, state) for rows in found])
         return self._shaped(mean, state), quantiles
 
     def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        from elsv.beliefs._chain_kernels import batch_moments
-
-        alpha, beta = self._rows(state)
-        mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
-        batch_moments(alpha, beta, nats, cut, mean, variance, weight)
+        mean, variance, weight = _moments(*self._rows(state), nats, cut)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
+
+
+def _moments(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, ends: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return means and variances ``[B, N]`` and log W ``[B]`` of chains between two logits."""
+    from elsv.beliefs._chain_kernels import batch_moments
+
+    mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
+    for here, placed in in_parts(alpha, beta, nats, cut, *ends):
+        batch_moments(alpha[here], beta[here], placed, mean[here], variance[here], weight[here])
+    return mean, variance, weight
 
 
 def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:

@@ -15,7 +15,6 @@ import numpy as np
 
 from elsv._jit import helper, kernel
 from elsv._typing import FloatArray
-from elsv.lattice.backup_kernels import back_up
 from elsv.lattice.small import Layers
 
 TOGETHER = 8  # points that one pass over the states adds up
@@ -131,57 +130,78 @@ def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables:
 
 
 @helper
-def run_of(theta: FloatArray, weight: FloatArray) -> tuple[int, int]:
-    """Return how many points at the beginning are a product, and how many of these share the first candidate.
+def run_of(theta: FloatArray, weight: FloatArray, begin: int) -> tuple[int, int]:
+    """Return where a product of points from `begin` on ends, and how many of them share the first candidate.
 
     They have the second candidate in common, every value of the first goes with the same values of
     the others, and the weights are products too. One point is such a run.
     """
     points, count = theta.shape
-    end, width = 1, 1
-    while end < points and theta[end, 1] == theta[0, 1]:
+    end, width = begin + 1, 1
+    while end < points and theta[end, 1] == theta[begin, 1]:
         end += 1
-    while width < end and theta[width, 0] == theta[0, 0]:
+    while begin + width < end and theta[begin + width, 0] == theta[begin, 0]:
         width += 1
-    if end % width != 0:
-        return 1, 1
-    best = 0
-    for g in range(end):
-        if weight[g] > weight[best]:
-            best = g
-    head, place = best - best % width, best % width
-    for g in range(end):
-        start = g - g % width
-        if theta[g, 0] != theta[start, 0]:
-            return 1, 1
+    size = end - begin
+    if size % width != 0:
+        return begin + 1, 1
+    best = heaviest(weight, begin, end)
+    place = best % width
+    for g in range(size):
+        inside = g % width
+        start = begin + g - inside
+        if theta[begin + g, 0] != theta[start, 0]:
+            return begin + 1, 1
         for c in range(2, count):
-            if theta[g, c] != theta[g % width, c]:
-                return 1, 1
-        product = weight[start + place] * weight[head + g % width]
-        if abs(weight[g] * weight[best] - product) > 1e-12 * product:
-            return 1, 1
+            if theta[begin + g, c] != theta[begin + inside, c]:
+                return begin + 1, 1
+        product = weight[start + place] * weight[begin + best - place + inside]
+        if abs(weight[begin + g] * weight[begin + best] - product) > 1e-12 * product:
+            return begin + 1, 1
     return end, width
 
 
 @helper
-def fill_row(
-    theta: FloatArray, weight: FloatArray, width: int, layers: Layers, row: int, tables: Tables
-) -> None:
-    """Set a row to a run of points that is a product of the given width."""
-    best = 0
-    for g in range(len(theta)):
+def heaviest(weight: FloatArray, begin: int, end: int) -> int:
+    """Return which of the points from `begin` to `end` has the largest weight, counted from `begin`."""
+    best = begin
+    for g in range(begin, end):
         if weight[g] > weight[best]:
             best = g
-    head, place = best - best % width, best % width
-    fill_powers(theta[0, 1], tables.won[1, row], tables.lost[1, row])
-    tables.heads[row] = 0.0
-    tables.tails[row] = 0.0
-    if not weight[best] > 0.0:
+    return best - begin
+
+
+@helper
+def fill_row(
+    theta: FloatArray,
+    weight: FloatArray,
+    begin: int,
+    end: int,
+    width: int,
+    layers: Layers,
+    row: int,
+    tables: Tables,
+) -> None:
+    """Set a row to a run of points that is a product of the given width."""
+    best = heaviest(weight, begin, end)
+    head, place, most = begin + best - best % width, best % width, weight[begin + best]
+    fill_powers(theta[begin, 1], tables.won[1, row], tables.lost[1, row])
+    clear(row, tables)
+    if not most > 0.0:
         return
-    for start in range(0, len(theta), width):
-        add_head(theta[start, 0], weight[start + place] / weight[best], row, tables)
+    for start in range(begin, end, width):
+        add_head(theta[start, 0], weight[start + place] / most, row, tables)
     for g in range(head, head + width):
         add_tail(theta[g], weight[g], layers, row, tables)
+
+
+@helper
+def clear(row: int, tables: Tables) -> None:
+    """Set the heads and tails of a row to nothing."""
+    for j in range(tables.heads.shape[1]):
+        tables.heads[row, j] = 0.0
+    for j in range(tables.tails.shape[1]):
+        tables.tails[row, j] = 0.0
 
 
 @helper
@@ -200,73 +220,51 @@ def add_runs(layers: Layers, tables: Tables) -> None:
         for s in range(n + 1):
             for g in range(TOGETHER):
                 factor[g] = tables.heads[g, n * (n + 1) // 2 + s]
-            add_points(factor, tables.slab, size, tables.sums[at : at + size])
+            add_points(factor, tables.slab, size, tables.sums[at:])
             at += size
 
 
-@helper
-def weigh_layer(
-    theta: FloatArray, weight: FloatArray, layers: Layers, tables: Tables, out: FloatArray
-) -> None:
-    """Set `out` to W of all states of the last layer; `theta` ``[M, C]`` are the candidates' points.
+@kernel
+def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: FloatArray) -> None:
+    """Set W of all states of the last layer, which stand last in `weights` ``[B, states]``.
 
-    Runs of points that are a product given the second candidate are added up beforehand.
+    `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are the candidates' points. Runs of points that are a product
+    given the second candidate are added up beforehand.
     """
-    tables.sums[:] = 0.0
-    runs, begin = 0, 0
-    while begin < len(theta):
-        length, width = run_of(theta[begin:], weight[begin:])
-        end = begin + length
-        fill_row(theta[begin:end], weight[begin:end], width, layers, runs % TOGETHER, tables)
-        begin = end
-        runs += 1
-        if runs % TOGETHER == 0:
-            add_runs(layers, tables)
-    row = runs % TOGETHER
-    if row > 0:
-        tables.heads[row:] = 0.0
-        tables.tails[row:] = 0.0
-        tables.won[1, row:] = 0.0
-        tables.lost[1, row:] = 0.0
-        add_runs(layers, tables)
-    # The lattice has the first arm's successes inside the blocks of the other arms' pulls.
+    tables = new_tables(theta.shape[2], layers)
+    for n in range(len(theta)):
+        for j in range(len(tables.sums)):
+            tables.sums[j] = 0.0
+        runs, begin = 0, 0
+        while begin < theta.shape[1]:
+            end, width = run_of(theta[n], weight[n], begin)
+            fill_row(theta[n], weight[n], begin, end, width, layers, runs % TOGETHER, tables)
+            begin = end
+            runs += 1
+            if begin == theta.shape[1]:
+                # A row without heads adds nothing.
+                for row in range((runs - 1) % TOGETHER + 1, TOGETHER):
+                    clear(row, tables)
+                    fill_powers(0.0, tables.won[1, row], tables.lost[1, row])
+                runs = 0
+            if runs % TOGETHER == 0:
+                add_runs(layers, tables)
+        in_order(layers, theta.shape[2] - 1, tables.sums, weights[n])
+
+
+@helper
+def in_order(layers: Layers, tail: int, sums: FloatArray, out: FloatArray) -> None:
+    """Put the sums where the lattice has them: the first arm's successes inside the blocks of the others."""
     most = len(layers.first_block) - 2
-    starts = layers.starts[layers.first_block[most] + most :]
-    tail = theta.shape[1] - 1
+    first = layers.first_block[most] + most
     at, block = 0, 0
     for n in range(most + 1):
         begin, end = layers.tail_blocks[tail, most - n], layers.tail_blocks[tail, most - n + 1]
         for s in range(n + 1):
             for b in range(begin, end):
                 length = layers.tail_sizes[b]
-                to = starts[block + b - begin] + s * length
+                to = layers.first_state[most] + layers.starts[first + block + b - begin] + s * length
                 for j in range(length):
-                    out[to + j] = tables.sums[at + j]
+                    out[to + j] = sums[at + j]
                 at += length
         block += end - begin
-
-
-@kernel
-def search_points(
-    theta: FloatArray,
-    weight: FloatArray,
-    rewards: FloatArray,
-    left: float,
-    discount: float,
-    layers: Layers,
-    q: FloatArray,
-) -> None:
-    """Set q ``[B, C]``: pull candidates, commit to one of them at the frontier.
-
-    `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are points of the candidates, `rewards` ``[B, C]`` theirs;
-    `left` counts the pulls, or discounted pulls, that remain at the frontier.
-    """
-    depth = len(layers.first_block) - 3
-    tables = new_tables(theta.shape[2], layers)
-    weights = np.empty(layers.first_state[depth + 2])
-    largest = layers.first_state[depth + 1] - layers.first_state[depth]
-    values = (np.empty(largest), np.empty(largest))
-    unused = np.empty((theta.shape[2], 2))
-    for n in range(len(theta)):
-        weigh_layer(theta[n], weight[n], layers, tables, weights[layers.first_state[depth + 1] :])
-        back_up(rewards[n], unused, left, discount, layers, weights, values, q[n])

@@ -13,7 +13,7 @@ import numpy as np
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
 from elsv.beliefs.points import arm_points, joint_points
-from elsv.lattice.small import search_layers
+from elsv.lattice.small import Layers, search_layers
 from elsv.state import State
 
 ALONE = 16  # points of an arm that is pulled many times
@@ -57,15 +57,13 @@ class PointsSearch:
         left
             How many pulls, or discounted pulls, remain at the root.
         """
-        from elsv.search._points_kernels import search_points
-
         q = np.empty(chosen.shape)
         layers = search_layers(chosen.shape[1], depth)
         after = left - depth if self.discount == 1.0 else left
         for here in _chunks(len(q), self.points * chosen.shape[1]):
             theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
             rewards = self.rewards[chosen[here]]
-            search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers, q[here])
+            q[here] = search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers)
             rows = np.arange(len(rewards))[:, None]
             exact = worth[here][rows, chosen[here]].max(axis=1)
             q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
@@ -96,11 +94,37 @@ def _best(theta: FloatArray, weight: FloatArray, rewards: FloatArray) -> FloatAr
 
 def search_independent(state: State, rewards: FloatArray, depth: int, left: float) -> FloatArray:
     """Return the worth of pulling each arm, searching on and committing, ``[B, N]``: no points are needed."""
-    from elsv.search._free_kernels import search_free
+    from elsv.lattice.backup_kernels import back_up
 
     alpha, beta = state.rows()
-    q = np.empty(alpha.shape)
-    search_free(alpha, beta, rewards.copy(), left - depth, search_layers(len(rewards), depth), q)
+    q, layers = np.empty(alpha.shape), search_layers(len(rewards), depth)
+    payoff = np.repeat(rewards[None], len(q), axis=0)
+    back_up(payoff, np.stack((alpha, beta), axis=2), left - depth, 1.0, layers, np.empty((len(q), 0)), q)
+    return q
+
+
+def search_points(
+    theta: FloatArray,
+    weight: FloatArray,
+    rewards: FloatArray,
+    left: float,
+    discount: float,
+    layers: Layers,
+) -> FloatArray:
+    """Return q ``[B, C]``: pull candidates, commit to one of them at the frontier.
+
+    `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are points of the candidates, `rewards` ``[B, C]`` theirs;
+    `left` counts the pulls, or discounted pulls, that remain at the frontier.
+    """
+    from elsv.lattice.backup_kernels import back_up
+    from elsv.search._points_kernels import weigh_layer
+
+    q, states = np.empty(rewards.shape), int(layers.first_state[-1])
+    none = np.empty((len(q), 0, 2))
+    for here in _chunks(len(q), states):
+        weights = np.empty((len(q[here]), states))
+        weigh_layer(theta[here], weight[here], layers, weights)
+        back_up(rewards[here], none[here], left, discount, layers, weights, q[here])
     return q
 
 
