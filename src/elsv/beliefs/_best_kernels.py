@@ -70,7 +70,8 @@ def _split(
                     count += 1
                 cap[k] = count - 1
             k -= 1
-    cap[: k + 1] = -1
+    for j in range(k + 1):
+        cap[j] = -1
     place[end - bottom] = count
     out.edges[count] = edges[end]
     for p in range(count):
@@ -107,9 +108,9 @@ def _read_density(
         if cap[k] < 0:
             continue
         i = arms[k]
-        while done < i:
-            upper_message(done, panels, messages)
-            done += 1
+        for j in range(done, i):
+            upper_message(j, panels, messages)
+        done = i
         value = alpha[i] * limit[k] + (alpha[i] + beta[i]) * log_complement(limit[k]) - log_weight
         if i + 1 < len(alpha):
             value += messages.lower_log[panels.start[i + 1] + panels.last[i + 1] - 1]
@@ -125,14 +126,19 @@ def _read_density(
 def _lower(
     alpha: FloatArray,
     beta: FloatArray,
-    untouched: int,
+    arms: IntArray,
+    cap: IntArray,
     solution: Solution,
     panels: Panels,
     source: IntArray,
     messages: Messages,
 ) -> float:
-    """Fill f and L, as the whole chain has them where that is so: from arm `untouched` on; return log G Z."""
+    """Fill f and L, as the whole chain has them below the last arm that is cut; return log G Z."""
     whole, known, _ = solution
+    untouched = 0
+    for k in range(len(arms)):
+        if cap[k] >= 0:
+            untouched = arms[k] + 1
     integrand = np.empty(POINTS)
     total_log = 0.0
     for i in range(len(alpha) - 1, -1, -1):
@@ -171,21 +177,19 @@ def cut_off(
     whole, _, log_weight = solution
     size = len(alpha)
     panels = new_panels(size, len(whole.edges) + len(arms))
-    messages = new_messages(0, len(whole.edges) + len(arms))
+    messages = new_messages(size, len(whole.edges) + len(arms))
     source, cap = np.empty(len(panels.edges), np.int64), np.empty(len(arms), np.int64)
-    below[:] = 0.0
-    density[:] = 0.0
     for s in range(len(limit)):
+        below[s] = 0.0
+        if s < len(density):
+            for k in range(len(arms)):
+                density[s, k] = 0.0
         if not _split(whole, limit[s], arms, top, panels, source, cap):
             continue
         rows = stack_windows(panels)
         if rows > len(messages.lower_log):
             messages = new_messages(rows + size, len(panels.edges))
-        untouched = 0
-        for k in range(len(arms)):
-            if cap[k] >= 0:
-                untouched = arms[k] + 1
-        total_log = _lower(alpha, beta, untouched, solution, panels, source, messages)
+        total_log = _lower(alpha, beta, arms, cap, solution, panels, source, messages)
         below[s] = math.exp(min(total_log - log_weight, 0.0))
         if s < len(density):
             _read_density(alpha, beta, limit[s], arms, cap, log_weight, panels, messages, density[s])

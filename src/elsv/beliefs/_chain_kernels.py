@@ -45,7 +45,7 @@ class Solution(NamedTuple):
 @helper
 def new_room(placed: Placed) -> Room:
     """Return storage for the states of a batch."""
-    widest, arms = 0, placed.first.shape[1]
+    widest, arms = np.int64(0), placed.first.shape[1]
     for s in range(len(placed.count)):
         widest = max(widest, placed.count[s])
     return Room(

@@ -91,5 +91,6 @@ def collect(
         if total > 0:
             factor = mass[p] / total
             worth[p] *= factor
-            chance[p] *= factor
+            for j in range(size):
+                chance[p, j] *= factor
     return chance, worth, error

@@ -235,7 +235,7 @@ def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: 
     for n in range(len(theta)):
         for j in range(len(tables.sums)):
             tables.sums[j] = 0.0
-        runs, begin = 0, 0
+        runs, begin = np.int64(0), np.int64(0)  # no constants, for which helpers would be compiled once more
         while begin < theta.shape[1]:
             end, width = run_of(theta[n], weight[n], begin)
             fill_row(theta[n], weight[n], begin, end, width, layers, runs % TOGETHER, tables)
