@@ -14,9 +14,8 @@ from elsv.errors import InvalidInputError
 from elsv.lattice.small import search_layers
 from elsv.policies import make_policy
 from elsv.policies.plan import POINTS, Plan
-from elsv.search._points_kernels import search_points
 from elsv.search.lookahead import lookahead
-from elsv.search.points_search import PointsSearch
+from elsv.search.points_search import PointsSearch, search_points
 from elsv.values.commit import CommitValue
 
 BELIEFS = [Chain(), Chain("increasing"), Independent()]
@@ -251,7 +250,6 @@ def test_points_add_up_to_the_same_in_any_order():
     theta, weight = Chain().points(state, 200)
     mixed = rng.permutation(weight.size)
     rewards, layers = np.array([[0.4, 0.7, 1.0]]), search_layers(3, 6)
-    in_order, shuffled = np.empty((2, 1, 3))
-    search_points(theta, weight, rewards, 20.0, 1.0, layers, in_order)
-    search_points(theta[:, mixed].copy(), weight[:, mixed].copy(), rewards, 20.0, 1.0, layers, shuffled)
+    in_order = search_points(theta, weight, rewards, 20.0, 1.0, layers)
+    shuffled = search_points(theta[:, mixed].copy(), weight[:, mixed].copy(), rewards, 20.0, 1.0, layers)
     assert in_order == pytest.approx(shuffled, rel=1e-12)

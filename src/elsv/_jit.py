@@ -66,6 +66,15 @@ def helper(function: F) -> F:
     return _compile(function, **_NO_DOORS)
 
 
+def merged(function: F) -> F:
+    """Compile a helper as a part of what calls it, in one place and no more: not by itself as well.
+
+    Numba optimises other helpers by themselves and again in each of their callers. (In several places this
+    one would be compiled for each.)
+    """
+    return _compile(function, inline="always", **_NO_DOORS)
+
+
 def inlined(function: F) -> F:
     """Compile a small helper that LLVM should inline into the kernels that call it."""
     return _compile(function, inline="never", forceinline=True, **_NO_DOORS)

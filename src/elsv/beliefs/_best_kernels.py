@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import kernel, merged
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_kernels import Solution, new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
@@ -36,7 +36,7 @@ def open_chain(alpha: FloatArray, beta: FloatArray, placed: Placed) -> Solution:
     return solve(alpha, beta, placed, len(alpha) - 1, new_room(placed))
 
 
-@helper
+@merged
 def _split(
     whole: Panels,
     limit: FloatArray,
@@ -90,7 +90,7 @@ def _split(
     return True
 
 
-@helper
+@merged
 def _read_density(
     alpha: FloatArray,
     beta: FloatArray,
@@ -122,7 +122,7 @@ def _read_density(
         out[k] = math.exp(min(value, 700.0))
 
 
-@helper
+@merged
 def _lower(
     alpha: FloatArray,
     beta: FloatArray,

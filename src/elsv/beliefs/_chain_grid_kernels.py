@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper
+from elsv._jit import helper, merged
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_messages_kernels import (
     CUMULATIVE,
@@ -46,7 +46,7 @@ class Grid(NamedTuple):
     upper: FloatArray  # [N + 1, G]: 1 for no arm, then U_i of arm i at i + 1
 
 
-@helper
+@merged
 def split(
     edges: FloatArray, count: int, first: IntArray, last: IntArray, more: float, nats: float, spare: int
 ) -> tuple[Panels, int]:
@@ -81,7 +81,7 @@ def split(
     return panels, total
 
 
-@helper
+@merged
 def cut_at(panels: Panels, count: int, at: FloatArray) -> int:
     """Give the panels further edges at the logits `at`, for which they have room; return their number."""
     edges, total = panels.edges, count + 1
@@ -121,7 +121,7 @@ def first_from(values: FloatArray, count: int, least: float) -> int:
     return low
 
 
-@helper
+@merged
 def make_grid(
     alpha: FloatArray,
     beta: FloatArray,
@@ -146,7 +146,7 @@ def make_grid(
     return _spread_out(panels, messages, size)
 
 
-@helper
+@merged
 def _spread_out(panels: Panels, messages: Messages, count: int) -> Grid:
     """Return the densities and lower messages of all windows on the whole grid, and the upper messages."""
     arms, nodes = len(panels.first), count * POINTS

@@ -45,9 +45,7 @@ class Solution(NamedTuple):
 @helper
 def new_room(placed: Placed) -> Room:
     """Return storage for the states of a batch."""
-    widest, arms = np.int64(0), placed.first.shape[1]
-    for s in range(len(placed.count)):
-        widest = max(widest, placed.count[s])
+    widest, arms = placed.edges.shape[1] - 1, placed.first.shape[1]
     return Room(
         np.empty((widest, POINTS)),
         np.empty((widest, POINTS)),
@@ -63,7 +61,7 @@ def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int, room: Roo
     panels = Panels(
         placed.edges[s], room.y, room.complement, room.x, placed.first[s], placed.last[s], room.start
     )
-    fill_nodes(panels, placed.count[s])
+    fill_nodes(panels, placed.panels[s])
     rows = stack_windows(panels)
     messages = room.messages
     if rows > len(messages.lower_log):

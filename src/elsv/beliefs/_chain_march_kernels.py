@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_messages_kernels import log_complement, probability
 
@@ -105,7 +105,7 @@ def evaluate(alpha: FloatArray, beta: FloatArray, peak: FloatArray, y: float, ou
     return x
 
 
-@helper
+@merged
 def _candidate(
     alpha: FloatArray,
     beta: FloatArray,
@@ -133,7 +133,7 @@ def _candidate(
     return width
 
 
-@helper
+@merged
 def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: Bound, there: Bound) -> float:
     """Return the largest number of nats that an arm covers between two edges, above its threshold.
 
@@ -152,7 +152,7 @@ def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: B
     return worst
 
 
-@helper
+@merged
 def march(
     alpha: FloatArray,
     beta: FloatArray,

@@ -24,7 +24,7 @@ class Placed(NamedTuple):
     """Panels of some states, of each as many as it has, and the windows of its arms."""
 
     edges: FloatArray  # [B, E], logits
-    count: IntArray  # [B], number of panels
+    panels: IntArray  # [B], how many
     first: IntArray  # [B, N]
     last: IntArray  # [B, N], one past the end
 
@@ -53,7 +53,8 @@ def place(
 ) -> Placed:
     """Return panels between the logits `bottom` and `top` for all states ``[B, N]``."""
     states, arms = alpha.shape
-    count, first, last = np.empty(states, np.int64), *np.empty((2, states, arms), np.int64)
+    count, windows = np.empty(states, np.int64), np.empty((2, states, arms), np.int64)
+    first, last = windows[0], windows[1]
     if arms <= FEW:
         from elsv.beliefs._chain_march_kernels import march_all
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_grid_kernels import Grid, carry, edge_at, first_from, make_grid
 from elsv.beliefs._chain_kernels import new_room, solve
@@ -33,7 +33,7 @@ def batch_points(
             draw_chain(panels, messages, uniform[m], out[s, m])
 
 
-@helper
+@merged
 def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
     """Return the measure of arm `other` at all nodes given that arm `middle` is at each of the logits `at`.
 
@@ -41,20 +41,23 @@ def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
     """
     nodes, above = len(grid.x), other < middle
     table, spare = np.empty((nodes, len(at))), np.empty((nodes, len(at)))
+    begin = np.empty(len(at), np.int64)
     for j in range(len(at)):
-        edge = edge_at(grid.edges, len(grid.edges), at[j]) * POINTS
-        for g in range(nodes):
-            table[g, j] = 1.0 if (g >= edge) == above else 0.0
+        begin[j] = edge_at(grid.edges, len(grid.edges), at[j]) * POINTS
+    for g in range(nodes):
+        for j in range(len(at)):
+            table[g, j] = 1.0 if (g >= begin[j]) == above else 0.0
     step = -1 if above else 1
     for i in range(middle + step, other, step):
         carry(grid.density[i], table, len(at), grid.half, not above, spare)
         table, spare = spare, table
     beyond = grid.upper[other] if above else grid.lower[other + 1]
-    out = np.empty((len(at), nodes))
+    own, out = np.empty(nodes), np.empty((len(at), nodes))
     for g in range(nodes):
-        own = grid.weights[g] * grid.density[other, g] * beyond[g]
-        for j in range(len(at)):
-            out[j, g] = table[g, j] * own
+        own[g] = grid.weights[g] * grid.density[other, g] * beyond[g]
+    for j in range(len(at)):
+        for g in range(nodes):
+            out[j, g] = table[g, j] * own[g]
     return out
 
 
@@ -87,7 +90,7 @@ def batch_nested_points(
         for turn in range(2 if sides > 0 else 1):
             more = 2.0 * (outer if turn == 0 else inner)
             edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
-            grid = make_grid(alpha[s], beta[s], edges, placed.count[s], first, last, more, nats, at)
+            grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, more, nats, at)
             if turn == 0:
                 scale = scale_for(grid, alpha[s], beta[s])
                 gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
@@ -116,7 +119,7 @@ def batch_nested_points(
                     m += 1
 
 
-@helper
+@merged
 def marginal_of(grid: Grid, arm: int) -> FloatArray:
     """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
     out = np.empty(len(grid.x))
@@ -132,7 +135,7 @@ class Scale(NamedTuple):
     edges: FloatArray  # [panels + 1]
 
 
-@helper
+@merged
 def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
     r"""Return :math:`t = \int_0^x z^{a-1} (1-z)^{b-1} dz` with a and b the smallest counts, at most 1.
 
@@ -156,7 +159,7 @@ def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
     return Scale(nodes, edges)
 
 
-@helper
+@merged
 def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     """Return the logit at which the scale is t, inside the grid."""
     p = min(max(first_from(scale.edges, len(scale.edges), t) - 1, 0), len(grid.half) - 1)
@@ -220,7 +223,7 @@ def batch_arm_points(
     at, nowhere = np.empty((arms, size)), np.empty(0)
     for s in range(len(alpha)):
         edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
-        grid = make_grid(alpha[s], beta[s], edges, placed.count[s], first, last, 2.0 * size, nats, nowhere)
+        grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, 2.0 * size, nats, nowhere)
         scale = scale_for(grid, alpha[s], beta[s])
         for arm in range(arms):
             gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])

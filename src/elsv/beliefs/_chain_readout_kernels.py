@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import borrowing, helper, kernel
+from elsv._jit import borrowing, helper, kernel, merged
 from elsv._typing import FloatArray
 from elsv.beliefs._chain_kernels import new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
@@ -133,7 +133,7 @@ def _sum_of(values: FloatArray, row: int) -> float:
     return total
 
 
-@helper
+@merged
 def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -> float:
     """Return arm i's quantile from its probabilities at the nodes."""
     total = 0.0
@@ -163,7 +163,7 @@ def batch_marginals(
     mean: FloatArray,
     quantile: FloatArray,
 ) -> None:
-    """Set the mean ``[B, N]`` and the quantiles at all `levels` ``[levels, B, N]`` of every arm."""
+    """Set the mean ``[B, N]`` and the quantiles at all `levels` ``[B, levels, N]`` of every arm."""
     room = new_room(placed)
     probabilities = np.empty(room.y.shape)
     for s in range(len(alpha)):
@@ -179,4 +179,4 @@ def batch_marginals(
                     first += probabilities[p, k] * panels.x[p, k]
             mean[s, i] = first / total
             for k in range(len(levels)):
-                quantile[k, s, i] = _quantile(panels, i, levels[k], probabilities)
+                quantile[s, k, i] = _quantile(panels, i, levels[k], probabilities)

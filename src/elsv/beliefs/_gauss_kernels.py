@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray
 
 LANES = 4
 SMALL = 1e-12  # squared length below which the nodes have no further polynomial
 
 
-@helper
+@merged
 def recurrence(t: FloatArray, mass: FloatArray, diagonal: FloatArray, beside: FloatArray) -> int:
     """Set the Jacobi matrix of a measure of total 1 at `t`; return its size, less where nodes are few."""
     size, nodes = len(diagonal), np.uint64(len(t))
@@ -60,7 +60,7 @@ def add_up(values: FloatArray) -> float:
     return (a + b) + (c + d)
 
 
-@helper
+@merged
 def diagonalise(size: int, diagonal: FloatArray, beside: FloatArray, first: FloatArray) -> None:
     """Set `diagonal` to the eigenvalues and `first` to the eigenvectors' first entries (implicit QL)."""
     for k in range(len(first)):

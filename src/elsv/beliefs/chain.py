@@ -12,7 +12,6 @@ depend on how likely the order is.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
+from elsv.beliefs._chain_moments import conditional_means, moments
 from elsv.beliefs._chain_panels import in_parts
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
@@ -210,15 +210,8 @@ class Chain:
         """
         chosen, points = check_points(state, arm, at)
         alpha, beta = self._rows(state)
-        out = np.empty((len(alpha), len(points), state.arms))
         own = state.arms - 1 - chosen if self.order == "increasing" else chosen
-        for k, x in enumerate(points.tolist()):
-            y = math.log(x) - math.log1p(-x)
-            out[:, k, own] = x
-            for others, ends in ((slice(0, own), (y, np.inf)), (slice(own + 1, state.arms), (-np.inf, y))):
-                if others.start < others.stop:
-                    rows = (np.ascontiguousarray(counts[:, others]) for counts in (alpha, beta))
-                    out[:, k, others] = _moments(*rows, *self._rule(), ends)[0]
+        out = conditional_means(alpha, beta, own, points, *self._rule())
         out = out[..., ::-1] if self.order == "increasing" else out
         return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
 
@@ -284,29 +277,15 @@ class Chain:
 
         alpha, beta = self._rows(state)
         wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
-        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
+        mean, found = np.empty_like(alpha), np.empty((len(alpha), len(wanted), state.arms))
         for here, placed in in_parts(alpha, beta, nats, cut):
-            part = np.empty((len(wanted), *alpha[here].shape))
-            batch_marginals(alpha[here], beta[here], placed, wanted, mean[here], part)
-            found[:, here] = part
-        quantiles = np.array([self._shaped(rows, state) for rows in found])
+            batch_marginals(alpha[here], beta[here], placed, wanted, mean[here], found[here])
+        quantiles = np.array([self._shaped(found[:, k], state) for k in range(len(wanted))])
         return self._shaped(mean, state), quantiles
 
     def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        mean, variance, weight = _moments(*self._rows(state), nats, cut)
+        mean, variance, weight = moments(*self._rows(state), nats, cut)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
-
-
-def _moments(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, ends: tuple[float, float] = (-np.inf, np.inf)
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return means and variances ``[B, N]`` and log W ``[B]`` of chains between two logits."""
-    from elsv.beliefs._chain_kernels import batch_moments
-
-    mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
-    for here, placed in in_parts(alpha, beta, nats, cut, *ends):
-        batch_moments(alpha[here], beta[here], placed, mean[here], variance[here], weight[here])
-    return mean, variance, weight
 
 
 def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import borrowing, kernel
+from elsv._jit import kernel, merged
 from elsv._typing import FloatArray
 from elsv.lattice._tile_kernels import pull_free, pull_weighted
 from elsv.lattice.small import Layers
 
 
-@borrowing
+@merged
 def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: int) -> None:
-    """Set W of layer m, stored from `first` on, from layer m + 1, stored from `later` on: the last arm's pull."""
+    """Set W of layer m, stored from `first` on, by a pull of the last arm to layer m + 1, from `later` on."""
     last = layers.pulls.shape[1] - 1
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         width = layers.pulls[block, last] + 1
@@ -32,7 +32,7 @@ def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: 
                 weights[at + j] = weights[fail + j] + weights[fail + j + np.uint64(1)]
 
 
-@borrowing
+@merged
 def commit(
     m: int,
     layers: Layers,
@@ -68,7 +68,7 @@ def commit(
                     at += np.uint64(stride)
 
 
-@borrowing
+@merged
 def maximise(
     m: int,
     layers: Layers,
@@ -99,9 +99,7 @@ def maximise(
                     # As `elsv.lattice._tile_kernels` rounds it, whose tiles are these blocks.
                     p = (prior[i, 0] + won) * scale if i < last - 1 else prior[i, 0] * scale + won * scale
                     slope, states = (scale, width) if i == last else (0.0, stride)
-                    pull_free(
-                        rewards[i], p, slope, 0, missed, missed + stride, states, values, begin, room
-                    )
+                    pull_free(rewards[i], p, slope, 0, missed, missed + stride, states, values, begin, room)
             at = np.uint64(start)
             for j in range(np.uint64(size)):
                 out[at + j] = room[j] if i == 0 else max(out[at + j], room[j])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray
 from elsv.lattice.small import Layers
 
@@ -82,7 +82,7 @@ class Tables(NamedTuple):
     sums: FloatArray  # [states of the last layer], by the first candidate's state
 
 
-@helper
+@merged
 def new_tables(count: int, layers: Layers) -> Tables:
     """Return room for `count` candidates."""
     most = len(layers.first_block) - 2
@@ -100,7 +100,7 @@ def new_tables(count: int, layers: Layers) -> Tables:
     )
 
 
-@helper
+@merged
 def add_head(x: float, weight: float, row: int, tables: Tables) -> None:
     """Add the factors of a point's first candidate to a row of heads."""
     won, lost, head = tables.won[0, row], tables.lost[0, row], tables.heads[row]
@@ -111,7 +111,7 @@ def add_head(x: float, weight: float, row: int, tables: Tables) -> None:
             head[at + s] += weight * won[s] * lost[n - s]
 
 
-@helper
+@merged
 def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables: Tables) -> None:
     """Add the factors of a point's third and later candidates, times its weight, to a row of tails."""
     most = tables.won.shape[2] - 1
@@ -129,7 +129,7 @@ def add_tail(theta: FloatArray, weight: float, layers: Layers, row: int, tables:
         tails[j] += table[j]
 
 
-@helper
+@merged
 def run_of(theta: FloatArray, weight: FloatArray, begin: int) -> tuple[int, int]:
     """Return where a product of points from `begin` on ends, and how many of them share the first candidate.
 
@@ -161,7 +161,7 @@ def run_of(theta: FloatArray, weight: FloatArray, begin: int) -> tuple[int, int]
     return end, width
 
 
-@helper
+@merged
 def heaviest(weight: FloatArray, begin: int, end: int) -> int:
     """Return which of the points from `begin` to `end` has the largest weight, counted from `begin`."""
     best = begin
@@ -171,7 +171,7 @@ def heaviest(weight: FloatArray, begin: int, end: int) -> int:
     return best - begin
 
 
-@helper
+@merged
 def fill_row(
     theta: FloatArray,
     weight: FloatArray,
@@ -204,7 +204,7 @@ def clear(row: int, tables: Tables) -> None:
         tables.tails[row, j] = 0.0
 
 
-@helper
+@merged
 def add_runs(layers: Layers, tables: Tables) -> None:
     """Add the runs in `tables` to the sums: a block of a matrix product."""
     most = tables.won.shape[2] - 1
@@ -228,14 +228,14 @@ def add_runs(layers: Layers, tables: Tables) -> None:
 def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: FloatArray) -> None:
     """Set W of all states of the last layer, which stand last in `weights` ``[B, states]``.
 
-    `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are the candidates' points. Runs of points that are a product
-    given the second candidate are added up beforehand.
+    `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are the candidates' points. Runs of points that are a
+    product given the second candidate are added up beforehand.
     """
     tables = new_tables(theta.shape[2], layers)
     for n in range(len(theta)):
         for j in range(len(tables.sums)):
             tables.sums[j] = 0.0
-        runs, begin = np.int64(0), np.int64(0)  # no constants, for which helpers would be compiled once more
+        runs, begin = 0, 0
         while begin < theta.shape[1]:
             end, width = run_of(theta[n], weight[n], begin)
             fill_row(theta[n], weight[n], begin, end, width, layers, runs % TOGETHER, tables)
@@ -252,7 +252,7 @@ def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: 
         in_order(layers, theta.shape[2] - 1, tables.sums, weights[n])
 
 
-@helper
+@merged
 def in_order(layers: Layers, tail: int, sums: FloatArray, out: FloatArray) -> None:
     """Put the sums where the lattice has them: the first arm's successes inside the blocks of the others."""
     most = len(layers.first_block) - 2
