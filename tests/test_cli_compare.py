@@ -185,6 +185,34 @@ def test_given_means_and_a_grid(problem, tmp_path):
     assert "--instances 300" in uneven.stderr
 
 
+def test_horizon_replaces_the_problems_and_until_ends_a_run(problem):
+    def run(*arguments):
+        done = elsv(problem, "-p", "finite-gittins", "--instances", 300, "--json", *arguments)
+        return json.loads(done.stdout)
+
+    whole, longer, cut, both = (
+        run(),
+        run("--horizon", 20),
+        run("--until", 5),
+        run("--horizon", 20, "--until", 5),
+    )
+    settings = [result["settings"] for result in (whole, longer, cut, both)]
+    assert [(s["horizon"], s["steps"]) for s in settings] == [(12, 12), (20, 20), (12, 5), (20, 5)]
+    assert both["settings"]["problem"]["horizon"] == 20
+    # The policies plan for the whole horizon from the first step on.
+    assert both["policies"][0]["regret"] != cut["policies"][0]["regret"]
+
+
+def test_until_on_the_page_and_a_discount(problem, tmp_path):
+    elsv(problem, "-p", "random", "--instances", 300, "--until", 5, "--out", tmp_path / "o")
+    assert "--until 5" in (tmp_path / "o" / "report.html").read_text()
+    problem.write_text(PROBLEM.replace("horizon = 12", "discount = 0.9"))
+    assert "until=" in elsv(problem, code=2).stderr
+    done = elsv(problem, "-p", "random", "--instances", 300, "--until", 5, "--json")
+    settings = json.loads(done.stdout)["settings"]
+    assert (settings["horizon"], settings["steps"]) == (None, 5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -192,7 +220,10 @@ def test_given_means_and_a_grid(problem, tmp_path):
         (["-p", "thompson", "-p", "thompson"], "twice"),
         (["--instances", 0], "instances"),
         (["--seed", -1], "seed"),
-        (["--horizon", 13], "12"),
+        (["--until", 13], "12"),
+        (["--until", 0], "until"),
+        (["--horizon", 0], "horizon"),
+        (["--workers", 0], "jobs"),
         (["--jobs", 0], "jobs"),
         (["--resume"], "--resume needs --out"),
         (["--raw"], "--raw needs --out"),

@@ -405,7 +405,7 @@ def test_one_pass_over_several_policies_equals_one_pass_each():
 def test_threads_give_the_same_numbers(workers):
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 26)
     for names in (["elsv:depth=2", "greedy"], ["ucb", "gittins"]):
-        rows = evaluate(problem, names, workers=workers)
+        rows = evaluate(problem, names, jobs=workers)
         assert [row.value for row in rows] == values_of(problem, names)
 
 

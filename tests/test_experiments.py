@@ -182,7 +182,7 @@ def test_comparisons_side_by_side_are_those_one_by_one():
     shares = []
     context = Context(seed=3, jobs=2, progress=shares.append)
     problem = Problem([0.8, 1.0], "decreasing", 10)
-    options = {"horizon": 5}
+    options = {"until": 5}
     several = {
         "long": Simulation(problem, {"ours": "elsv"}, 300, weight=2),
         "short": Simulation(problem, {"ours": "thompson"}, 20, options=options),

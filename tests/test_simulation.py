@@ -126,6 +126,20 @@ def test_one_instance_one_step_one_arm():
     assert result["greedy"].ci95[0] == np.inf
 
 
+def test_a_horizon_is_replaced_and_a_run_cut_short():
+    ours, theirs = (
+        compare(ORDERED, ["plan"], 200, horizon=10),
+        compare(ORDERED.with_horizon(10), ["plan"], 200),
+    )
+    assert (ours["plan"].mean == theirs["plan"].mean).all()
+    assert ours.problem.horizon == 10
+    cut = compare(ORDERED, ["plan"], 200, until=10, workers=1)
+    assert cut.problem.horizon == 20
+    assert len(cut["plan"].mean) == 10
+    discounted = Problem(rewards=[1, 2], discount=0.9, names=["a", "b"])
+    assert discounted.with_horizon(7) == Problem(rewards=[1, 2], horizon=7, names=["a", "b"])
+
+
 def test_a_user_function_and_labels_of_ones_own():
     def cheapest(state, step, rng):
         return 0
@@ -143,10 +157,13 @@ def test_a_user_function_and_labels_of_ones_own():
         ({"policies": []}, "at least one policy"),
         ({"policies": ["greedy", "greedy"]}, "twice"),
         ({"policies": ["gredy"]}, "did you mean"),
-        ({"horizon": 21}, "exceed"),
+        ({"until": 21}, "exceed"),
+        ({"horizon": 0}, "horizon"),
+        ({"jobs": 2, "workers": 2}, "give jobs alone"),
+        ({"workers": 0}, "jobs must be at least 1"),
         ({"jobs": 0}, "jobs"),
         ({"workers": "trheads"}, "did you mean 'threads'"),
-        ({"problem": Problem(rewards=[1], discount=0.9)}, "needs horizon"),
+        ({"problem": Problem(rewards=[1], discount=0.9)}, "give until="),
     ],
 )
 def test_bad_comparisons_are_refused(arguments, words):

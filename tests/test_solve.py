@@ -113,7 +113,7 @@ def test_ties_of_the_first_step_are_all_named():
 @pytest.mark.parametrize("order", [None, "decreasing"])
 def test_threads_give_the_same_numbers(order):
     problem = Problem([0.4, 0.7, 1.0], order, 24)
-    one, many = (solve(problem, workers=k, keep=24) for k in (1, 5))
+    one, many = (solve(problem, keep=24, **k) for k in ({"jobs": 1}, {"workers": 5}))
     np.testing.assert_array_equal(one.scores, many.scores)
     assert one.policy.packed == many.policy.packed
 
@@ -168,7 +168,7 @@ def test_available_memory_is_read_or_unknown(monkeypatch):
     [
         (lambda: solve(Problem([1, 1], discount=0.9)), "need a horizon"),
         (lambda: solve(Problem([1, 1], horizon=5), keep=6), "keep must be a step from 1 to the horizon 5"),
-        (lambda: solve(Problem([1, 1], horizon=5), workers=0), "workers must be at least 1"),
+        (lambda: solve(Problem([1, 1], horizon=5), workers=0), "jobs must be at least 1"),
     ],
 )
 def test_bad_input(call, says):

@@ -8,13 +8,20 @@ from pathlib import Path
 from elsv.errors import InvalidInputError
 
 
-def cores(workers: int | None = None) -> int:
-    """Return how many threads to use: `workers`, or one for each core that this process may use."""
-    if workers is not None:
-        if workers < 1:
-            raise InvalidInputError(f"workers must be at least 1, got {workers}")
-        return workers
+def cores(jobs: int | None = None) -> int:
+    """Return how many threads to use: `jobs`, or one for each core that this process may use."""
+    if jobs is not None:
+        if jobs < 1:
+            raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
+        return jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def jobs_of(jobs: int | None, workers: int | None) -> int | None:
+    """Return how many threads were asked for: `workers` is another word for `jobs`."""
+    if jobs is not None and workers is not None:
+        raise InvalidInputError(f"jobs and workers are the same, got {jobs} and {workers}; give jobs alone")
+    return workers if jobs is None else jobs
 
 
 def available_memory() -> int | None:

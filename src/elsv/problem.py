@@ -144,6 +144,11 @@ class Problem:
         """The largest reward, which the tie rule and tolerances are relative to."""
         return float(self.rewards.max())
 
+    def with_horizon(self, horizon: int) -> Problem:
+        """Return the same problem with another horizon, instead of its own or of its discount."""
+        values = {key: value for key, value in self.to_dict().items() if key != "discount"}
+        return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 

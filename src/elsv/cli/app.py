@@ -28,7 +28,10 @@ app = typer.Typer(
     help="Bayesian bandits with structured priors: indices, values and decisions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda word: {"workers": "jobs"}.get(word, word),  # another word for it
+    },
 )
 
 

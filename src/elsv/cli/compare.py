@@ -13,7 +13,15 @@ import typer
 
 from elsv._files import unreadable
 from elsv._numbers import counted, numbers
-from elsv.cli.console import Json, ProblemFile, print_json, progress_bar, working
+from elsv.cli.console import (
+    Horizon,
+    Json,
+    ProblemFile,
+    load_problem,
+    print_json,
+    progress_bar,
+    working,
+)
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -44,8 +52,12 @@ def compare(
             metavar="DIR", help="Write report.html, summary.json, results.parquet and figures here."
         ),
     ] = None,
-    horizon: Annotated[
-        int | None, typer.Option(help="Steps to simulate; default: the problem's horizon.")
+    horizon: Horizon = None,
+    until: Annotated[
+        int | None,
+        typer.Option(
+            metavar="STEP", help="End there; policies still plan for the whole horizon. Default: its end."
+        ),
     ] = None,
     means: Annotated[
         Path | None,
@@ -70,13 +82,12 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare policies on the same simulated instances: regret with its error, and a report."""
-    from elsv.problem import Problem
     from elsv.simulation.compare import compare as run
 
     _check(
         out, means, grid, jobs, processes, dask, {"--resume": resume, "--raw": raw, "--overwrite": overwrite}
     )
-    loaded = Problem.load(problem)
+    loaded = load_problem(problem, horizon)
     table = _means(loaded, means, grid)
     _warn_of_contradiction(loaded, table)
     names = policy or list(DEFAULT_POLICIES)
@@ -89,7 +100,7 @@ def compare(
                 names,
                 instances,
                 seed,
-                horizon=horizon,
+                until=until,
                 means=table,
                 jobs=jobs,
                 workers="processes" if processes else "threads",
@@ -101,7 +112,7 @@ def compare(
                 progress=progress,
             )
         if out is not None:
-            source = {"--horizon": horizon, "--means": means, "--grid": grid}
+            source = {"--horizon": horizon, "--until": until, "--means": means, "--grid": grid}
             command = _command(problem, names, instances, seed, source, out)
             try:
                 _write(comparison, out, command)

@@ -20,11 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from elsv._typing import AnyArray
+    from elsv.problem import Problem
 
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="PROBLEM.toml", help="Rewards, order, horizon or discount, prior.")
 ]
+Horizon = Annotated[
+    int | None, typer.Option(help="Number of pulls, instead of the problem's own horizon or discount.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+
+
+def load_problem(path: Path, horizon: int | None) -> Problem:
+    """Return the problem of a file, with another horizon if one is given."""
+    from elsv.problem import Problem
+
+    loaded = Problem.load(path)
+    return loaded if horizon is None else loaded.with_horizon(horizon)
 
 
 def print_in_any_encoding() -> None:

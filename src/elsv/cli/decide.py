@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Json, ProblemFile, print_json, working
+from elsv.cli.console import Horizon, Json, ProblemFile, load_problem, print_json, working
 
 
 def decide(
@@ -21,16 +21,16 @@ def decide(
     step: Annotated[
         int | None, typer.Option(help="Step t, from 1; default: one more than the pulls in the state.")
     ] = None,
+    horizon: Horizon = None,
     seed: Annotated[int, typer.Option(help="Seed, for policies that draw.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Which arm to pull in a state, and why."""
     from elsv.live import Bandit
     from elsv.policies import DEFAULT_POLICY
-    from elsv.problem import Problem
     from elsv.state import State
 
-    loaded = Problem.load(problem)
+    loaded = load_problem(problem, horizon)
     counts = None if state is None else State.parse(state)
     bandit = Bandit(loaded, DEFAULT_POLICY if policy is None else policy, seed, counts)
     with working(f"deciding with {bandit.policy_name}"):

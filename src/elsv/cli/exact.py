@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._numbers import amount, counted
-from elsv.cli.console import Json, ProblemFile, print_json, progress_bar
+from elsv.cli.console import Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
-Horizon = Annotated[int | None, typer.Option(help="Number of pulls, instead of the problem's own.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
 Memory = Annotated[
     float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
@@ -47,14 +46,14 @@ def solve(
     if keep is not None and save is None:
         raise InvalidInputError("--keep goes with --save FILE")
     room = _bytes(memory)
-    loaded = _load(problem, horizon)
+    loaded = load_problem(problem, horizon)
     cost = estimate(loaded)
     _announce(cost)
     if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
         keep = loaded.horizon
     try:
         with progress_bar("solving") as progress:
-            found = run(loaded, save=save, keep=keep, memory=room, workers=jobs, progress=progress)
+            found = run(loaded, save=save, keep=keep, memory=room, jobs=jobs, progress=progress)
     except UnsavedError as error:
         _show(loaded, error.result, as_json, {"saved": None})
         raise
@@ -111,10 +110,10 @@ def evaluate(
     from elsv.exact import evaluate as run
     from elsv.exact import gap_percent
 
-    loaded = _load(problem, horizon)
+    loaded = load_problem(problem, horizon)
     names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
     with progress_bar("evaluating") as progress:
-        limits: dict[str, Any] = {"memory": _bytes(memory), "workers": jobs, "progress": progress}
+        limits: dict[str, Any] = {"memory": _bytes(memory), "jobs": jobs, "progress": progress}
         best, *rows = run(loaded, ["optimal", *names], announce=_announce, **limits)
     gaps = [gap_percent(row, best) for row in rows]
     if as_json:
@@ -139,17 +138,6 @@ def _announce(cost: Any) -> None:
         f"{amount(max(1.0, cost.seconds))} s",
         file=sys.stderr,
     )
-
-
-def _load(path: Path, horizon: int | None) -> Any:
-    """Return the problem, with another horizon if one is given."""
-    from elsv.problem import Problem
-
-    loaded = Problem.load(path)
-    if horizon is None:
-        return loaded
-    values = {key: value for key, value in loaded.to_dict().items() if key != "discount"}
-    return Problem.from_dict(values | {"horizon": horizon})
 
 
 def _bytes(gigabytes: float | None) -> int | None:

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Json, ProblemFile, print_json, working, write_table
+from elsv.cli.console import (
+    Horizon,
+    Json,
+    ProblemFile,
+    load_problem,
+    print_json,
+    working,
+    write_table,
+)
 from elsv.errors import InvalidInputError
 
 
@@ -16,6 +24,7 @@ def value(
     index: Annotated[str, typer.Option(help="Index, NAME[:key=value,…].")] = "gittins",
     step: Annotated[int, typer.Option(help="Step t of the table: states with fewer than t pulls.")] = 10,
     arm: Annotated[int, typer.Option(help="Arm whose prior is used, from 1.")] = 1,
+    horizon: Horizon = None,
     offset: Annotated[
         bool, typer.Option("--offset", help="Add the constant of the paper's plots (needs a horizon).")
     ] = False,
@@ -26,10 +35,9 @@ def value(
     from elsv import triangle
     from elsv.export import check_target
     from elsv.indices import index_from_name
-    from elsv.problem import Problem
     from elsv.values import SeparableValue
 
-    loaded = Problem.load(problem)
+    loaded = load_problem(problem, horizon)
     if out is not None:
         check_target(out)
     elif not as_json and step > 12:

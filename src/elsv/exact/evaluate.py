@@ -19,7 +19,7 @@ from elsv.exact.cost import Cost, check_memory
 from elsv.exact.passes import Weights, cost_of, passes_of
 from elsv.exact.solve import largest_reward
 from elsv.lattice.workers import Progress
-from elsv.machine import available_memory, cores
+from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
 from elsv.problem import Problem
@@ -43,6 +43,7 @@ def evaluate(
     policies: AnyPolicy | Sequence[AnyPolicy],
     *,
     memory: int | None = None,
+    jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     announce: Callable[[Cost], None] | None = None,
@@ -59,8 +60,8 @@ def evaluate(
     memory
         Bytes that may be used; default: what is available. Policies that need more together go one part
         after the other.
-    workers
-        Threads; default: one for each core.
+    jobs
+        Threads; default: one for each core. `workers` is the same.
     progress
         Called with (steps done, steps in all).
     announce
@@ -88,7 +89,7 @@ def evaluate(
     found: dict[int, tuple[float, float]] = {}
     weights = Weights(len(passes))
     for k, one in enumerate(passes):
-        found |= one.run(problem, weights, cores(workers), _part(progress, k, len(passes)))
+        found |= one.run(problem, weights, cores(jobs_of(jobs, workers)), _part(progress, k, len(passes)))
         weights.passes -= 1
     largest = largest_reward(problem)
     return [

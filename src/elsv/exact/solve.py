@@ -31,7 +31,7 @@ from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
 from elsv.lattice.workers import Progress, Work
-from elsv.machine import cores
+from elsv.machine import cores, jobs_of
 from elsv.policies.optimal import Actions, pack
 from elsv.problem import Problem
 from elsv.state import State
@@ -61,6 +61,7 @@ def solve(
     save: str | Path | None = None,
     keep: int | None = None,
     memory: int | None = None,
+    jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -78,8 +79,8 @@ def solve(
         Keep the optimal arms up to this step; default: all steps with `save`, none without.
     memory
         Bytes that may be used; default: what is available.
-    workers
-        Threads; default: one for each core.
+    jobs
+        Threads; default: one for each core. `workers` is the same.
     progress
         Called with (layers done, layers in all).
 
@@ -97,7 +98,9 @@ def solve(
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    scores, kept = _backward(problem, horizon, last, cores(workers), progress or (lambda done, total: None))
+    scores, kept = _backward(
+        problem, horizon, last, cores(jobs_of(jobs, workers)), progress or (lambda done, total: None)
+    )
     value = float(scores.max())
     actions = Actions(problem, kept) if last else None
     solution = Solution(

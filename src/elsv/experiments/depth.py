@@ -47,8 +47,8 @@ def run(settings: Settings, context: Context) -> Outcome:
         "authors": policies_of(AUTHORS_VALUES, settings.authors_depths),
     }
     shorter, authors = (
-        {"horizon": settings.sweep_horizon},
-        {"horizon": settings.authors_horizon, "means": means},
+        {"until": settings.sweep_horizon},
+        {"until": settings.authors_horizon, "means": means},
     )
     found = context.compare_all(
         {

@@ -88,7 +88,7 @@ def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str
         words += ["-p", name]
     words += ["--instances", str(comparison.instances), "--seed", str(comparison.seed)]
     if comparison.horizon != comparison.problem.horizon:
-        words += ["--horizon", str(comparison.horizon)]
+        words += ["--until", str(comparison.horizon)]
     return shlex.join(words)
 
 

@@ -16,6 +16,7 @@ from elsv._numbers import whole
 from elsv._typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.machine import jobs_of
 from elsv.names import parse
 from elsv.outputs import Outputs
 from elsv.policies import Policy
@@ -37,7 +38,7 @@ class Comparison:
 
     problem: Problem
     names: tuple[str, ...]
-    horizon: int
+    horizon: int  # steps simulated; those that the policies planned for are the problem's
     seed: int
     source: str
     checkpoints: IntArray = field(repr=False)
@@ -94,7 +95,8 @@ class Comparison:
         settings = {
             "problem": self.problem.to_dict(),
             "instances": self.instances,
-            "horizon": self.horizon,
+            "horizon": self.problem.horizon,
+            "steps": self.horizon,
             "seed": self.seed,
             "means": self.source,
         }
@@ -162,9 +164,10 @@ def compare(
     seed: int = 0,
     *,
     horizon: int | None = None,
+    until: int | None = None,
     means: ArrayLike | None = None,
     jobs: int | None = None,
-    workers: Workers = "threads",
+    workers: Workers | int = "threads",
     dask: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -186,11 +189,15 @@ def compare(
     seed
         The same seed gives the same numbers on any number of threads, processes or cluster workers.
     horizon
-        Number of steps; default: the problem's horizon.
+        Replaces the problem's horizon (or discount), for the policies too.
+    until
+        Stop after this step, while the policies still plan for the whole horizon; default: at the horizon.
+        A problem with a discount has no end of its own and needs it.
     means
         Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
     jobs, workers, dask
-        Threads (default, one for each core), processes, or the address of a dask scheduler.
+        How many threads (default, one for each core) or processes (``workers="processes"``), or the address
+        of a dask scheduler. A number as `workers` is the same as `jobs`.
     out, resume, overwrite
         A directory that keeps finished chunks; with `resume` those that are there are not run again. It may
         hold other files, which stay, and another run only with `overwrite`.
@@ -202,14 +209,19 @@ def compare(
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
     labels, specs = _labelled(policies)
+    if horizon is not None:
+        problem = problem.with_horizon(horizon)
+    steps = _steps(problem, until)
+    if isinstance(workers, int):
+        jobs, workers = jobs_of(jobs, workers), "threads"
     run = Run(
         problem=problem,
         policies=specs,
         instances=whole("instances", instances),
-        horizon=_steps(problem, horizon),
+        horizon=steps,
         seed=whole("seed", seed, 0),
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
-        checkpoints=_spread(_steps(problem, horizon), _MOST_CHECKPOINTS),
+        checkpoints=_spread(steps, _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
     )
     check_size(run)
@@ -276,13 +288,20 @@ def _labelled(
     return labels, specs
 
 
-def _steps(problem: Problem, horizon: int | None) -> int:
-    steps = problem.horizon if horizon is None else horizon
+def _steps(problem: Problem, until: int | None) -> int:
+    """Return how many steps to simulate."""
+    steps = problem.horizon if until is None else whole("until", until)
     if steps is None:
-        raise InvalidInputError("a problem with a discount needs horizon=, the number of steps to simulate")
+        raise InvalidInputError(
+            "a problem with a discount has no last step; give until=, such as until=200, to end a run there, "
+            "or horizon= to replace the discount"
+        )
     if problem.horizon is not None and steps > problem.horizon:
-        raise InvalidInputError(f"horizon must not exceed the problem's {problem.horizon}, got {steps}")
-    return whole("horizon", steps)
+        raise InvalidInputError(
+            f"until must not exceed the horizon of {problem.horizon} steps, got {steps}; "
+            "give a longer horizon to go further"
+        )
+    return steps
 
 
 def _spread(horizon: int, most: int) -> IntArray:
