@@ -64,7 +64,9 @@ def test_every_number_of_an_explanation():
 
     own = Bandit(problem, first, state=state)
     assert [a.worth for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
-    assert [a.q for a in own.explain().arms] == pytest.approx([1 / 3, 1 / 2])
+    assert [a.q for a in own.explain().arms] == [None, None]
+    assert [a["q"] for a in own.explain().to_dict()["arms"]] == [None, None]
+    assert str(own.explain()).splitlines()[1].split()[-2:] == ["worth", "P(best)"]
     answer = own.explain().to_dict()
     assert (answer["arm"], [a["arm"] for a in answer["arms"]]) == (1, [1, 2])
     assert [a["pulls"] for a in answer["arms"]] == [1, 2]

@@ -17,10 +17,11 @@ from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report._drawing import spread_apart, thinned, wrapped
 from elsv.report.comparison import finite, repeat_command, summary_json, write_comparison
-from elsv.report.headline import HEADERS, far_behind, headline_rows, ranking, tied_with_best, verdict
+from elsv.report.headline import earned, far_behind, headers, headline_rows, ranking, tied_with_best, verdict
 from elsv.report.page import Page, inline, plain, slug
 from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals
 from elsv.simulation.compare import Comparison
+from elsv.simulation.earnings import ArmTotals
 
 VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
@@ -29,12 +30,23 @@ def comparison(final, half=0.05, horizon=120, arms=("$5", "a & <b>", "c"), apart
     """A made-up comparison: policies by name with their final regret."""
     rng = np.random.default_rng(0)
     steps = np.arange(1, horizon + 1) / horizon
+    best, alone = 100.0, np.linspace(80, 90, len(arms))  # earned by who knows, and by each arm alone
     results = []
     for value in final.values():
         shares = rng.dirichlet(np.ones(len(arms)), horizon)
         quantiles = np.outer(value * steps[-1:], QUANTILES)
         results.append(
-            PolicyResult(value * steps, np.full(horizon, half), quantiles, shares, shares[:, 0], 12.5, None)
+            PolicyResult(
+                value * steps,
+                np.full(horizon, half),
+                quantiles,
+                shares,
+                shares[:, 0],
+                12.5,
+                None,
+                (best - value) * steps,
+                np.full(horizon, 2 * half),
+            )
         )
     values = np.array(list(final.values()))
     totals = Totals(
@@ -42,6 +54,13 @@ def comparison(final, half=0.05, horizon=120, arms=("$5", "a & <b>", "c"), apart
         tuple(results),
         values[:, None] - values[None],
         np.full((len(values), len(values)), apart),
+        ArmTotals(
+            alone,
+            best - values[:, None] - alone,
+            np.full((len(values), len(arms)), half),
+            100 * (best - values[:, None] - alone) / alone,
+            np.full((len(values), len(arms)), half),
+        ),
     )
     problem = Problem(rewards=np.linspace(0.5, 1, len(arms)), horizon=horizon, names=arms)
     return Comparison(problem, tuple(final), horizon, 7, "made up", np.array([horizon]), totals, 1.5)
@@ -111,12 +130,18 @@ def test_files_of_a_comparison(tmp_path):
     page = checked((tmp_path / "report.html").read_text())
     assert page.tags.count("svg") == len(names)
     assert {f"figure-{name}" for name in names} <= set(page.ids)
-    text = " ".join(page.text)
-    for word in (*HEADERS, *USUAL.names, "a & <b>", "$5", "made up", "numpy", "1.5 s", repeat_command(USUAL)):
-        assert (
-            word.replace(" %", "\N{NO-BREAK SPACE}%").replace("± ", "±\N{NO-BREAK SPACE}") in text
-            or word in text
-        )
+    text = " ".join(page.text).replace("\N{NO-BREAK SPACE}", " ")
+    for word in (
+        *headers(USUAL),
+        *USUAL.names,
+        "a & <b>",
+        "$5",
+        "made up",
+        "numpy",
+        "1.5 s",
+        repeat_command(USUAL),
+    ):
+        assert word in text
     frame = polars.read_parquet(tmp_path / "results.parquet")
     assert len(frame) == 4 * USUAL.horizon
     assert Problem.load(tmp_path / "problem.toml") == USUAL.problem
@@ -161,9 +186,18 @@ def test_unusual_comparisons_have_a_page_too(tmp_path, case):
 def test_headline():
     assert ranking(USUAL) == ["elsv", "thompson", "greedy:order=false", "random"]
     rows = headline_rows(USUAL)
-    assert {len(row) for row in rows} == {len(HEADERS)}
-    assert rows[0][:3] == ["elsv", "2.000 ± 0.050", "1.00 ×"]
-    assert rows[2][2] == "1.50 ×"
+    assert {len(row) for row in rows} == {len(headers(USUAL))}
+    assert headers(USUAL)[:5] == [
+        "policy", "earns", "over always c ± 95 %", "over always c in % ± 95 %", "regret ± 95 %",
+    ]  # fmt: skip
+    assert rows[0][:6] == [
+        "elsv", "98.000", "+8.000 ± 0.050", "+8.89 ± 0.05 %", "2.000 ± 0.050", "1.00 ×",
+    ]  # fmt: skip
+    assert rows[2][5] == "1.50 ×"
+    assert earned(USUAL) == (
+        "`elsv` earns the most, 98.000 in 120 steps: 8.000 ± 0.050 more than always `c`, the arm that is "
+        "best in expectation beforehand (+8.89 ± 0.05 %)."
+    )
     assert far_behind(USUAL) == ["random"]
 
 

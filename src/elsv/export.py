@@ -1,19 +1,30 @@
-"""Columns to files: CSV with nothing installed, Parquet through polars (extra ``data``)."""
+"""Columns to files and frames: CSV with nothing installed, Parquet through polars (extra ``data``), LaTeX."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from elsv._files import check_writable, write_atomically, write_text
 from elsv._typing import AnyArray
 from elsv.errors import InvalidInputError, MissingExtraError
 
 SUFFIXES = (".csv", ".parquet")
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "µ": r"\textmu{}",
+}
 
 
 def check_suffix(path: str | Path) -> str:
@@ -57,6 +68,36 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
             raise _as_os_error(error) from error
 
     write_atomically(path, write)
+
+
+def polars_frame(columns: Mapping[str, AnyArray]) -> Any:
+    """Return named columns of one length as a polars frame (extra ``data``)."""
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError("to_polars", "data") from error
+    return polars.DataFrame(dict(columns))
+
+
+def pandas_frame(columns: Mapping[str, AnyArray]) -> Any:
+    """Return named columns of one length as a pandas frame (extra ``pandas``)."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError("to_pandas", "pandas") from error
+    return pandas.DataFrame(dict(columns))
+
+
+def latex_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a ``tabular`` with the rules of ``booktabs``: text on the left, numbers on the right."""
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (headers, *rows)]
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}"
+    body = [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(body) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def _as_os_error(error: Exception) -> OSError:

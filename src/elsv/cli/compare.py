@@ -13,7 +13,9 @@ import typer
 
 from elsv._files import unreadable
 from elsv._numbers import counted, numbers
+from elsv._words import REGRET
 from elsv.cli.console import (
+    Against,
     Horizon,
     Json,
     ProblemFile,
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
     from elsv.problem import Problem
     from elsv.simulation.compare import Comparison
 
-DEFAULT_POLICIES = ("elsv", "thompson", "bayes-ucb", "greedy")
+DEFAULT_POLICIES = ("plan", "elsv", "thompson", "bayes-ucb", "greedy")
 _MOST_GRID_ROWS = 10_000_000
+_REGRET_COLUMNS = 6  # the last ones of the table; before them what is earned, and gains
 
 
 def compare(
@@ -59,6 +62,7 @@ def compare(
             metavar="STEP", help="End there; policies still plan for the whole horizon. Default: its end."
         ),
     ] = None,
+    against: Against = None,
     means: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Rows of means instead of draws from the prior: .csv or .npy."),
@@ -81,7 +85,10 @@ def compare(
     raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare policies on the same simulated instances: regret with its error, and a report."""
+    """Compare policies by simulation: what each earns, over one arm too, and its regret, with their errors.
+
+    All meet the same instances. Where all states can be counted, `elsv evaluate` gives the exact figures.
+    """
     from elsv.simulation.compare import compare as run
 
     _check(
@@ -101,6 +108,7 @@ def compare(
                 instances,
                 seed,
                 until=until,
+                against=against,
                 means=table,
                 jobs=jobs,
                 workers="processes" if processes else "threads",
@@ -112,7 +120,13 @@ def compare(
                 progress=progress,
             )
         if out is not None:
-            source = {"--horizon": horizon, "--until": until, "--means": means, "--grid": grid}
+            source = {
+                "--horizon": horizon,
+                "--until": until,
+                "--against": against,
+                "--means": means,
+                "--grid": grid,
+            }
             command = _command(problem, names, instances, seed, source, out)
             try:
                 _write(comparison, out, command)
@@ -254,7 +268,7 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
 
 def _show(comparison: Comparison, as_json: bool) -> None:
     """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.headline import HEADERS, headline_rows, verdict
+    from elsv.report.headline import earned, headers, headline_rows, verdict
 
     if as_json:
         print_json(comparison.to_dict())
@@ -264,25 +278,36 @@ def _show(comparison: Comparison, as_json: bool) -> None:
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False, highlight=False)
-    headers = [header.replace(" ± ", "\n± ").replace(" / ", "\n/ ") for header in HEADERS]
+    heads = [_broken(header) for header in headers(comparison)]
     rows = headline_rows(comparison)
-    shown = _columns_that_fit([headers, *rows], console.width)
+    shown = _columns_that_fit([heads, *rows], console.width)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for k in shown:
-        table.add_column(headers[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
+        table.add_column(heads[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
     for place, row in enumerate(rows):
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
-    console.print(verdict(comparison).replace("`", ""), soft_wrap=not sys.stdout.isatty())
+    policies = (f"{name}: {said}." for name, said in comparison.legend().items())
+    for line in (earned(comparison), verdict(comparison), REGRET, *policies):
+        console.print(line.replace("`", ""), soft_wrap=not sys.stdout.isatty())
+
+
+def _broken(header: str) -> str:
+    """Return the head of a column in short lines."""
+    for words, lines in (("over always ", "over always\n"), (" in %", "\nin %"), (" / ", "\n/ ")):
+        header = header.replace(words, lines)
+    return header if header.count("\n") > 1 else header.replace(" ± ", "\n± ")
 
 
 def _columns_that_fit(rows: list[list[str]], width: int) -> list[int]:
-    """Leave out quantiles first, then the median and the ratio, where the terminal is narrow."""
+    """Leave columns out where the terminal is narrow: quantiles, median and ratio first, gains last."""
     needed = [max(len(line) for row in rows for line in row[k].split("\n")) + 3 for k in range(len(rows[0]))]
     needed[0] = min(needed[0], 24)
     shown = list(range(len(needed)))
-    for k in (4, 3, 2, 5, 6):
+    regret = len(needed) - _REGRET_COLUMNS
+    of_regret = (regret + 3, regret + 2, regret + 1, regret + 5, regret + 4)
+    for k in (*of_regret, *range(2, regret, 2)):
         if sum(needed[j] for j in shown) > width:
             shown.remove(k)
     return shown

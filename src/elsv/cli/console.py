@@ -28,6 +28,10 @@ ProblemFile = Annotated[
 Horizon = Annotated[
     int | None, typer.Option(help="Number of pulls, instead of the problem's own horizon or discount.")
 ]
+Against = Annotated[
+    str | None,
+    typer.Option(metavar="ARM", help="Also show the gain over always pulling this arm: its name or number."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._numbers import amount, counted
-from elsv.cli.console import Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
+from elsv._words import REGRET
+from elsv.cli.console import Against, Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
-    from elsv.exact import Solution
+    from elsv.exact import Evaluation, Solution
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
@@ -39,7 +40,7 @@ def solve(
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Bayes-optimal expected reward and regret, exactly, and the arms to pull first."""
+    """Solve a problem exactly: the most that can be earned in expectation, and the arms to pull first."""
     from elsv.exact import estimate
     from elsv.exact import solve as run
 
@@ -80,7 +81,7 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
         print_json(result | more)
         return
     print(f"value   {found.value:.9f}")
-    print(f"regret  {found.regret:.9f}")
+    print(f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)")
     print(f"first   {' or '.join(names)}")
     if found.rewards is not None:
         horizon = len(found.rewards)
@@ -102,33 +103,49 @@ def evaluate(
         ),
     ] = None,
     horizon: Horizon = None,
+    against: Against = None,
     memory: Memory = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Exact expected reward and regret of policies: no simulation, no error bars."""
+    """Compare policies exactly, without simulation: what each earns, over one arm too, and its regret.
+
+    For problems whose states can all be counted; `elsv compare` simulates any other.
+    """
     from elsv.exact import evaluate as run
-    from elsv.exact import gap_percent
 
     loaded = load_problem(problem, horizon)
     names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
     with progress_bar("evaluating") as progress:
         limits: dict[str, Any] = {"memory": _bytes(memory), "jobs": jobs, "progress": progress}
-        best, *rows = run(loaded, ["optimal", *names], announce=_announce, **limits)
-    gaps = [gap_percent(row, best) for row in rows]
+        found = run(loaded, ["optimal", *names], against=against, announce=_announce, **limits)
     if as_json:
-        policies = [
-            {"policy": row.name, "value": row.value, "regret": row.regret, "gap_percent": gap}
-            for row, gap in zip(rows, gaps, strict=True)
-        ]
-        optimal = {"value": best.value, "regret": best.regret}
-        print_json({"horizon": loaded.horizon, "optimal": optimal, "policies": policies})
+        answer = found.to_dict()
+        best, *answer["policies"] = answer["policies"]
+        print_json(answer | {"optimal": {key: best[key] for key in ("value", "earnings", "gains", "regret")}})
         return
-    width = max(len(row.name) for row in (best, *rows))
-    print(f"{'policy':<{width}}  {'reward':>14}  {'regret':>14}  above optimum")
-    for row, gap in zip((best, *rows), (None, *gaps), strict=True):
-        above = "" if gap is None else f"{gap:11.3f} %"
-        print(f"{row.name:<{width}}  {row.value:14.9f}  {row.regret:14.9f}  {above}".rstrip())
+    _show_policies(found)
+
+
+def _show_policies(found: Evaluation) -> None:
+    """Print the table, what it says of the best policy, and what its words mean."""
+    from elsv.policies.meanings import legend
+    from elsv.report.evaluation import earned, evaluation_table
+
+    heads, rows = evaluation_table(found)
+    heads = [head.replace("over always ", "over always\n") for head in heads]
+    deep = max(head.count("\n") for head in heads)
+    lines = [("\n" * (deep - head.count("\n")) + head).split("\n") for head in heads]
+    table = [*map(list, zip(*lines, strict=True)), *rows]
+    widths = [max(len(row[k]) for row in table) for k in range(len(heads))]
+    for row in table:
+        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        print("  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip())
+    print()
+    print(earned(found).replace("`", ""))
+    print(REGRET)
+    for name, said in legend({row.name: row.name for row in found}).items():
+        print(f"{name}: {said}.")
 
 
 def _announce(cost: Any) -> None:

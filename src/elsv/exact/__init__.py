@@ -2,17 +2,19 @@
 
 `solve` gives the Bayes optimum and `evaluate` what any policy earns: no simulation, no error bars (past the
 paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum, and `passes` decides which
-policies go over the lattice together.
+policies go over the lattice together; `evaluation` is what it gives back.
 """
 
 from elsv.exact.cost import Cost, estimate
-from elsv.exact.evaluate import PolicyValue, evaluate, gap_percent
+from elsv.exact.evaluate import evaluate
+from elsv.exact.evaluation import Evaluation, PolicyValue, gap_percent
 from elsv.exact.solve import Solution, solve
 from elsv.policies.optimal import Actions, OptimalPolicy
 
 __all__ = [
     "Actions",
     "Cost",
+    "Evaluation",
     "OptimalPolicy",
     "PolicyValue",
     "Solution",

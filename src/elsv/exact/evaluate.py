@@ -11,44 +11,38 @@ a known probability, such as Thompson sampling (`elsv.policies.layers.ByChance`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, check_memory
+from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.exact.passes import Weights, cost_of, passes_of
 from elsv.exact.solve import largest_reward
 from elsv.lattice.workers import Progress
 from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
+from elsv.policies.single import find_arm, labels_of
 from elsv.problem import Problem
 
 AnyPolicy = str | Policy | OnLayers
-OPTIMAL = "optimal"
-
-
-@dataclass(frozen=True)
-class PolicyValue:
-    r"""Exact expected reward of a policy over the horizon, and :math:`T\,E[\max_i r_i\mu_i]` minus it."""
-
-    name: str
-    value: float
-    regret: float
-    seconds: float  # for this policy; what policies share is in the first one's
 
 
 def evaluate(
     problem: Problem,
     policies: AnyPolicy | Sequence[AnyPolicy],
     *,
+    against: str | int | None = None,
     memory: int | None = None,
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     announce: Callable[[Cost], None] | None = None,
-) -> list[PolicyValue]:
-    """Return the exact Bayes reward of every policy, in the order given.
+) -> Evaluation:
+    """Compute what every policy earns, exactly: no simulation, no error bars.
+
+    Returns a sequence of rows in the order given, each with a policy's `value` (its expected earnings) and
+    `regret`; `gain` says how much more than always pulling one arm that is.
 
     Parameters
     ----------
@@ -57,6 +51,9 @@ def evaluate(
     policies
         Names as for `elsv.make_policy`, ``"optimal"`` for the Bayes optimum, policies, a user's own
         functions (state, step, rng) that draw no random numbers, or whole-layer forms.
+    against
+        An arm, by name or number from 0: tables show the gain over always pulling it, besides that over the
+        arm that is best in expectation beforehand.
     memory
         Bytes that may be used; default: what is available. Policies that need more together go one part
         after the other.
@@ -80,6 +77,8 @@ def evaluate(
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     if not given:
         raise InvalidInputError("name at least one policy to evaluate")
+    rival = None if against is None else find_arm(problem, against)
+    names = [_name(policy) for policy in given]
     limit = available_memory() if memory is None else memory
     passes = passes_of(problem, [on_layers(problem, policy) for policy in given], limit)
     cost = cost_of(problem, passes)
@@ -92,10 +91,12 @@ def evaluate(
         found |= one.run(problem, weights, cores(jobs_of(jobs, workers)), _part(progress, k, len(passes)))
         weights.passes -= 1
     largest = largest_reward(problem)
-    return [
-        PolicyValue(_name(policy), found[k][0], largest - found[k][0], found[k][1])
-        for k, policy in enumerate(given)
-    ]
+    labels = labels_of(names, given, problem)
+    rows = (
+        PolicyValue(names[k], found[k][0], largest - found[k][0], found[k][1], labels[k])
+        for k in range(len(given))
+    )
+    return Evaluation(problem, tuple(rows), rival)
 
 
 def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
@@ -108,15 +109,6 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
     own = getattr(made, "on_layers", None)
     whole: OnLayers = StateByState(made) if own is None else own(problem)
     return whole
-
-
-def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
-    """Return how much a policy's regret lies above the optimal one, in percent of it; None if that is 0."""
-    largest = optimal.value + optimal.regret  # what one who knew the means would earn
-    if optimal.regret <= 1e-12 * largest:
-        return 0.0 if policy.regret <= 1e-9 * largest else None
-    percent = 100.0 * (policy.regret - optimal.regret) / optimal.regret
-    return 0.0 if abs(percent) < 1e-9 else percent
 
 
 def _part(progress: Progress | None, number: int, parts: int) -> Progress:

@@ -11,7 +11,8 @@ from elsv._typing import AnyArray
 from elsv.experiments.base import Drawing, Table
 from elsv.experiments.claims import Lead, minus
 from elsv.report import figures
-from elsv.report.headline import ranking, shown_digits, with_half
+from elsv.report.headline import ranking, shown_digits
+from elsv.report.money import with_half
 from elsv.simulation.compare import Comparison
 
 

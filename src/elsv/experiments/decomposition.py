@@ -18,7 +18,7 @@ from elsv.experiments.claims import Claim, at_most
 from elsv.indices import index_from_name
 from elsv.problem import Problem
 from elsv.search import lookahead
-from elsv.simulation.aggregate import Z95
+from elsv.simulation.intervals import Z95
 from elsv.state import State
 from elsv.values import SeparableValue
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from elsv._words import REGRET
 from elsv.experiments.base import Experiment, Outcome, as_data
 from elsv.experiments.claims import Claim, Verdict, minus
 from elsv.experiments.registry import NAMES
@@ -51,7 +52,8 @@ def _summary(page: Page, claims: Sequence[Claim], quick: bool) -> None:
         "for the simulations, also with the settings of the authors' program. Rivals that the paper leaves "
         "out stand beside its own: greedy on the ordered belief, and each arm alone. Verdicts are computed "
         "from the numbers by "
-        + ("the rules stated in the [table of claims](#claims)." if claims else "stated rules.")
+        + ("the rules stated in the [table of claims](#claims). " if claims else "stated rules. ")
+        + REGRET
     )
     if quick:
         page.callout("A quick run shows that everything works. Its intervals are wide; do not quote it.")

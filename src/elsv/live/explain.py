@@ -11,6 +11,7 @@ from elsv.beliefs.abilities import best as chances_of
 from elsv.beliefs.abilities import marginals
 from elsv.choice import best_arm
 from elsv.policies import Policy, ScoringPolicy
+from elsv.policies.meanings import meaning
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -31,7 +32,7 @@ class ArmExplanation:
     low: float  # 2.5 % quantile of the mean under the belief
     high: float  # 97.5 % quantile
     bonus: float | None  # reward times the index's exploration bonus; None without an index
-    q: float  # what the policy compares; the expected reward of one pull if it compares nothing
+    q: float | None  # the score by which the policy chooses; None if it has none
     best: float  # P(this arm has the largest reward times mean)
 
 
@@ -56,18 +57,31 @@ class Explanation:
         return values
 
     def __str__(self) -> str:
-        columns = ("arm", "name", "pulls", "mean", "95 % interval", "worth", "P(best)", "bonus", "q")
-        lines = ["{:>4}  {:<16} {:>5} {:>7} {:>17} {:>8} {:>8} {:>8} {:>10}".format(*columns)]
+        bonus = any(a.bonus is not None for a in self.arms)
+        scored = any(a.q is not None for a in self.arms)
+        columns = ("arm", "name", "pulls", "mean", "95 % interval", "worth", "P(best)")
+        heads = "{:>4}  {:<16} {:>5} {:>7} {:>17} {:>8} {:>8}".format(*columns)
+        lines = [heads + f" {'bonus':>8}" * bonus + f" {'q':>10}" * scored]
         for a in self.arms:
             mark = "→" if a.arm == self.arm else " "
-            bonus = "" if a.bonus is None else f"{a.bonus:.4f}"
             lines.append(
                 f"{mark}{a.arm + 1:>3}  {a.name:<16.16} {a.pulls:>5} {a.mean:>7.4f}   "
-                f"[{a.low:.4f}, {a.high:.4f}] {a.worth:>8.4f} {a.best:>8.4f} {bonus:>8} {a.q:>10.4f}"
+                f"[{a.low:.4f}, {a.high:.4f}] {a.worth:>8.4f} {a.best:>8.4f}"
+                + f" {_number(a.bonus):>8}" * bonus
+                + f" {_number(a.q):>10}" * scored
             )
         head = f"step {self.step}: pull arm {self.arm + 1}, {self.arms[self.arm].name} ({self.policy})"
-        foot = "worth: reward times mean; bonus: what exploring adds to it; q: what the policy compares"
-        return "\n".join([head, *lines, foot])
+        words = [
+            "worth: reward times mean, what one pull is expected to earn",
+            *(["bonus: what exploring adds to it"] if bonus else []),
+            *([f"q: the score by which {self.policy} chooses, only differences count"] if scored else []),
+        ]
+        said = meaning(self.policy)
+        return "\n".join([head, *lines, "; ".join(words), *([f"{self.policy}: {said}"] if said else [])])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
 
 
 def explain(
@@ -79,10 +93,11 @@ def explain(
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
     best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
-        q = policy.scores(state, step, rng)
-        arm = int(best_arm(q, problem.scale, f"scores of {type(policy).__name__} at step {step}"))
+        scores = policy.scores(state, step, rng)
+        q: list[float | None] = scores.tolist()
+        arm = int(best_arm(scores, problem.scale, f"scores of {type(policy).__name__} at step {step}"))
     else:
-        q = problem.rewards * mean
+        q = [None] * problem.arms
         arm = int(policy(state, step, rng))
     bonus: list[float | None] = [None] * problem.arms
     if (explored := getattr(policy, "bonus", lambda *_: None)(state, step)) is not None:
@@ -99,7 +114,7 @@ def explain(
             low=float(low[i]),
             high=float(high[i]),
             bonus=bonus[i],
-            q=float(q[i]),
+            q=q[i],
             best=float(best[i]),
         )
         for i in range(problem.arms)

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from elsv._words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
-    HEADERS,
+    earned,
     far_behind,
+    headers,
     headline_rows,
     listed,
     ranking,
     shown_digits,
     verdict,
-    with_half,
 )
+from elsv.report.money import with_half
 from elsv.report.page import Page, inline
 from elsv.simulation.compare import Comparison, versions
 
@@ -29,13 +31,18 @@ _MOST_ARMS_IN_TABLES = 8
 
 def regret_figure(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> Any:
     """Return the regret curves of a comparison as a matplotlib figure."""
-    results = {name: comparison[name] for name in comparison.names if name not in leave_out}
+    results = {comparison.label(name): comparison[name] for name in comparison.names if name not in leave_out}
     return figures.regret_curves(
         {name: result.mean for name, result in results.items()},
         {name: result.ci95 for name, result in results.items()},
         log_x=log_x,
-        style=figures.styles(comparison.names),
+        style=_styles(comparison),
     )
+
+
+def _styles(comparison: Comparison) -> dict[str, figures.Style]:
+    """Return the style of every policy by its label."""
+    return {comparison.label(name): style for name, style in figures.styles(comparison.names).items()}
 
 
 def draw(comparison: Comparison) -> dict[str, Any]:
@@ -46,39 +53,42 @@ def draw(comparison: Comparison) -> dict[str, Any]:
         drawn["regret-closer"] = regret_figure(comparison, leave_out=behind)
     if comparison.horizon >= _LOG_X_FROM:
         drawn["regret-log"] = regret_figure(comparison, log_x=True, leave_out=behind)
-    final = {name: float(comparison[name].mean[-1]) for name in names}
+    final = {comparison.label(name): float(comparison[name].mean[-1]) for name in names}
     drawn["final-regret"] = figures.dot_plot(
         final,
-        {name: float(comparison[name].ci95[-1]) for name in names},
+        {comparison.label(name): float(comparison[name].ci95[-1]) for name in names},
         x_label=f"cumulative regret after {comparison.horizon:,} steps",
         digits=shown_digits(comparison),
         log_x=0 < 10 * min(final.values()) < max(final.values()),
-        style=figures.styles(names),
+        style=_styles(comparison),
     )
     if len(names) > 1:
         drawn["paired-differences"] = _differences_figure(comparison)
     drawn["pull-shares"] = figures.pull_shares(
-        {name: comparison[name].pull_share for name in ranking(comparison)}, comparison.problem.names
+        {comparison.label(name): comparison[name].pull_share for name in ranking(comparison)},
+        comparison.problem.names,
     )
     return drawn
 
 
 def _differences_figure(comparison: Comparison) -> Any:
     best, *others = ranking(comparison)
-    apart = {name: comparison.difference(name, best) for name in others}
+    apart = {comparison.label(name): comparison.difference(name, best) for name in others}
     return figures.paired_differences(
         {name: difference for name, (difference, _) in apart.items()},
         {name: half for name, (_, half) in apart.items()},
-        best,
+        comparison.label(best),
         digits=shown_digits(comparison),
-        style=figures.styles(comparison.names),
+        style=_styles(comparison),
     )
 
 
 def comparison_page(comparison: Comparison, svgs: dict[str, str], command: str) -> Page:
     """Return the page, with the figures of `draw` as SVG."""
     arms, policies = comparison.problem.arms, len(comparison.names)
-    title = "Comparison of " + (f"{policies} policies" if policies > 1 else f"`{comparison.names[0]}`")
+    title = "Comparison of " + (
+        f"{policies} policies" if policies > 1 else f"`{comparison.label(comparison.names[0])}`"
+    )
     page = Page(
         title,
         f"{arms} {'arm' if arms == 1 else 'arms'}, {comparison.horizon:,} steps; "
@@ -90,12 +100,18 @@ def comparison_page(comparison: Comparison, svgs: dict[str, str], command: str) 
     return page
 
 
+def headline_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the rows of the table of policies."""
+    return headers(comparison), headline_rows(comparison)
+
+
 def notebook_html(comparison: Comparison) -> str:
     """Return the headline table and, with the extra ``plot``, the regret curves, for a notebook."""
-    head = "".join(f"<th>{inline(text)}</th>" for text in HEADERS)
+    head = "".join(f"<th>{inline(text)}</th>" for text in headers(comparison))
     rows = ("".join(f"<td>{inline(cell)}</td>" for cell in row) for row in headline_rows(comparison))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    said = f"<p>{inline(earned(comparison))} {inline(REGRET)}</p>"
+    table = f"{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     if find_spec("matplotlib") is None:
         return table
     svg = figures.to_svg(regret_figure(comparison))
@@ -104,14 +120,16 @@ def notebook_html(comparison: Comparison) -> str:
 
 def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     page.section("Result")
-    page.callout(verdict(comparison))
+    page.callout(f"{earned(comparison)} {verdict(comparison)}")
+    page.text(f"{EARNINGS} {REGRET}")
+    heads = headers(comparison)
     page.table(
-        HEADERS,
+        heads,
         headline_rows(comparison),
-        "Cumulative pseudo-regret over all steps, less is better: mean with the half-width of its 95 % "
-        "interval, relative to the least, and quantiles over instances (to 1 %); share of pulls that went to "
-        "a best arm; time for one decision.",
-        align="lrrrrrr",
+        "What is earned over all steps; how much more that is than always pulling one arm, in units and in "
+        "per cent, with the half-width of its paired 95 % interval; regret, relative to the least, and its "
+        "quantiles over instances (to 1 %); share of pulls that went to a best arm; time for one decision.",
+        align="l" + "r" * (len(heads) - 1),
         highlight=(0,) if len(comparison.names) > 1 else (),
     )
 
@@ -120,7 +138,7 @@ def _over_time(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None
     page.section("Regret over time")
     page.figure(svgs["regret"], "Mean cumulative regret by step; bands are 95 % intervals.", "regret")
     if "regret-closer" in svgs:
-        without = listed(far_behind(comparison))
+        without = listed(map(comparison.label, far_behind(comparison)))
         page.figure(svgs["regret-closer"], f"The same without {without}.", "regret-closer")
     if "regret-log" in svgs:
         page.figure(
@@ -133,7 +151,12 @@ def _over_time(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None
     rows = []
     for name in ranking(comparison):
         result = comparison[name]
-        rows.append([name, *(with_half(result.mean[t - 1], result.ci95[t - 1], digits) for t in steps)])
+        rows.append(
+            [
+                comparison.label(name),
+                *(with_half(result.mean[t - 1], result.ci95[t - 1], digits) for t in steps),
+            ]
+        )
     page.table(
         ["policy", *(f"step {t:,}" for t in steps)],
         rows,
@@ -156,7 +179,7 @@ def _final(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
 def _paired(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     if "paired-differences" not in svgs:
         return
-    best = ranking(comparison)[0]
+    best = comparison.label(ranking(comparison)[0])
     page.section("Paired differences", anchor="paired-differences")
     page.text(
         "All policies meet the same instances, and the k-th pull of an arm has the same outcome under each "
@@ -183,7 +206,7 @@ def _pulls(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     rows = []
     for name in ranking(comparison):
         shares = comparison[name].pull_share.mean(axis=0)
-        rows.append([name, *(f"{100 * share:.1f} %" for share in shares)])
+        rows.append([comparison.label(name), *(f"{100 * share:.1f} %" for share in shares)])
     page.table(["policy", *arms], rows, "Share of all pulls.", align="l" + "r" * len(arms))
 
 
@@ -196,9 +219,11 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
     page.settings(
         {
             "policies": ", ".join(f"`{name}`" for name in comparison.names),
+            **{f"`{name}`": said for name, said in comparison.legend().items()},
             "instances": f"{comparison.instances:,}, the same for every policy",
             "means": comparison.source,
-            "steps": f"{comparison.horizon:,}",
+            "steps": f"{comparison.horizon:,}"
+            + ("" if problem.horizon in (None, comparison.horizon) else f" of {problem.horizon:,}"),
             "objective": objective,
             "assumed": problem.structure.describe(),
             "seed": f"{comparison.seed}; the same numbers on any number of workers",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
+import numpy as np
+
+from elsv.policies.single import rivals
+from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
-HEADERS = (
-    "policy",
-    "final regret ± 95 %",
+_REGRET_HEADERS = (
+    "regret ± 95 %",
     "relative",
     "median",
     "5–95 %",
@@ -25,22 +27,32 @@ def ranking(comparison: Comparison) -> list[str]:
     return sorted(comparison.names, key=lambda name: (float(comparison[name].mean[-1]), name))
 
 
+def headers(comparison: Comparison) -> list[str]:
+    """Return the heads of the columns of `headline_rows`: what is earned, gains over single arms, regret."""
+    names = comparison.problem.names
+    gains = (f"over always {names[arm]}{percent}" for arm in _rivals(comparison) for percent in ("", " in %"))
+    return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *_REGRET_HEADERS]
+
+
 def headline_rows(comparison: Comparison) -> list[list[str]]:
-    """Return the cells under `HEADERS`, the best policy first."""
-    names = ranking(comparison)
-    digits = shown_digits(comparison)
+    """Return the cells under `headers`, the best policy first."""
+    names, arms = ranking(comparison), _rivals(comparison)
+    digits, percent_digits = shown_digits(comparison), _percent_digits(comparison)
     least = float(comparison[names[0]].mean[-1])
     rows = []
     for name in names:
         result = comparison[name]
         regret, half, quantiles = float(result.mean[-1]), float(result.ci95[-1]), result.quantiles[-1]
+        gains = (gain_cells(comparison.gain(name, arm), digits, percent_digits) for arm in arms)
         rows.append(
             [
-                name,
+                comparison.label(name),
+                number(float(result.earnings[-1]), digits),
+                *(cell for cells in gains for cell in cells),
                 with_half(regret, half, digits),
                 f"{regret / least:.2f} ×" if least > 0 else "–",
-                f"{quantiles[MEDIAN]:.{digits}f}",
-                f"{quantiles[LOW]:.{digits}f} – {quantiles[HIGH]:.{digits}f}",
+                number(quantiles[MEDIAN], digits),
+                f"{number(quantiles[LOW], digits)} – {number(quantiles[HIGH], digits)}",
                 f"{100 * result.best_share.mean():.1f} %",
                 f"{result.microseconds:.3g}",
             ]
@@ -48,17 +60,36 @@ def headline_rows(comparison: Comparison) -> list[list[str]]:
     return rows
 
 
-def with_half(value: float, half: float, digits: int) -> str:
-    """Return ``value ± half``, without the half-width where one instance gives none."""
-    return f"{value:.{digits}f} ± {half:.{digits}f}" if math.isfinite(half) else f"{value:.{digits}f}"
-
-
 def shown_digits(comparison: Comparison) -> int:
     """Return decimals that give the narrowest interval two significant digits."""
-    halves = [float(result.ci95[-1]) for result in comparison.totals.policies]
-    finite = [half for half in halves if 0 < half < math.inf]
-    scale = min(finite, default=0.1)
-    return min(5, max(1, 1 - math.floor(math.log10(scale))))
+    return decimals(
+        [float(result.ci95[-1]) for result in comparison.totals.policies], comparison.problem.scale
+    )
+
+
+def earned(comparison: Comparison) -> str:
+    """Say what the best policy earns, and how much more that is than always pulling one arm."""
+    best, digits = ranking(comparison)[0], shown_digits(comparison)
+    sums = number(float(comparison[best].earnings[-1]), digits)
+    most = "" if len(comparison.names) == 1 else "the most, "
+    said = f"`{comparison.label(best)}` earns {most}{sums} in {_count(comparison.horizon, 'step')}"
+    percent_digits = _percent_digits(comparison)
+    gains = [
+        gain_sentence(comparison.gain(best, arm), digits, percent_digits, place == 0)
+        for place, arm in enumerate(_rivals(comparison))
+    ]
+    return f"{said}: {'; and '.join(gains)}."
+
+
+def _rivals(comparison: Comparison) -> tuple[int, ...]:
+    return rivals(comparison.problem, comparison.against)
+
+
+def _percent_digits(comparison: Comparison) -> int:
+    """Return one decimal of per cents, or two if all intervals are narrow."""
+    halves = comparison.totals.singles.percent_ci95[:, list(_rivals(comparison))]
+    widest = halves[np.isfinite(halves)].max(initial=0.0)
+    return 1 if widest >= 0.1 else 2
 
 
 def far_behind(comparison: Comparison) -> list[str]:
@@ -85,20 +116,25 @@ def verdict(comparison: Comparison) -> str:
     result, digits = comparison[best], shown_digits(comparison)
     regret = with_half(float(result.mean[-1]), float(result.ci95[-1]), digits)
     regret += f" after {_count(comparison.horizon, 'step')}"
+    name = comparison.label(best)
     if not others:
-        return f"`{best}` has a mean regret of {regret}."
-    said = f"`{best}` has the least mean regret, {regret}."
+        return f"`{name}` has a mean regret of {regret}."
+    said = f"`{name}` has the least mean regret, {regret}."
     tied = tied_with_best(comparison)
     instances = _count(comparison.instances, "instance")
     if not tied:
         if len(others) == 1:
-            return f"{said} The paired 95 % interval of its lead over `{others[0]}` excludes zero."
+            other = comparison.label(others[0])
+            return f"{said} The paired 95 % interval of its lead over `{other}` excludes zero."
         return f"{said} The paired 95 % intervals of its lead over the others all exclude zero."
-    said += f" On {instances}, {listed(tied)} cannot be told apart from it: the paired 95 % interval"
+    said += f" On {instances}, {listed(map(comparison.label, tied))} cannot be told apart from it:"
+    said += " the paired 95 % interval"
     said += " holds zero." if len(tied) == 1 else "s hold zero."
     behind = [name for name in others if name not in tied]
     if behind:
-        said += f" {listed(behind)} {'has' if len(behind) == 1 else 'have'} more regret."
+        said += (
+            f" {listed(map(comparison.label, behind))} {'has' if len(behind) == 1 else 'have'} more regret."
+        )
     return said
 
 

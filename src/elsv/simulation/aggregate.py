@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
+from elsv.simulation.earnings import ArmTally, ArmTotals, totals_of
 from elsv.simulation.engine import BINS, BINS_PER_NAT, ChunkTally, Run
+from elsv.simulation.intervals import interval
 
-Z95 = 1.959963984540054
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -28,6 +29,8 @@ class PolicyResult:
     best_share: FloatArray  # [T], share of instances that pull a best arm
     microseconds: float  # per decision
     curves: FloatArray | None  # [T, instances], on request
+    earnings: FloatArray  # [T], cumulative expected reward
+    earnings_ci95: FloatArray  # [T]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Totals:
     policies: tuple[PolicyResult, ...]
     difference: FloatArray  # [P, P], mean final regret of p minus that of q
     difference_ci95: FloatArray  # [P, P]
+    singles: ArmTotals  # beside always pulling one arm
 
 
 class Accumulator:
@@ -50,11 +54,13 @@ class Accumulator:
         p, t, n, c = len(run.policies), run.horizon, run.problem.arms, len(run.checkpoints)
         self._instances = 0
         self._regret, self._squares = np.zeros((p, t)), np.zeros((p, t))
+        self._earnings, self._earnings_squares = np.zeros((p, t)), np.zeros((p, t))
         self._pulls = np.zeros((p, t, n), dtype=np.int64)
         self._best = np.zeros((p, t), dtype=np.int64)
         self._histogram = np.zeros((p, c, BINS), dtype=np.int64)
         self._seconds = np.zeros(p)
         self._differences, self._difference_squares = np.zeros((p, p)), np.zeros((p, p))
+        self._singles = ArmTally(*(np.zeros(n) for _ in range(2)), *(np.zeros((p, n)) for _ in range(3)))
         self._curves: list[list[FloatArray]] = [[] for _ in range(p)]
 
     def add(self, tally: ChunkTally) -> None:
@@ -68,8 +74,11 @@ class Accumulator:
         self._instances += tally.instances
         self._differences += tally.differences
         self._difference_squares += tally.difference_squares
+        self._singles += tally.singles
         for p, policy in enumerate(tally.policies):
             self._regret[p] += policy.regret
+            self._earnings[p] += policy.earnings
+            self._earnings_squares[p] += policy.earnings_squares
             self._squares[p] += policy.squares
             self._pulls[p] += policy.pulls
             self._best[p] += policy.best
@@ -81,8 +90,9 @@ class Accumulator:
     def totals(self) -> Totals:
         """Return the results once every chunk is in."""
         n, unit, smallest = self._instances, self._run.unit, self._run.smallest
-        mean, half = _interval(self._regret, self._squares, n)
-        difference, difference_half = _interval(self._differences, self._difference_squares, n)
+        mean, half = interval(self._regret, self._squares, n)
+        earnings, earnings_half = interval(self._earnings, self._earnings_squares, n)
+        difference, difference_half = interval(self._differences, self._difference_squares, n)
         shape = (-1, len(QUANTILES))
         results = tuple(
             PolicyResult(
@@ -93,19 +103,13 @@ class Accumulator:
                 self._best[p] / n,
                 1e6 * float(self._seconds[p]) / (n * self._run.horizon),
                 unit * np.concatenate(self._curves[p], axis=1) if self._curves[p] else None,
+                unit * earnings[p],
+                unit * earnings_half[p],
             )
             for p in range(len(mean))
         )
-        return Totals(n, results, unit * difference, unit * difference_half)
-
-
-def _interval(total: FloatArray, squares: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the half-width of its 95 % interval from Σx and Σx²."""
-    mean = total / n
-    if n < 2:
-        return mean, np.full(mean.shape, np.inf)
-    variance = np.maximum(squares - n * mean * mean, 0.0) / (n - 1)
-    return mean, Z95 * np.sqrt(variance / n)
+        singles = totals_of(self._singles, n, unit)
+        return Totals(n, results, unit * difference, unit * difference_half, singles)
 
 
 def _quantiles(counts: IntArray, smallest: float) -> FloatArray:

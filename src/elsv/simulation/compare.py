@@ -15,15 +15,18 @@ from numpy.typing import ArrayLike
 from elsv._numbers import whole
 from elsv._typing import IntArray
 from elsv._version import __version__
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import InvalidInputError
+from elsv.export import latex_table, pandas_frame, polars_frame
 from elsv.machine import jobs_of
-from elsv.names import parse
 from elsv.outputs import Outputs
 from elsv.policies import Policy
+from elsv.policies.meanings import legend
+from elsv.policies.single import Gain, best_single_arm, find_arm, labels_of, rivals
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.engine import Run
 from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.labels import named, spread
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.store import ChunkStore, fingerprint
@@ -34,7 +37,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` measured. Arrays are by step; regret is cumulative, of the arms' means, not of luck."""
+    """What `compare` measured. Arrays are by step and cumulative.
+
+    Earnings are expected rewards; regret is what was earned less than by always pulling the arm that is truly
+    best in an instance. The luck of single outcomes counts in neither (pseudo-regret).
+    """
 
     problem: Problem
     names: tuple[str, ...]
@@ -45,6 +52,9 @@ class Comparison:
     totals: Totals = field(repr=False)
     seconds: float = field(repr=False)
     fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on
+    labels: tuple[str, ...] = field(default=(), repr=False)  # what people read instead of the names
+    specs: tuple[object, ...] = field(default=(), repr=False)  # what each name stands for, if it is text
+    against: int | None = field(default=None, repr=False)  # an arm (from 0) that gains are also shown over
 
     def __getitem__(self, policy: str) -> PolicyResult:
         """Return the result of one policy by the name it was given."""
@@ -66,12 +76,49 @@ class Comparison:
         p, q = self.names.index(first), self.names.index(second)
         return float(self.totals.difference[p, q]), float(self.totals.difference_ci95[p, q])
 
+    def label(self, policy: str) -> str:
+        """Return what people read for a policy: ``always full price`` for ``fixed:arm=4``, else its name."""
+        return self.labels[self.names.index(policy)] if self.labels else policy
+
+    def legend(self) -> dict[str, str]:
+        """Return what each policy of the package does, in a few words."""
+        return legend(dict(zip(self.names, self.specs or self.names, strict=True)))
+
+    def earnings(self) -> dict[str, tuple[float, float]]:
+        """Return what every policy earns in expectation over all steps, and its 95 % half-width."""
+        return {
+            name: (float(result.earnings[-1]), float(result.earnings_ci95[-1]))
+            for name, result in zip(self.names, self.totals.policies, strict=True)
+        }
+
+    def gain(self, policy: str, against: str | int | None = None) -> Gain:
+        """Return how much more a policy earns than always pulling one arm, in units and in per cent.
+
+        Both met the same instances, so the intervals are those of paired differences.
+
+        Parameters
+        ----------
+        against
+            The name of an arm, or its number from 0; default: the arm that is best in expectation beforehand.
+        """
+        self[policy]
+        problem, singles = self.problem, self.totals.singles
+        arm = best_single_arm(problem) if against is None else find_arm(problem, against)
+        place = self.names.index(policy), arm
+        parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
+        return Gain(arm, problem.names[arm], *(float(part[place]) for part in parts))
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
-        regret_at = _spread(self.horizon, 10)
+        arms = rivals(self.problem, self.against)
+        regret_at = spread(self.horizon, 10)
         policies = [
             {
                 "policy": name,
+                "label": self.label(name),
+                "earnings": float(result.earnings[-1]),
+                "earnings_ci95": float(result.earnings_ci95[-1]),
+                "gains": [self.gain(name, arm).to_dict() for arm in arms],
                 "regret": float(result.mean[-1]),
                 "ci95": float(result.ci95[-1]),
                 "regret_at": {str(t): float(result.mean[t - 1]) for t in regret_at},
@@ -100,8 +147,18 @@ class Comparison:
             "seed": self.seed,
             "means": self.source,
         }
+        singles = [
+            {
+                "arm": arm + 1,
+                "name": self.problem.names[arm],
+                "best_beforehand": arm == arms[0],
+                "earnings": float(self.totals.singles.arms[arm]),
+            }
+            for arm in arms
+        ]
         return {
             "policies": policies,
+            "single_arms": singles,
             "paired_differences": pairs,
             "settings": settings,
             "versions": versions(),
@@ -115,6 +172,9 @@ class Comparison:
         table: dict[str, Any] = {
             "policy": np.repeat(np.array(self.names), self.horizon),
             "step": np.tile(steps, rows),
+            "label": np.repeat(np.array([self.label(name) for name in self.names]), self.horizon),
+            "earnings": np.concatenate([r.earnings for r in results]),
+            "earnings_ci95": np.concatenate([r.earnings_ci95 for r in results]),
             "regret": np.concatenate([r.mean for r in results]),
             "ci95": np.concatenate([r.ci95 for r in results]),
             "best_share": np.concatenate([r.best_share for r in results]),
@@ -130,19 +190,17 @@ class Comparison:
 
     def to_polars(self) -> Any:
         """Return a polars frame, one row for each policy and step (extra ``data``)."""
-        try:
-            import polars
-        except ImportError as error:
-            raise MissingExtraError("to_polars", "data") from error
-        return polars.DataFrame(self.columns())
+        return polars_frame(self.columns())
 
     def to_pandas(self) -> Any:
-        """Return a pandas frame, one row for each policy and step (needs pandas)."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingExtraError("to_pandas", "pandas") from error
-        return pandas.DataFrame(self.columns())
+        """Return a pandas frame, one row for each policy and step (extra ``pandas``)."""
+        return pandas_frame(self.columns())
+
+    def to_latex(self) -> str:
+        """Return the table of policies as LaTeX, for ``booktabs``: earnings, gains and final regret."""
+        from elsv.report.comparison_page import headline_table
+
+        return latex_table(*headline_table(self))
 
     def plot(self, log_x: bool = False) -> Any:
         """Return the regret curves with their 95 % bands as a matplotlib figure (extra ``plot``)."""
@@ -165,6 +223,7 @@ def compare(
     *,
     horizon: int | None = None,
     until: int | None = None,
+    against: str | int | None = None,
     means: ArrayLike | None = None,
     jobs: int | None = None,
     workers: Workers | int = "threads",
@@ -176,7 +235,7 @@ def compare(
     progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Comparison:
-    """Run policies on the same instances and outcomes and measure their regret.
+    """Simulate policies on the same instances and outcomes: what they earn, and their regret.
 
     Parameters
     ----------
@@ -193,6 +252,9 @@ def compare(
     until
         Stop after this step, while the policies still plan for the whole horizon; default: at the horizon.
         A problem with a discount has no end of its own and needs it.
+    against
+        An arm, by name or number from 0: tables show the gain over always pulling it, besides that over the
+        arm that is best in expectation beforehand.
     means
         Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
     jobs, workers, dask
@@ -208,10 +270,11 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    labels, specs = _labelled(policies)
+    names, specs = named(policies)
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
+    rival = None if against is None else find_arm(problem, against)
     if isinstance(workers, int):
         jobs, workers = jobs_of(jobs, workers), "threads"
     run = Run(
@@ -221,7 +284,7 @@ def compare(
         horizon=steps,
         seed=whole("seed", seed, 0),
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
-        checkpoints=_spread(steps, _MOST_CHECKPOINTS),
+        checkpoints=spread(steps, _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
     )
     check_size(run)
@@ -243,7 +306,7 @@ def compare(
         _report(progress, run, left)
     return Comparison(
         problem,
-        labels,
+        names,
         run.horizon,
         run.seed,
         run.source.describe(),
@@ -251,6 +314,9 @@ def compare(
         accumulator.totals(),
         time.perf_counter() - began,
         key.digest,
+        labels_of(names, specs, problem),
+        tuple(spec if isinstance(spec, str) else None for spec in specs),
+        rival,
     )
 
 
@@ -268,26 +334,6 @@ def _report(progress: Progress | None, run: Run, left: set[int]) -> None:
         progress(run.chunks - len(left), run.chunks)
 
 
-def _labelled(
-    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
-) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
-    if isinstance(policies, str) or callable(policies):
-        policies = [policies]
-    if isinstance(policies, Mapping):
-        labels, specs = tuple(policies), tuple(policies.values())
-    else:
-        specs = tuple(policies)
-        labels = tuple(
-            str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs
-        )
-    if not specs:
-        raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
-    for label in labels:
-        if labels.count(label) > 1:
-            raise InvalidInputError(f"policies must differ from one another, got {label!r} twice")
-    return labels, specs
-
-
 def _steps(problem: Problem, until: int | None) -> int:
     """Return how many steps to simulate."""
     steps = problem.horizon if until is None else whole("until", until)
@@ -302,8 +348,3 @@ def _steps(problem: Problem, until: int | None) -> int:
             "give a longer horizon to go further"
         )
     return steps
-
-
-def _spread(horizon: int, most: int) -> IntArray:
-    """Return at most `most` steps, evenly spread, the last one included."""
-    return np.unique(np.rint(np.linspace(0, horizon, min(most, horizon) + 1)[1:]).astype(np.int64))

@@ -1,10 +1,10 @@
 r"""The lockstep engine: a short Python loop over t around kernels that serve all instances of a chunk.
 
-Regret is what the pulled arms earn less than the best one on average, whatever the luck of single outcomes
-(pseudo-regret), with the rewards in it: :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`, accumulated per
-instance in units of `Run.unit`, so that no sum depends on the currency. All policies of a
-comparison meet the same instances, and the k-th pull of an arm of an instance has the same outcome under
-every policy: their differences have small variance.
+Regret is what is lost against always pulling the best arm of the instance,
+:math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`, in expectation (pseudo-regret: the luck of single
+outcomes does not count). It is accumulated per instance in units of `Run.unit`, so that no sum depends on the
+currency. All policies of a comparison meet the same instances, and the k-th pull of an arm of an instance has
+the same outcome under every policy: their differences have small variance.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.problem import Problem
+from elsv.simulation.earnings import ArmTally, tally_arms
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.state import State
 
-MEANING = "regret in units"  # changes when the same numbers in a tally mean something else
+MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
 # Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / smallest)), 1 % wide, with
 # smallest = SMALLEST times the largest reward.
 BINS_PER_NAT = 100.0
@@ -80,6 +81,8 @@ class PolicyTally:
     pulls: IntArray  # [T, N]
     best: IntArray  # [T], pulls of a best arm
     histogram: IntArray  # [checkpoints, BINS], of the cumulative regret
+    earnings: FloatArray  # [T], of the cumulative expected reward
+    earnings_squares: FloatArray  # [T], of its square
     seconds: float  # spent in the policy
     curves: FloatArray | None = None  # [T, B], on request
 
@@ -93,6 +96,7 @@ class ChunkTally:
     policies: tuple[PolicyTally, ...]
     differences: FloatArray  # [P, P], sums of the final regret of p minus that of q
     difference_squares: FloatArray  # [P, P]
+    singles: ArmTally  # beside always pulling one arm
 
 
 class StoppedError(Exception):
@@ -126,6 +130,7 @@ def run_chunk(run: Run, chunk: int, stopped: Callable[[], bool] = _never) -> Chu
         tuple(tally for tally, _ in played),
         apart.sum(axis=-1),
         (apart * apart).sum(axis=-1),
+        tally_arms(means * (run.problem.rewards / run.unit), final, run.horizon),
     )
 
 
@@ -146,11 +151,12 @@ def _play(
     instances, arms = means.shape
     horizon = run.horizon
     worth = means * (run.problem.rewards / run.unit)
-    gaps = worth.max(axis=1, keepdims=True) - worth
+    largest = worth.max(axis=1)
+    gaps = largest[:, None] - worth
     successes = np.zeros((instances, arms), dtype=np.int32)
     pulls = np.zeros((instances, arms), dtype=np.int32)
     regret = np.zeros(instances)
-    totals, squares = np.empty(horizon), np.empty(horizon)
+    totals, squares, products = np.empty(horizon), np.empty(horizon), np.empty(horizon)
     arm_counts = np.zeros((horizon, arms), dtype=np.int64)
     best = np.empty(horizon, dtype=np.int64)
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
@@ -167,11 +173,18 @@ def _play(
         totals[t - 1], squares[t - 1], best[t - 1] = kernels.advance(
             arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
         )
+        products[t - 1] = (largest * regret).sum()
         if t in row_of:
             kernels.histogram(regret, run.smallest, BINS_PER_NAT, histogram[row_of[t]])
         if curves is not None:
             curves[t - 1] = regret
-    return PolicyTally(totals, squares, arm_counts, best, histogram, seconds, curves), regret
+    steps = np.arange(1, horizon + 1)
+    earnings = steps * largest.sum() - totals
+    earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
+    tally = PolicyTally(
+        totals, squares, arm_counts, best, histogram, earnings, earnings_squares, seconds, curves
+    )
+    return tally, regret
 
 
 def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator) -> Chooser:

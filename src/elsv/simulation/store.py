@@ -13,6 +13,7 @@ import numpy as np
 from elsv._files import write_bytes
 from elsv.errors import InvalidInputError
 from elsv.outputs import Outputs
+from elsv.simulation.earnings import ArmTally
 from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
 from elsv.simulation.identity import Identity, identity_of
 
@@ -70,6 +71,7 @@ class ChunkStore:
             "difference_squares": tally.difference_squares,
             "seconds": np.array([p.seconds for p in tally.policies]),
         }
+        arrays |= {f"single_{f.name}": getattr(tally.singles, f.name) for f in fields(ArmTally)}
         for p, policy in enumerate(tally.policies):
             for name in _ARRAYS:
                 if getattr(policy, name) is not None:
@@ -104,6 +106,6 @@ class ChunkStore:
             )
             for p in range(int(policies))
         )
-        return ChunkTally(
-            int(chunk), int(instances), tallies, data["differences"], data["difference_squares"]
-        )
+        singles = ArmTally(**{f.name: data[f"single_{f.name}"] for f in fields(ArmTally)})
+        sums = data["differences"], data["difference_squares"]
+        return ChunkTally(int(chunk), int(instances), tallies, *sums, singles)

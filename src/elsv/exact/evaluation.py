@@ -1,0 +1,166 @@
+"""What an exact evaluation found: one row for each policy, as a table, in frames and in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
+from elsv.export import latex_table, pandas_frame, polars_frame
+from elsv.policies.single import Gain, best_single_arm, expected_rewards, find_arm, rivals
+from elsv.problem import Problem
+
+OPTIMAL = "optimal"
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class PolicyValue:
+    r"""Exact expected reward of a policy over the horizon, and :math:`T\,E[\max_i r_i\mu_i]` minus it."""
+
+    name: str
+    value: float  # what the policy earns in expectation
+    regret: float  # what it earns less than one who knew the best arm
+    seconds: float  # for this policy; what policies share is in the first one's
+    label: str = ""  # what people read instead of the name, if that is something else
+
+    def __str__(self) -> str:
+        return self.label or self.name
+
+
+def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
+    """Return how much a policy's regret lies above the optimal one, in percent of it; None if that is 0."""
+    largest = optimal.value + optimal.regret  # what one who knew the means would earn
+    if optimal.regret <= 1e-12 * largest:
+        return 0.0 if policy.regret <= 1e-9 * largest else None
+    percent = 100.0 * (policy.regret - optimal.regret) / optimal.regret
+    return 0.0 if abs(percent) < 1e-9 else percent
+
+
+@dataclass(frozen=True)
+class Evaluation(Sequence[PolicyValue]):
+    """Policies with their exact expected earnings and regret, in the order given; a sequence of them."""
+
+    problem: Problem
+    rows: tuple[PolicyValue, ...]
+    against: int | None = None  # an arm (from 0) that gains are also shown over
+    singles: FloatArray = field(init=False, repr=False, compare=False)  # [N], what always pulling arm i earns
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "singles", self.problem.steps * expected_rewards(self.problem))
+
+    @overload
+    def __getitem__(self, place: int | str) -> PolicyValue: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[PolicyValue, ...]: ...
+    def __getitem__(self, place: int | slice | str) -> PolicyValue | tuple[PolicyValue, ...]:
+        """Return one policy by its place or its name, or several by a slice."""
+        if not isinstance(place, str):
+            return self.rows[place]
+        for row in self.rows:
+            if row.name == place:
+                return row
+        names = ", ".join(row.name for row in self.rows)
+        raise InvalidInputError(f"no policy {place!r} here; there are: {names}")
+
+    def __len__(self) -> int:
+        """Return the number of policies."""
+        return len(self.rows)
+
+    def earnings(self) -> dict[str, float]:
+        """Return what every policy earns in expectation over the horizon."""
+        return {row.name: row.value for row in self.rows}
+
+    def gain(self, policy: str | PolicyValue, against: str | int | None = None) -> Gain:
+        """Return how much more a policy earns than always pulling one arm, exactly.
+
+        `against` is the name of an arm, or its number from 0; default: the arm that is best in expectation
+        beforehand.
+        """
+        row = self[policy] if isinstance(policy, str) else policy
+        arm = best_single_arm(self.problem) if against is None else find_arm(self.problem, against)
+        alone = float(self.singles[arm])
+        gain = row.value - alone
+        if abs(gain) <= _ROUNDING * alone:
+            gain = 0.0
+        return Gain(arm, self.problem.names[arm], gain, 100 * gain / alone)
+
+    def single(self, arm: int) -> PolicyValue:
+        """Return what always pulling an arm (from 0) earns, as a row."""
+        value, largest = float(self.singles[arm]), self.rows[0].value + self.rows[0].regret
+        label = f"always {self.problem.names[arm]}"
+        return PolicyValue(f"fixed:arm={arm + 1}", value, largest - value, 0.0, label)
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        """The arms (from 0) that gains are shown over: the best beforehand first."""
+        return rivals(self.problem, self.against)
+
+    def above_optimum(self, policy: PolicyValue) -> float | None:
+        """Return how much a policy's regret lies above the optimum's in per cent, if that is here too."""
+        optimum = next((row for row in self.rows if row.name == OPTIMAL), None)
+        return None if optimum is None else gap_percent(policy, optimum)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, for people: arms from 1."""
+        arms = self.rivals
+        return {
+            "horizon": self.problem.horizon,
+            "policies": [
+                {
+                    "policy": row.name,
+                    "label": str(row),
+                    "value": row.value,
+                    "earnings": row.value,
+                    "gains": [self.gain(row, arm).to_dict() for arm in arms],
+                    "regret": row.regret,
+                    "gap_percent": self.above_optimum(row),
+                }
+                for row in self.rows
+            ],
+            "single_arms": [
+                {
+                    "arm": arm + 1,
+                    "name": self.problem.names[arm],
+                    "best_beforehand": arm == arms[0],
+                    "earnings": float(self.singles[arm]),
+                }
+                for arm in arms
+            ],
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """Return one row for each policy, by column; gains are those over the best single arm."""
+        nan = float("nan")
+        above = (self.above_optimum(row) for row in self.rows)
+        table: dict[str, Any] = {
+            "policy": np.array([row.name for row in self.rows]),
+            "label": np.array([str(row) for row in self.rows]),
+            "earnings": np.array([row.value for row in self.rows]),
+        }
+        for arm, word in zip(self.rivals, ("best_single", "against"), strict=False):
+            gains = [self.gain(row, arm) for row in self.rows]
+            table[f"{word}_arm"] = np.array([gain.name for gain in gains])
+            table[f"gain_over_{word}"] = np.array([gain.amount for gain in gains])
+            table[f"gain_over_{word}_percent"] = np.array([gain.percent for gain in gains])
+        table["regret"] = np.array([row.regret for row in self.rows])
+        table["above_optimum_percent"] = np.array([nan if gap is None else gap for gap in above])
+        return table
+
+    def to_polars(self) -> Any:
+        """Return a polars frame, one row for each policy (extra ``data``)."""
+        return polars_frame(self.columns())
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame, one row for each policy (extra ``pandas``)."""
+        return pandas_frame(self.columns())
+
+    def to_latex(self) -> str:
+        """Return the table of policies as LaTeX, for ``booktabs``: earnings, gains and regret."""
+        from elsv.report.evaluation import evaluation_table
+
+        return latex_table(*evaluation_table(self))
