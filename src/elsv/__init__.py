@@ -16,10 +16,11 @@ from elsv.errors import (
     SamplingError,
     UnsavedError,
 )
-from elsv.exact import evaluate, solve
+from elsv.exact import Evaluation, evaluate, solve
 from elsv.indices import Index, Setting, make_index
 from elsv.live import ArmExplanation, Bandit, Explanation, explain
 from elsv.policies import Policy, make_policy, policy_names
+from elsv.policies.single import Gain
 from elsv.problem import Problem, belief_of
 from elsv.search import lookahead
 from elsv.simulation.compare import Comparison, compare
@@ -35,7 +36,9 @@ __all__ = [
     "Comparison",
     "CorruptFileError",
     "ElsvError",
+    "Evaluation",
     "Explanation",
+    "Gain",
     "Independent",
     "Index",
     "InvalidInputError",

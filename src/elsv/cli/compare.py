@@ -85,7 +85,7 @@ def compare(
     raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare policies by simulation: what each earns, over one arm too, and its regret, with their errors.
+    """Compare policies by simulation: earnings, the gain over always one arm, and regret, with their errors.
 
     All meet the same instances. Where all states can be counted, `elsv evaluate` gives the exact figures.
     """

@@ -108,7 +108,7 @@ def evaluate(
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Compare policies exactly, without simulation: what each earns, over one arm too, and its regret.
+    """Compare policies exactly, without simulation: earnings, the gain over always one arm, and regret.
 
     For problems whose states can all be counted; `elsv compare` simulates any other.
     """
