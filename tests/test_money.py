@@ -208,6 +208,12 @@ def test_tables_and_sentences_of_a_comparison(shops):
     json.dumps(elsv._numbers.finite(single.to_dict()), allow_nan=False)
 
 
+def test_the_command_that_repeats_a_run(shops):
+    from elsv.report.comparison import repeat_command
+
+    assert repeat_command(shops).endswith("--instances 800 --seed 3 --against 'full price'")
+
+
 def test_an_arm_that_earns_nothing_has_no_per_cent():
     result = elsv.compare(FREE, ["greedy"], 10, means=[[0.0, 0.0, 0.0]])
     assert np.isnan(result.gain("greedy").percent)

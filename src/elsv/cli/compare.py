@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 DEFAULT_POLICIES = ("plan", "elsv", "thompson", "bayes-ucb", "greedy")
 _MOST_GRID_ROWS = 10_000_000
-_REGRET_COLUMNS = 6  # the last ones of the table; before them what is earned, and gains
 
 
 def compare(
@@ -268,7 +267,7 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
 
 def _show(comparison: Comparison, as_json: bool) -> None:
     """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.headline import earned, headers, headline_rows, verdict
+    from elsv.report.headline import REGRET_HEADERS, earned, headers, headline_rows, verdict
 
     if as_json:
         print_json(comparison.to_dict())
@@ -280,7 +279,7 @@ def _show(comparison: Comparison, as_json: bool) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False, highlight=False)
     heads = [_broken(header) for header in headers(comparison)]
     rows = headline_rows(comparison)
-    shown = _columns_that_fit([heads, *rows], console.width)
+    shown = _columns_that_fit([heads, *rows], len(heads) - len(REGRET_HEADERS), console.width)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for k in shown:
         table.add_column(heads[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
@@ -300,12 +299,11 @@ def _broken(header: str) -> str:
     return header if header.count("\n") > 1 else header.replace(" ± ", "\n± ")
 
 
-def _columns_that_fit(rows: list[list[str]], width: int) -> list[int]:
+def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[int]:
     """Leave columns out where the terminal is narrow: quantiles, median and ratio first, gains last."""
     needed = [max(len(line) for row in rows for line in row[k].split("\n")) + 3 for k in range(len(rows[0]))]
     needed[0] = min(needed[0], 24)
     shown = list(range(len(needed)))
-    regret = len(needed) - _REGRET_COLUMNS
     of_regret = (regret + 3, regret + 2, regret + 1, regret + 5, regret + 4)
     for k in (*of_regret, *range(2, regret, 2)):
         if sum(needed[j] for j in shown) > width:

@@ -89,6 +89,8 @@ def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str
     words += ["--instances", str(comparison.instances), "--seed", str(comparison.seed)]
     if comparison.horizon != comparison.problem.horizon:
         words += ["--until", str(comparison.horizon)]
+    if comparison.against is not None:
+        words += ["--against", comparison.problem.names[comparison.against]]
     return shlex.join(words)
 
 

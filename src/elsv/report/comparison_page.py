@@ -11,6 +11,7 @@ import numpy as np
 from elsv._words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
+    REGRET_HEADERS,
     earned,
     far_behind,
     headers,
@@ -122,15 +123,24 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     page.section("Result")
     page.callout(f"{earned(comparison)} {verdict(comparison)}")
     page.text(f"{EARNINGS} {REGRET}")
-    heads = headers(comparison)
+    heads, rows = headline_table(comparison)
+    regret = len(heads) - len(REGRET_HEADERS)
+    best = (0,) if len(comparison.names) > 1 else ()
     page.table(
-        heads,
-        headline_rows(comparison),
+        heads[: regret + 1],
+        [row[: regret + 1] for row in rows],
         "What is earned over all steps; how much more that is than always pulling one arm, in units and in "
-        "per cent, with the half-width of its paired 95 % interval; regret, relative to the least, and its "
-        "quantiles over instances (to 1 %); share of pulls that went to a best arm; time for one decision.",
-        align="l" + "r" * (len(heads) - 1),
-        highlight=(0,) if len(comparison.names) > 1 else (),
+        "per cent, with the half-width of its paired 95 % interval; regret.",
+        align="l" + "r" * regret,
+        highlight=best,
+    )
+    page.table(
+        ["policy", *heads[regret:]],
+        [[row[0], *row[regret:]] for row in rows],
+        "Regret over all steps, relative to the least, and its quantiles over instances (to 1 %); share of "
+        "pulls that went to a best arm; time for one decision.",
+        align="l" + "r" * len(REGRET_HEADERS),
+        highlight=best,
     )
 
 

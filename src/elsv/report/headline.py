@@ -11,7 +11,7 @@ from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
-_REGRET_HEADERS = (
+REGRET_HEADERS = (
     "regret ± 95 %",
     "relative",
     "median",
@@ -31,7 +31,7 @@ def headers(comparison: Comparison) -> list[str]:
     """Return the heads of the columns of `headline_rows`: what is earned, gains over single arms, regret."""
     names = comparison.problem.names
     gains = (f"over always {names[arm]}{percent}" for arm in _rivals(comparison) for percent in ("", " in %"))
-    return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *_REGRET_HEADERS]
+    return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *REGRET_HEADERS]
 
 
 def headline_rows(comparison: Comparison) -> list[list[str]]:
