@@ -495,7 +495,9 @@ class TestCommands:
 
     def test_evaluate(self, run):
         done = run("evaluate", "--horizon", 6, "-p", "optimal", "-p", "greedy")
-        assert [line.split()[0] for line in done.stdout.splitlines()] == ["policy", "optimal", "greedy"]
+        table, _, _ = done.stdout.partition("\n\n")
+        first = [line.split()[0] for line in table.splitlines()]
+        assert first == ["over", "policy", "optimal", "greedy", "always"]
         rows = json.loads(run("evaluate", "--horizon", 6, "-p", "fixed:arm=1", "--json").stdout)["policies"]
         assert rows[0]["value"] == pytest.approx(6 * 0.4 * 0.75)
 

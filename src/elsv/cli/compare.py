@@ -13,17 +13,16 @@ import typer
 
 from elsv._files import unreadable
 from elsv._numbers import counted, numbers
-from elsv._words import REGRET
 from elsv.cli.console import (
     Against,
     Horizon,
     Json,
     ProblemFile,
     load_problem,
-    print_json,
     progress_bar,
     working,
 )
+from elsv.cli.tables import show_comparison
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -130,9 +129,9 @@ def compare(
             try:
                 _write(comparison, out, command)
             except ElsvError:
-                _show(comparison, as_json)
+                show_comparison(comparison, as_json)
                 raise
-    _show(comparison, as_json)
+    show_comparison(comparison, as_json)
     if table is not None and instances % len(table):
         whole = -(-instances // len(table)) * len(table)
         print(f"--instances {whole} would use each of the {len(table):,} rows equally often", file=sys.stderr)
@@ -263,52 +262,6 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
                 file=sys.stderr,
             )
         raise typer.Exit(130) from None
-
-
-def _show(comparison: Comparison, as_json: bool) -> None:
-    """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.headline import REGRET_HEADERS, earned, headers, headline_rows, verdict
-
-    if as_json:
-        print_json(comparison.to_dict())
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, emoji=False, highlight=False)
-    heads = [_broken(header) for header in headers(comparison)]
-    rows = headline_rows(comparison)
-    shown = _columns_that_fit([heads, *rows], len(heads) - len(REGRET_HEADERS), console.width)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for k in shown:
-        table.add_column(heads[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
-    for place, row in enumerate(rows):
-        best = place == 0 and len(rows) > 1
-        table.add_row(*(row[k] for k in shown), style="bold" if best else None)
-    console.print(table)
-    policies = (f"{name}: {said}." for name, said in comparison.legend().items())
-    for line in (earned(comparison), verdict(comparison), REGRET, *policies):
-        console.print(line.replace("`", ""), soft_wrap=not sys.stdout.isatty())
-
-
-def _broken(header: str) -> str:
-    """Return the head of a column in short lines."""
-    for words, lines in (("over always ", "over always\n"), (" in %", "\nin %"), (" / ", "\n/ ")):
-        header = header.replace(words, lines)
-    return header if header.count("\n") > 1 else header.replace(" ± ", "\n± ")
-
-
-def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[int]:
-    """Leave columns out where the terminal is narrow: quantiles, median and ratio first, gains last."""
-    needed = [max(len(line) for row in rows for line in row[k].split("\n")) + 3 for k in range(len(rows[0]))]
-    needed[0] = min(needed[0], 24)
-    shown = list(range(len(needed)))
-    of_regret = (regret + 3, regret + 2, regret + 1, regret + 5, regret + 4)
-    for k in (*of_regret, *range(2, regret, 2)):
-        if sum(needed[j] for j in shown) > width:
-            shown.remove(k)
-    return shown
 
 
 def _command(

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._numbers import amount, counted
-from elsv._words import REGRET
 from elsv.cli.console import Against, Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
+from elsv.cli.tables import show_evaluation
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
-    from elsv.exact import Evaluation, Solution
+    from elsv.exact import Solution
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
@@ -124,28 +124,7 @@ def evaluate(
         best, *answer["policies"] = answer["policies"]
         print_json(answer | {"optimal": {key: best[key] for key in ("value", "earnings", "gains", "regret")}})
         return
-    _show_policies(found)
-
-
-def _show_policies(found: Evaluation) -> None:
-    """Print the table, what it says of the best policy, and what its words mean."""
-    from elsv.policies.meanings import legend
-    from elsv.report.evaluation import earned, evaluation_table
-
-    heads, rows = evaluation_table(found)
-    heads = [head.replace("over always ", "over always\n") for head in heads]
-    deep = max(head.count("\n") for head in heads)
-    lines = [("\n" * (deep - head.count("\n")) + head).split("\n") for head in heads]
-    table = [*map(list, zip(*lines, strict=True)), *rows]
-    widths = [max(len(row[k]) for row in table) for k in range(len(heads))]
-    for row in table:
-        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        print("  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip())
-    print()
-    print(earned(found).replace("`", ""))
-    print(REGRET)
-    for name, said in legend({row.name: row.name for row in found}).items():
-        print(f"{name}: {said}.")
+    show_evaluation(found)
 
 
 def _announce(cost: Any) -> None:
