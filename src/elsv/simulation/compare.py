@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,10 @@ from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.labels import named, spread
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
+from elsv.simulation.steps import Progress, Steps
 from elsv.simulation.store import ChunkStore, fingerprint
 
 _MOST_CHECKPOINTS = 50
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,8 @@ def compare(
     keep_raw
         Keep the regret curve of every instance (memory grows with the instances).
     progress
-        Called with the number of finished chunks and of all chunks.
+        Called with the number of steps made and of all steps, those of every policy on every chunk of
+        instances, a few times a second.
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
@@ -297,13 +298,14 @@ def compare(
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
         left.discard(tally.chunk)
-    _report(progress, run, left)
-    for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop):
+    made = Steps(run.chunks, run.steps_of_chunk, progress)
+    for chunk in set(range(run.chunks)) - left:
+        made.finish(chunk)
+    made.show()
+    for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, made):
         if store is not None:
             store.save(tally)
         accumulator.add(tally)
-        left.discard(tally.chunk)
-        _report(progress, run, left)
     return Comparison(
         problem,
         names,
@@ -327,11 +329,6 @@ def versions() -> dict[str, str]:
 
     found = {"elsv": __version__, "python": platform.python_version()}
     return found | {name: version(name) for name in ("numpy", "numba", "scipy")}
-
-
-def _report(progress: Progress | None, run: Run, left: set[int]) -> None:
-    if progress is not None:
-        progress(run.chunks - len(left), run.chunks)
 
 
 def _steps(problem: Problem, until: int | None) -> int:

@@ -67,6 +67,11 @@ class Run:
         return SMALLEST * (self.problem.scale / self.unit)
 
     @property
+    def steps_of_chunk(self) -> int:
+        """Steps that all policies together make in a chunk."""
+        return len(self.policies) * self.horizon
+
+    @property
     def chunks(self) -> int:
         """Number of chunks."""
         return -(-self.instances // self.chunk_size)
@@ -107,10 +112,16 @@ def _never() -> bool:
     return False
 
 
-def run_chunk(run: Run, chunk: int, stopped: Callable[[], bool] = _never) -> ChunkTally:
+def run_chunk(
+    run: Run,
+    chunk: int,
+    stopped: Callable[[], bool] = _never,
+    count: Callable[[int], None] | None = None,
+) -> ChunkTally:
     """Run every policy on the instances of one chunk; a pure function of `run` and `chunk`.
 
-    `stopped` is asked at every step whether to give up, with `StoppedError`.
+    `stopped` is asked at every step whether to give up, with `StoppedError`. `count` is told how many steps
+    all policies together have made.
     """
     start = chunk * run.chunk_size
     stop = min(run.instances, start + run.chunk_size)
@@ -119,9 +130,16 @@ def run_chunk(run: Run, chunk: int, stopped: Callable[[], bool] = _never) -> Chu
     for_means, for_outcomes, for_policy = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(3)
     means = run.source.means(start, stop, np.random.default_rng(for_means))
     key = for_outcomes.generate_state(1, np.uint64)[0]
-    played = [
-        _play(run, policy, means, key, np.random.default_rng(for_policy), stopped) for policy in run.made
-    ]
+    played = []
+    for place, policy in enumerate(run.made):
+
+        def go_on(step: int, before: int = place * run.horizon) -> None:
+            if stopped():
+                raise StoppedError
+            if count is not None:
+                count(before + step - 1)
+
+        played.append(_play(run, policy, means, key, np.random.default_rng(for_policy), go_on))
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
     return ChunkTally(
@@ -143,9 +161,12 @@ def _play(
     means: FloatArray,
     key: np.uint64,
     rng: np.random.Generator,
-    stopped: Callable[[], bool],
+    go_on: Callable[[int], None],
 ) -> tuple[PolicyTally, FloatArray]:
-    """Return the tally of one policy and the final regret of every instance, in units."""
+    """Return the tally of one policy and the final regret of every instance, in units.
+
+    `go_on` is called with each step before it is made.
+    """
     from elsv.simulation import _engine_kernels as kernels
 
     instances, arms = means.shape
@@ -165,8 +186,7 @@ def _play(
     row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
     seconds = 0.0
     for t in range(1, horizon + 1):
-        if stopped():
-            raise StoppedError
+        go_on(t)
         began = time.perf_counter()
         arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began

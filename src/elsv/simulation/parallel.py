@@ -8,12 +8,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
 from elsv.machine import cores
 from elsv.simulation.engine import ChunkTally, Run, run_chunk
+from elsv.simulation.steps import SECONDS, Steps, counter_in
 
 Workers = Literal["threads", "processes"]
 _RETRIES = 5
@@ -29,6 +33,7 @@ def run_chunks(
     workers: Workers = "threads",
     dask: str | None = None,
     stop: threading.Event | None = None,
+    steps: Steps | None = None,
 ) -> Iterator[ChunkTally]:
     """Yield the chunks as they finish, in any order.
 
@@ -44,7 +49,26 @@ def run_chunks(
         Address of a dask scheduler, instead of local workers (extra ``dask``).
     stop
         Once it is set, threads give up at their next step with `StoppedError`.
+    steps
+        Where steps are counted, and shown while waiting; on a cluster only finished chunks count.
     """
+    if steps is None:
+        steps = Steps(run.chunks, run.steps_of_chunk)
+    for tally in _run(run, chunks, jobs, workers, dask, stop, steps):
+        steps.finish(tally.chunk)
+        yield tally
+        steps.show()
+
+
+def _run(
+    run: Run,
+    chunks: Sequence[int],
+    jobs: int | None,
+    workers: Workers,
+    dask: str | None,
+    stop: threading.Event | None,
+    steps: Steps,
+) -> Iterator[ChunkTally]:
     if dask is not None:
         yield from _on_dask(run, chunks, dask)
         return
@@ -52,15 +76,15 @@ def run_chunks(
         raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
     count = min(jobs or cores(), max(1, len(chunks)))
     if workers == "threads":
-        yield from _on_threads(run, chunks, count, stop)
+        yield from _on_threads(run, chunks, count, stop, steps)
     elif workers == "processes":
-        yield from _on_processes(run, chunks, count)
+        yield from _on_processes(run, chunks, count, steps)
     else:
         raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
 
 
 def _on_threads(
-    run: Run, chunks: Sequence[int], jobs: int, stop: threading.Event | None
+    run: Run, chunks: Sequence[int], jobs: int, stop: threading.Event | None, steps: Steps
 ) -> Iterator[ChunkTally]:
     over = threading.Event()
 
@@ -69,36 +93,60 @@ def _on_threads(
 
     if jobs == 1:
         for chunk in chunks:
-            yield run_chunk(run, chunk, stopped)
+            yield run_chunk(run, chunk, stopped, _shown(steps, chunk))
         return
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            yield from _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk, stopped), chunks, jobs)
+            yield from _as_completed(
+                lambda chunk: pool.submit(run_chunk, run, chunk, stopped, steps.counter(chunk)),
+                chunks,
+                jobs,
+                steps,
+            )
         finally:
             over.set()  # after an error or an interruption nobody waits for the rest
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _shown(steps: Steps, chunk: int) -> Callable[[int], None]:
+    """Return what counts steps and reports them, for a chunk that runs where the reports are made."""
+    note = steps.counter(chunk)
+
+    def count(made: int) -> None:
+        note(made)
+        steps.show_at_times()
+
+    return count
+
+
 def _as_completed(
-    submit: Callable[[int], Future[ChunkTally]], chunks: Sequence[int], jobs: int
+    submit: Callable[[int], Future[ChunkTally]], chunks: Sequence[int], jobs: int, steps: Steps
 ) -> Iterator[ChunkTally]:
     """Keep a few chunks in flight, so that finished ones do not pile up."""
-    queue, pending = iter(chunks), set()
-    for chunk in queue:
-        pending.add(submit(chunk))
-        if len(pending) < 2 * jobs:
-            continue
-        done, pending = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield future.result()
+    queue = iter(chunks)
+    pending = {submit(chunk) for chunk in islice(queue, 2 * jobs)}
     while pending:
-        done, pending = wait(pending, return_when=FIRST_COMPLETED)
+        patience = None if steps.progress is None else SECONDS
+        done, pending = wait(pending, timeout=patience, return_when=FIRST_COMPLETED)
+        steps.show()
         for future in done:
             yield future.result()
+        pending |= {submit(chunk) for chunk in islice(queue, len(done))}
 
 
-def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkTally]:
+def _in_process(run: Run, chunk: int, path: Path | None) -> ChunkTally:
+    return run_chunk(run, chunk, count=counter_in(path, chunk))
+
+
+def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> Iterator[ChunkTally]:
     """Run in loky processes; the chunk of a killed process is run again."""
+    with steps.across_processes() as path:
+        yield from _in_pools(run, chunks, jobs, steps, path)
+
+
+def _in_pools(
+    run: Run, chunks: Sequence[int], jobs: int, steps: Steps, path: Path | None
+) -> Iterator[ChunkTally]:
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -106,7 +154,8 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int) -> Iterator[ChunkT
     for attempt in range(_RETRIES):
         pool = get_reusable_executor(max_workers=jobs, timeout=30, initializer=_leave_interrupts_to_parent)
         try:
-            for tally in _as_completed(lambda chunk: pool.submit(run_chunk, run, chunk), tuple(left), jobs):  # noqa: B023
+            submit = partial(pool.submit, _in_process, run, path=path)
+            for tally in _as_completed(submit, tuple(left), jobs, steps):
                 left.remove(tally.chunk)
                 yield tally
             return
