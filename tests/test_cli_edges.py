@@ -64,7 +64,7 @@ def here(files, monkeypatch, capsys):
         ("gittins 1e308 1e308", "alpha must lie between 1e-200 and 1e+200, got 1e+308"),
         ("gittins 1 1e-320", "beta must lie between"),
         ("gittins --table 1000000000 --out t.csv", "tables go up to 20,000 steps, got 999,999,999"),
-        ("gittins --table 15000 --discount 0.99999 --out t.csv", "hours; use fewer levels"),
+        ("gittins --table 15000 --discount 0.99999 --out t.csv", "h; use fewer levels"),
         ("value ordered.toml --step 1000000 --json", "tables go up to 20,000 steps, got 1,000,000"),
         (f"value ordered.toml --step {10**24} --json", "got 10^24"),
         ("value ordered.toml --index ucb --step 3 --offset", "offset needs finite values, and UCB has"),

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from elsv._numbers import amount, as_float, counted, finite, numbers, shown
+from elsv._numbers import amount, as_float, counted, duration, finite, numbers, shown
 from elsv.errors import InvalidInputError
 
 
@@ -49,3 +49,13 @@ def test_large_numbers_in_messages():
 def test_what_json_cannot_hold_is_none():
     given = {"a": [1, math.inf, (math.nan, -0.5)], "b": {"c": -math.inf, "d": "inf", "e": None}}
     assert finite(given) == {"a": [1, None, [None, -0.5]], "b": {"c": None, "d": "inf", "e": None}}
+
+
+def test_times_read_as_people_say_them():
+    said = {
+        0.0: "0 s", 3e-9: "3.0 ns", 4.2e-6: "4.2 µs", 1.1e-3: "1.1 ms", 0.35: "350 ms", 0.9994: "999 ms",
+        0.9996: "1.0 s", 1.1: "1.1 s", 9.96: "10 s", 17.4: "17 s", 59.6: "1 min", 130: "2 min 10 s",
+        3599.6: "1 h", 3660: "1 h 1 min", 47 * 3600.0: "47 h", 12 * 86_400.0: "12 days",
+        1100.0: "18 min 20 s", 31_557_600.0 * 1234: "1,234 years", 1e30: "10^22 years", math.inf: "forever",
+    }  # fmt: skip
+    assert {seconds: duration(seconds) for seconds in said} == said

@@ -14,6 +14,7 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 
 _LONGEST = 60
+_DAY, _YEAR = 86_400.0, 86_400.0 * 365.25
 
 
 def numbers(name: str, values: object) -> FloatArray:
@@ -62,6 +63,32 @@ def counted(number: int) -> str:
 def amount(number: float, digits: int = 0) -> str:
     """Return a number for a message with so many decimal digits, as a power of ten where it is huge."""
     return f"{number:,.{digits}f}" if number < 1e15 else f"{number:.0e}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it: ``350 ms``, ``1.1 s``, ``2 min 10 s``, ``3 h 5 min``, ``12 days``."""
+    if not 0 < seconds < math.inf:
+        return "forever" if seconds > 0 else "0 s"
+    if seconds >= 2 * _YEAR:
+        years = seconds / _YEAR
+        return f"{counted(round(years))} years"
+    if seconds >= 2 * _DAY:
+        return f"{seconds / _DAY:.0f} days"
+    if (whole_minutes := round(seconds / 60)) >= 60:
+        hours, minutes = divmod(whole_minutes, 60)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if (whole_seconds := round(seconds)) >= 60:
+        minutes, rest = divmod(whole_seconds, 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= 0.9995 * size:
+            return f"{_short(seconds / size)} {unit}"
+    return f"{_short(seconds / 1e-9)} ns"
+
+
+def _short(number: float) -> str:
+    """Return two significant digits below 100, all digits before the point above."""
+    return f"{number:.1f}" if number < 9.95 else f"{number:.0f}"
 
 
 def as_float(number: int) -> float:

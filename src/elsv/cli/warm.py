@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from elsv._numbers import duration
 from elsv.cli.console import Json, print_json, progress_bar
 
 
@@ -17,6 +18,7 @@ def warm(as_json: Json = False) -> None:
         print_json({"functions": found.functions, "compiling_seconds": found.seconds, "seconds": found.total})
     else:
         print(
-            f"compiled {found.functions:,} functions in {found.seconds:.1f} s ({found.total:.1f} s in all)",
+            f"compiled {found.functions:,} functions in {duration(found.seconds)} "
+            f"({duration(found.total)} in all)",
             file=sys.stderr,
         )

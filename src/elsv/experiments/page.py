@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from elsv._numbers import duration
 from elsv._words import REGRET
 from elsv.experiments.base import Experiment, Outcome, as_data
 from elsv.experiments.claims import Claim, Verdict, minus
@@ -103,9 +104,13 @@ def _claims(page: Page, claims: Sequence[Claim], parts: Parts) -> None:
 def _settings(page: Page, parts: Parts, seconds: Sequence[float], seed: int, quick: bool) -> None:
     page.section("Settings")
     page.table(
-        ["experiment", "settings", "seconds"],
+        ["experiment", "settings", "time"],
         [
-            [e.name, "; ".join(f"{k} {_plain(v)}" for k, v in as_data(e.settings(quick)).items()), f"{t:.1f}"]
+            [
+                e.name,
+                "; ".join(f"{k} {_plain(v)}" for k, v in as_data(e.settings(quick)).items()),
+                duration(t),
+            ]
             for (e, _), t in zip(parts, seconds, strict=True)
         ],
         "Settings of every experiment, and how long it took.",
@@ -114,7 +119,7 @@ def _settings(page: Page, parts: Parts, seconds: Sequence[float], seed: int, qui
     page.settings(
         {
             "seed": f"{seed}; the same numbers on any number of jobs",
-            "run time": f"{sum(seconds):,.0f} s",
+            "run time": duration(sum(seconds)),
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         }
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import counted, numbers
+from elsv._numbers import counted, duration, numbers
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices._parameters import real
@@ -53,7 +53,7 @@ def check_work(seconds: float, levels: int) -> None:
     """Raise if a table would take hours."""
     if seconds > _MOST_SECONDS:
         raise InvalidInputError(
-            f"a Gittins table of {levels:,} levels would take about {seconds / 3600:,.0f} hours; "
+            f"a Gittins table of {levels:,} levels would take about {duration(seconds)}; "
             "use fewer levels, a smaller discount or a coarser tolerance"
         )
 

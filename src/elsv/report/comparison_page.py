@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._numbers import duration
 from elsv._words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
@@ -237,7 +238,7 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
             "objective": objective,
             "assumed": problem.structure.describe(),
             "seed": f"{comparison.seed}; the same numbers on any number of workers",
-            "run time": f"{comparison.seconds:,.1f} s",
+            "run time": duration(comparison.seconds),
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         }
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from elsv._numbers import duration
 from elsv.policies.single import rivals
 from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
 from elsv.simulation.aggregate import QUANTILES
@@ -17,7 +18,7 @@ REGRET_HEADERS = (
     "median",
     "5–95 %",
     "best arm",
-    "µs / decision",
+    "time / decision",
 )
 LOW, MEDIAN, HIGH = (QUANTILES.index(level) for level in (0.05, 0.5, 0.95))
 
@@ -54,7 +55,7 @@ def headline_rows(comparison: Comparison) -> list[list[str]]:
                 number(quantiles[MEDIAN], digits),
                 f"{number(quantiles[LOW], digits)} – {number(quantiles[HIGH], digits)}",
                 f"{100 * result.best_share.mean():.1f} %",
-                f"{result.microseconds:.3g}",
+                duration(1e-6 * result.microseconds),
             ]
         )
     return rows
