@@ -378,7 +378,7 @@ def test_near_ties_of_tables_are_broken_by_the_rule(arms, order):
     rng = np.random.default_rng(arms)
     steps = np.array([0.0, 0.5e-9, 1e-9, 1.5e-9, 2e-9, 3e-9])
     tables = 0.5 + 0.1 * rng.integers(3, size=(arms, 28)) + rng.choice(steps, size=(arms, 28))
-    form = ByIndex(SimpleNamespace(bytes=0, at=lambda step: tables, group=np.arange(arms)))
+    form = ByIndex(SimpleNamespace(bytes=0, seconds=0.0, at=lambda step: tables, group=np.arange(arms)))
     fast, slow = (evaluate(problem, [f])[0].value for f in (form, ArmsOnly(form)))
     assert fast == pytest.approx(slow, rel=1e-13)
 

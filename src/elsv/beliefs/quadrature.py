@@ -18,7 +18,7 @@ from elsv.state import Arms
 
 _POINTS = 12
 _TAIL = 45.0  # nats below the peak at which a density is cut off
-_TABLE = 1 << 26  # numbers in one table of messages
+MOST_IN_TABLE = 1 << 26  # numbers in one table of messages
 _GRADES = 8  # panels on either side of a kink, each a tenth of the one before
 _SMALLEST = -700.0  # logarithm of about the smallest double
 _NEVER = -1e300  # stands for the logarithm of 0 where a power of 0 must be 1
@@ -56,7 +56,7 @@ class Nodes:
 
     def parts(self, most: int) -> Iterator[Nodes]:
         """Yield the nodes in runs whose tables for up to `most` pulls stay small; for sums only."""
-        each = max(1, _TABLE // (most + 1) ** 2)
+        each = max(1, MOST_IN_TABLE // (most + 1) ** 2)
         for first in range(0, len(self.log_x), each):
             here = slice(first, first + each)
             yield replace(

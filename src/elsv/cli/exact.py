@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._numbers import amount, counted
+from elsv._compiling import compiling
+from elsv._numbers import counted, duration
 from elsv.cli.console import Against, Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
 from elsv.cli.tables import show_evaluation
 from elsv.errors import InvalidInputError, UnsavedError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
+_NOTICED = 0.1  # seconds of compiling that are worth a word
 Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
 Memory = Annotated[
     float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
@@ -48,10 +50,10 @@ def solve(
         raise InvalidInputError("--keep goes with --save FILE")
     room = _bytes(memory)
     loaded = load_problem(problem, horizon)
-    cost = estimate(loaded)
-    _announce(cost)
-    if keep is None and save is None and cost.states <= _STATES_TO_KEEP:
-        keep = loaded.horizon
+    steps = loaded.steps if save is not None and keep is None else keep or 0
+    if keep is None and save is None and estimate(loaded).states <= _STATES_TO_KEEP:
+        keep = steps = loaded.steps
+    _announce(estimate(loaded, steps, jobs))
     try:
         with progress_bar("solving") as progress:
             found = run(loaded, save=save, keep=keep, memory=room, jobs=jobs, progress=progress)
@@ -88,7 +90,9 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
         chosen = sorted({1, *(round(k * horizon / 5) for k in range(1, 6))} - {0})
         steps = "  ".join(f"t={t}: {found.rewards[t - 1]:.4f}" for t in chosen)
         print(f"reward  {steps}")
-    print(f"states  {found.states:,} in {found.seconds:.1f} s")
+    compiled = compiling.seconds
+    after = f" after {duration(compiled)} of compiling" if compiled > _NOTICED else ""
+    print(f"states  {found.states:,} in {duration(max(0.0, found.seconds - compiled))}{after}")
 
 
 def evaluate(
@@ -128,10 +132,12 @@ def evaluate(
 
 
 def _announce(cost: Any) -> None:
-    """Say what the work will take, compilation apart."""
+    """Say what the work will take, and apart from it whether kernels have to be compiled first."""
+    unit, size = ("MB", 10**6) if cost.bytes < 10**10 else ("GB", 10**9)
+    first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
     print(
-        f"{counted(cost.states)} states, about {counted(cost.bytes // 10**6)} MB and "
-        f"{amount(max(1.0, cost.seconds))} s",
+        f"{counted(cost.states)} states, about {counted(cost.bytes // size)} {unit} "
+        f"and {duration(cost.seconds)}{first}",
         file=sys.stderr,
     )
 

@@ -1,39 +1,127 @@
-"""What an exact answer takes, known before it starts."""
+"""What an exact answer takes, known before it starts: states, memory and time.
+
+Every policy on layers says what it does in a layer (`elsv.lattice.work`); here that is added up.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from elsv._numbers import amount, as_float, counted
+from elsv._numbers import amount, as_float, counted, duration
 from elsv.beliefs.abilities import factors
+from elsv.beliefs.work import weights_compiled, weights_work
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import layer_size, states_up_to
-from elsv.machine import available_memory, cores
+from elsv.lattice.numbering import block_count, layer_size, states_up_to
+from elsv.lattice.work import ADD, FOLLOW, MAXIMISE, MIX, PASS, Start, Work, sweeps_compiled
+from elsv.lattice.workers import CHUNK
+from elsv.machine import available_memory, cores, slowness
 from elsv.problem import Problem
 
-_NANOSECONDS = 4.0  # for one state and arm on one core: the estimate of how long it will take
+_PARTS = 48  # of the layers, each estimated by one of its own
+_LAYER = 250e-6  # seconds for each layer, however small
+_CALL = 20e-6  # for each sweep that is started
+_BLOCK = 0.2e-6  # for each block of a layer and arm
+_BLOCK_OF_SWEEP = 0.25e-6  # for each block of a sweep
+_FEWER, _NEGLIGIBLE = 0.85, 0.01
+_OTHER = 0.5e6  # bytes of small things
+_PACKED = 0.3  # bytes that the arm of a state takes when it is kept, about
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a solution takes: known before it starts."""
+    """What a solution takes: known before it starts, about."""
 
     states: int  # of all layers
     bytes: int  # largest memory at one time
-    seconds: float  # roughly
+    seconds: float  # with all kernels compiled
+    compiles: bool = False  # whether kernels have to be compiled first, which takes up to a minute more
 
 
-def estimate(problem: Problem, arrays: int | None = None, keep: int = 0) -> Cost:
-    """Return what solving takes, with `arrays` of the last layer's size and the actions of `keep` steps."""
-    horizon, arms = problem.steps, problem.arms
-    weighted = not factors(problem.belief)
-    held = arrays if arrays is not None else 1 + weighted
-    states = states_up_to(arms, horizon - 1)
-    kept = layer_size(arms, max(keep - 1, 0)) if keep else 0
-    room = 8 * held * layer_size(arms, horizon) + kept
-    if weighted:
-        room += 1 << 29 if layer_size(arms, horizon) > 1 << 22 else 0
-    return Cost(states, room, 1e-9 * _NANOSECONDS * arms * as_float(states) / cores())
+def estimate(problem: Problem, keep: int = 0, workers: int | None = None) -> Cost:
+    """Return what `elsv.exact.solve` takes if it keeps the actions of `keep` steps."""
+    found = cost_in_place(problem, [_Best()], workers)
+    if not keep:
+        return found
+    arms, horizon = problem.arms, problem.steps
+    states = as_float(states_up_to(arms, keep - 1))
+    seconds, packed = 8e-9 * states, _PACKED * states + as_float(layer_size(arms, keep - 1))
+    if keep == horizon:  # what was swept is still there when the rewards by step are followed
+        seconds += _forward_seconds(problem)
+        packed += 16.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
+    total = found.seconds + slowness() * seconds
+    return replace(found, bytes=found.bytes + _whole(packed), seconds=total)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The sweep of a solution."""
+
+    def work(self, problem: Problem, made: int) -> Work:
+        return Work(MAXIMISE * problem.arms)
+
+
+def _forward_seconds(problem: Problem) -> float:
+    """Return what the expected reward of each step takes: the weights of every layer, and a sweep."""
+    total = 0.0
+    for made, layers, _ in _parts(problem.arms, problem.steps):
+        start = weights_work(problem.belief, problem, made + 1)
+        size = as_float(layer_size(problem.arms, made))
+        total += layers * (start.shared + start.alone + 1e-9 * 2 * FOLLOW * problem.arms * size + _LAYER)
+    return total
+
+
+def cost_in_place(problem: Problem, policies: Sequence[Any], workers: int | None = None) -> Cost:
+    """Return what policies take that choose and pull in one sweep, each layer in the place of the next."""
+    weights, start = _weights(problem), _started(problem, policies)
+    room = 8.0 * as_float(layer_size(problem.arms, problem.steps))
+    sweeping = room * (len(policies) + _weighted(problem)) + start.bytes
+    clock = _Clock(workers)
+    clock.start(weights + start)
+    for made, layers, states in _parts(problem.arms, problem.steps):
+        size, blocks = states / layers, as_float(block_count(problem.arms, made))
+        for policy in policies:
+            work = _work(policy, problem, made)
+            clock.sweep(layers, size, blocks, work, ADD / len(policies) if _weighted(problem) else 0.0)
+        clock.layer(layers, blocks * problem.arms)
+    return _cost(problem, max(sweeping, weights.bytes), clock)
+
+
+def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | None = None) -> Cost:
+    """Return what policies take that need as many layers as they read."""
+    arms, horizon = problem.arms, problem.steps
+    weights, start = _weights(problem), _started(problem, policies)
+    clock, last = _Clock(workers), 8.0 * as_float(layer_size(arms, horizon))
+    clock.start(weights + start)
+    asked, rooms = _Asked(problem, policies), list[float]()
+    most_passing, kept = 0.0, 0.0
+    for made, layers, states in _parts(arms, horizon):
+        size, blocks = states / layers, as_float(block_count(arms, made))
+        room = 8.0 * as_float(layer_size(arms, made))
+        works = asked(made, room)
+        for policy, work in zip(policies, works, strict=True):
+            mixes = getattr(policy, "mixes", False)
+            clock.sweep(layers, size, blocks, work, arms * (MIX if mixes else FOLLOW))
+            clock.alone += layers * size * 1e-9 * (3 * PASS * arms if mixes else 0.0)
+        if _weighted(problem):
+            clock.sweep(layers, size, blocks, Work(ADD))
+        clock.layer(layers, blocks * arms)
+        needed = max(work.rooms for work in works)
+        rooms += [room] * (needed - len(rooms))  # those that only earlier layers need are smaller
+        most_passing = max(most_passing, *(room * work.passing + work.batch for work in works))
+        kept = max(kept, room * sum(work.kept for work in works))
+    reach = max(1, *(policy.reach for policy in policies))
+    held = _layers_held(arms, horizon, reach) * (8.0 if _weighted(problem) else 0.0)
+    sweeping = last * len(policies) + sum(rooms) + most_passing + kept
+    first = last * len(policies) + start.bytes
+    tables = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
+    return _cost(problem, max(held + tables + max(sweeping, first), weights.bytes), clock)
+
+
+def together(costs: Sequence[Cost]) -> Cost:
+    """Return what takes place one after the other: the most memory of any, the seconds of all."""
+    return replace(costs[0], bytes=max(c.bytes for c in costs), seconds=sum(c.seconds for c in costs))
 
 
 def check_memory(cost: Cost, memory: int | None = None) -> None:
@@ -42,6 +130,109 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
     if limit is not None and cost.bytes > limit:
         raise InvalidInputError(
             f"{counted(cost.states)} states need {amount(as_float(cost.bytes) / 1e9, 1)} GB and about "
-            f"{amount(cost.seconds)} s; "
+            f"{duration(cost.seconds)}; "
             f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
         )
+
+
+class _Clock:
+    """Seconds of one core, those that threads share and those that they do not."""
+
+    def __init__(self, workers: int | None) -> None:
+        self._threads = cores(workers)
+        self.shared, self.alone = 0.0, 0.0
+
+    def start(self, start: Start) -> None:
+        self.shared += start.shared / self._threads
+        self.alone += start.alone
+
+    def sweep(self, layers: float, size: float, blocks: float, work: Work, more: float = 0.0) -> None:
+        """Add what `layers` layers of this size take, and `more` nanoseconds for each state."""
+        threads = self._threads if size > 2 * CHUNK else 1
+        sweeping = 1e-9 * (work.shared + more) * size + _BLOCK_OF_SWEEP * blocks * (work.calls + 1)
+        self.shared += layers * sweeping / threads
+        self.alone += layers * (1e-9 * work.alone * size + _CALL * work.calls)
+
+    def layer(self, layers: float, entries: float) -> None:
+        self.alone += layers * (_LAYER + _BLOCK * entries)
+
+    @property
+    def seconds(self) -> float:
+        return slowness() * (self.shared + self.alone)
+
+
+def _parts(arms: int, horizon: int) -> Iterator[tuple[int, int, float]]:
+    """Yield a layer that stands for others, how many these are, and their states; the last ones singly."""
+    stop = horizon
+    while stop > 0:
+        layers = max(1, -(-(horizon - stop) // _PARTS))
+        first = max(0, stop - layers)
+        before = states_up_to(arms, first - 1) if first else 0
+        states = as_float(states_up_to(arms, stop - 1) - before)
+        yield (first + stop - 1) // 2, stop - first, states
+        stop = first
+
+
+class _Asked:
+    """What the policies do in a layer, asked again once there are far fewer states, as long as they count.
+
+    To ask is to try a few states where a policy is a function of the user's.
+    """
+
+    def __init__(self, problem: Problem, policies: Sequence[Any]) -> None:
+        self._problem, self._policies = problem, policies
+        self._first = self._latest = 0.0
+        self._works: list[Work] = []
+
+    def __call__(self, made: int, room: float) -> list[Work]:
+        self._first = self._first or room
+        if not self._works or _FEWER * self._latest > room > _NEGLIGIBLE * self._first:
+            self._works = [_work(policy, self._problem, made) for policy in self._policies]
+            self._latest = room
+        return self._works
+
+
+def _work(policy: Any, problem: Problem, made: int) -> Work:
+    """Return what a policy says of itself; one that says nothing sweeps as far as it reads."""
+    own = getattr(policy, "work", None)
+    if own is None:
+        sweeps = 1.0 + getattr(policy, "reach", 0)
+        return Work(sweeps * MAXIMISE * problem.arms, calls=sweeps, rooms=2, passing=1.0)
+    known: Work = own(problem, made)
+    return known
+
+
+def _started(problem: Problem, policies: Sequence[Any]) -> Start:
+    total = Start()
+    for policy in policies:
+        if (own := getattr(policy, "start", None)) is not None:
+            total += own(problem)
+    return total
+
+
+def _weights(problem: Problem) -> Start:
+    return weights_work(problem.belief, problem, problem.steps)
+
+
+def _weighted(problem: Problem) -> bool:
+    return not factors(problem.belief)
+
+
+def _layers_held(arms: int, horizon: int, reach: int) -> float:
+    """Return the states of the layers whose weights are held at one time."""
+    below = horizon - reach - 1
+    return as_float(states_up_to(arms, horizon) - (states_up_to(arms, below) if below >= 0 else 0))
+
+
+def _cost(problem: Problem, room: float, clock: _Clock) -> Cost:
+    states = states_up_to(problem.arms, problem.steps - 1)
+    return Cost(states, _whole(room + _OTHER), clock.seconds, _compiles(problem))
+
+
+def _compiles(problem: Problem) -> bool:
+    return not (sweeps_compiled() and weights_compiled(problem.belief))
+
+
+def _whole(number: float) -> int:
+    """Return a number of bytes as a whole one; past all memory it no longer matters which."""
+    return int(min(number, 1e300))

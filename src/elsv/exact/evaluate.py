@@ -77,18 +77,19 @@ def evaluate(
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     if not given:
         raise InvalidInputError("name at least one policy to evaluate")
+    jobs = jobs_of(jobs, workers)
     rival = None if against is None else find_arm(problem, against)
     names = [_name(policy) for policy in given]
     limit = available_memory() if memory is None else memory
     passes = passes_of(problem, [on_layers(problem, policy) for policy in given], limit)
-    cost = cost_of(problem, passes)
+    cost = cost_of(problem, passes, jobs)
     if announce is not None:
         announce(cost)
     check_memory(cost, limit)
     found: dict[int, tuple[float, float]] = {}
     weights = Weights(len(passes))
     for k, one in enumerate(passes):
-        found |= one.run(problem, weights, cores(jobs_of(jobs, workers)), _part(progress, k, len(passes)))
+        found |= one.run(problem, weights, cores(jobs), _part(progress, k, len(passes)))
         weights.passes -= 1
     largest = largest_reward(problem)
     labels = labels_of(names, given, problem)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from elsv._typing import FloatArray
-from elsv.beliefs.abilities import factors, layer_weights
-from elsv.exact.cost import Cost, estimate
-from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
+from elsv.beliefs.abilities import layer_weights
+from elsv.exact.cost import Cost, cost_by_layers, cost_in_place, together
+from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import blocks_of, overwrite_layers
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.workers import Progress, Work, crew
@@ -48,10 +48,10 @@ class Pass:
     policies: dict[int, Any]
     in_place: bool
 
-    def cost(self, problem: Problem) -> Cost:
+    def cost(self, problem: Problem, workers: int | None = None) -> Cost:
         """Return what it takes."""
-        policies = list(self.policies.values())
-        return (_cost_in_place if self.in_place else _cost_by_layers)(problem, policies)
+        cost = cost_in_place if self.in_place else cost_by_layers
+        return cost(problem, list(self.policies.values()), workers)
 
     def within(self, problem: Problem, limit: int | None) -> list[Pass]:
         """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
@@ -85,13 +85,9 @@ def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None)
     ]
 
 
-def cost_of(problem: Problem, passes: Sequence[Pass]) -> Cost:
-    """Return what all passes take: the most memory of any, the seconds of all.
-
-    The seconds are those of the sweeps; a policy that is asked state by state takes longer.
-    """
-    costs = [one.cost(problem) for one in passes]
-    return Cost(costs[0].states, max(c.bytes for c in costs), sum(c.seconds for c in costs))
+def cost_of(problem: Problem, passes: Sequence[Pass], workers: int | None = None) -> Cost:
+    """Return what all passes take."""
+    return together([one.cost(problem, workers) for one in passes])
 
 
 def _with_shared(totals: list[float], spent: list[float], start: float) -> list[tuple[float, float]]:
@@ -163,21 +159,3 @@ def _by_layers(
 def _reach(policies: Sequence[LayerPolicy]) -> int:
     """Return how many layers past the present one are read."""
     return max(1, *(policy.reach for policy in policies))
-
-
-def _cost_in_place(problem: Problem, policies: Sequence[InPlacePolicy]) -> Cost:
-    cost = estimate(problem, len(policies) + (not factors(problem.belief)))
-    tables = sum(getattr(policy, "bytes", 0) for policy in policies)
-    return replace(cost, bytes=cost.bytes + tables, seconds=len(policies) * cost.seconds)
-
-
-def _cost_by_layers(problem: Problem, policies: Sequence[LayerPolicy]) -> Cost:
-    mixed = sum(bool(getattr(policy, "mixes", False)) for policy in policies)
-    cost = estimate(problem, len(policies) + 4 + 2 * problem.arms * mixed)
-    cost = replace(cost, seconds=sum(1 + policy.reach for policy in policies) * cost.seconds)
-    if factors(problem.belief):
-        return cost
-    last = problem.steps
-    below = last - _reach(policies) - 1
-    weights = states_up_to(problem.arms, last) - (states_up_to(problem.arms, below) if below >= 0 else 0)
-    return replace(cost, bytes=cost.bytes + 8 * weights)

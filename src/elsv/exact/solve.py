@@ -93,14 +93,13 @@ def solve(
 
     horizon = problem.steps
     last = _check_keep(keep, save, horizon)
-    cost = estimate(problem, keep=last)
+    jobs = jobs_of(jobs, workers)
+    cost = estimate(problem, last, jobs)
     check_memory(cost, memory)
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    scores, kept = _backward(
-        problem, horizon, last, cores(jobs_of(jobs, workers)), progress or (lambda done, total: None)
-    )
+    scores, kept = _backward(problem, horizon, last, cores(jobs), progress or (lambda done, total: None))
     value = float(scores.max())
     actions = Actions(problem, kept) if last else None
     solution = Solution(

@@ -55,6 +55,10 @@ class BayesUCB:
         quantile: FloatArray = np.asarray(betainccinv(alpha, beta, math.exp(log_tail)))
         return quantile
 
+    def table_seconds(self, levels: int) -> float:
+        """Return about how long the tables of a run of so many steps take."""
+        return 6e-6 * levels**2
+
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 

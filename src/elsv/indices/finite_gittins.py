@@ -120,6 +120,14 @@ class FiniteGittins:
             index[mine] = _tables.indices(a[mine], b[mine], left, source)
         return index
 
+    def table_seconds(self, levels: int) -> float:
+        """Return about how long the tables of a run of so many steps take."""
+        return 0.01 + 5e-7 * min(levels, 512) ** 3 * max(1.0, levels / 512) ** 2
+
+    def table_bytes(self, levels: int) -> float:
+        """Return about what the tables take that those of a run are made from."""
+        return 16.0 * min(levels, 512) ** 3 / 6
+
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: tables are built as the steps of a run come to need them."""
 

@@ -50,6 +50,10 @@ class KLUCB:
         budget = log_step + self.c * math.log(max(log_step, 1.0))
         return of_pulled(lambda mean, pulls: divergence_bound(mean, budget / pulls), alpha, beta, setting)
 
+    def table_seconds(self, levels: int) -> float:
+        """Return about how long the tables of a run of so many steps take."""
+        return 5e-6 * levels**2 * max(1.0, levels / 200)
+
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 

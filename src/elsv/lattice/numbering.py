@@ -32,6 +32,11 @@ def layer_size(arms: int, pulls: int) -> int:
     return comb(pulls + 2 * arms - 1, 2 * arms - 1)
 
 
+def block_count(arms: int, pulls: int) -> int:
+    """Return the number of ways of sharing `pulls` pulls among the arms."""
+    return comb(pulls + arms - 1, arms - 1)
+
+
 def states_up_to(arms: int, pulls: int) -> int:
     """Return the number of states of the layers 0 … `pulls`."""
     return comb(pulls + 2 * arms, 2 * arms)

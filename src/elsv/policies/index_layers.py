@@ -14,11 +14,13 @@ from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import GAIN, TABLE, Start, Work
 from elsv.problem import Problem, distinct_priors
 from elsv.triangle import number, states
+from elsv.values.layers import layer_start
 from elsv.values.separable import SeparableValue
 
-_BATCH = 1 << 16
+BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,12 @@ class ByIndex:
     tables: IndexTables
     reach: int = 0
 
-    @property
-    def bytes(self) -> int:
-        """Memory that it takes besides the values."""
-        return self.tables.bytes
-
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Look every arm up in its table."""
         actions = np.empty(layer.size, np.uint8)
         table, group = self.tables.at(layer.step), self.tables.group
-        for first in range(0, layer.size, _BATCH):
-            stop = min(first + _BATCH, layer.size)
+        for first in range(0, layer.size, BATCH):
+            stop = min(first + BATCH, layer.size)
             index = table[group, number(*layer.counts(first, stop))]
             actions[first:stop] = best_arm(sweeps.arms.rewards * index, float(sweeps.arms.rewards.max()))
         return actions
@@ -46,6 +43,14 @@ class ByIndex:
     def step(self, problem: Problem, layer: Layer) -> Step:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
         return table_step(problem, self.tables.at(layer.step), self.tables.group)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what the sweep of `step` takes."""
+        return Work(TABLE * problem.arms)
+
+    def start(self, problem: Problem) -> Start:
+        """Return what the tables take."""
+        return Start(alone=self.tables.seconds, bytes=self.tables.bytes)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,14 @@ class OneStep:
             )
         members, group = distinct_priors(problem)
         return gain_step(problem, np.stack([self._gains(layer.step, i) for i in members], axis=1), group)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what the sweep of a layer takes."""
+        return Work(GAIN * problem.arms)
+
+    def start(self, problem: Problem) -> Start:
+        """Return what the tables of the value take."""
+        return layer_start(self.value, problem.steps)
 
     def _gains(self, step: int, arm: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth, per reward: ``[3, states]``."""

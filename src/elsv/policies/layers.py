@@ -15,15 +15,28 @@ import numpy as np
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best
+from elsv.beliefs.work import best_work
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
-from elsv.lattice.numbering import Layer
+from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.steps import Step, best_step
 from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import (
+    AVERAGE,
+    BATCH_ROOM,
+    CHOOSE,
+    COUNTING,
+    MAXIMISE,
+    PASS,
+    Start,
+    Work,
+    growth,
+    seconds_for_each,
+)
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction
-from elsv.values.layers import layer_reach, layer_values
+from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
 
 _BATCH = 1 << 16
 
@@ -68,6 +81,10 @@ class OneArm:
         """Return the same arm everywhere."""
         return np.full(layer.size, self.arm, np.uint8)
 
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        return Work(alone=0.2, calls=0)
+
 
 @dataclass(frozen=True)
 class Optimum:
@@ -76,6 +93,10 @@ class Optimum:
     def step(self, problem: Problem, layer: Layer) -> Step:
         """Return the sweep of a layer."""
         return best_step(problem)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what the sweep takes."""
+        return Work(MAXIMISE * problem.arms)
 
 
 @dataclass(frozen=True)
@@ -104,6 +125,23 @@ class Search:
             sweeps.prefer_infinite(layer, self.first.at(layer.step), self.first.group, actions)
         return actions
 
+    def start(self, problem: Problem) -> Start:
+        """Return what the value computes once, and the tables of the index."""
+        first = Start() if self.first is None else Start(alone=self.first.seconds, bytes=self.first.bytes)
+        return layer_start(self.value, problem.steps) + first
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        arms, top = problem.arms, min(made + self.depth, problem.steps)
+        value, scale = layer_work(self.value, problem, problem.steps, top), growth(arms, made, top)
+        between = sum(growth(arms, made, later) for later in range(made + 1, top))
+        return Work(
+            shared=value.shared * scale + arms * (MAXIMISE * between + CHOOSE),
+            alone=value.alone * scale,
+            calls=value.calls + top - made,
+            rooms=max(2, value.rooms),
+        )
+
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""
         top = min(layer.made + self.depth, sweeps.horizon)
@@ -119,6 +157,7 @@ class StateByState:
 
     function: Callable[[State, int, np.random.Generator], Any]
     reach: int = 0
+    room: float = 0.0  # bytes that the function takes whatever the states
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
@@ -132,6 +171,12 @@ class StateByState:
                 )
             actions[here] = arms
         return actions
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes, by trying a few states."""
+        each = seconds_for_each(lambda state: self._ask(state, made + 1, 0), problem, made)
+        batch = BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms
+        return Work(alone=1e9 * each + COUNTING * problem.arms, batch=batch + self.room)
 
     def _ask(self, state: State, step: int, seed: int) -> IntArray:
         return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
@@ -147,6 +192,10 @@ class Uniform:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return 1/N everywhere."""
         return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes; the chances before are dropped only once there are new ones."""
+        return Work(alone=PASS * problem.arms, calls=0, passing=problem.arms, kept=problem.arms)
 
 
 @dataclass(frozen=True)
@@ -172,6 +221,15 @@ class ByChance:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
         return chances
+
+    def start(self, problem: Problem) -> Start:
+        """Return what the last layer takes."""
+        return best_work(self.belief, problem, problem.steps - 1)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes in all earlier layers."""
+        arms = problem.arms
+        return Work(AVERAGE * arms, 2 * PASS * arms, calls=arms, passing=2 * arms, kept=arms)
 
 
 def check_answer(answer: object, state: State) -> IntArray:

@@ -15,9 +15,10 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
-from elsv.lattice.numbering import Layer, states_up_to
+from elsv.lattice.numbering import Layer, layer_size, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.index_layers import ByIndex
+from elsv.lattice.work import BATCH_ROOM, COMMIT, COUNTING, PASS, PULL, Start, Work, growth
+from elsv.policies.index_layers import BATCH, ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
     MOST_CANDIDATES,
@@ -32,6 +33,8 @@ from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
+_SEARCH_ROOM = 16e6  # bytes of a search from single states
+_COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
 def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) -> LayerPolicy:
@@ -50,7 +53,7 @@ def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) ->
             f"plan with {problem.arms} arms under this structure is evaluated by a search from each state, "
             f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
         )
-    return StateByState(policy)
+    return StateByState(policy, room=_SEARCH_ROOM)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,24 @@ class PlannedSearch:
         arms = best_arm(scores, float(sweeps.arms.rewards.max()))
         sweeps.give(committed)
         return arms.astype(np.uint8)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        arms, left = self.arms, problem.steps - made
+        depth = depth_of(arms, self.effort, left)
+        search = Search(self.value, self.belief, depth).work(problem, made)
+        if not is_long_way(depth, left):
+            return search
+        most = most_stops(depth, left)
+        pulled = sum(growth(arms, made, made + k) for k in range(most))
+        weighed = PULL * pulled + COMMIT * arms * (pulled + growth(arms, made, made + most))
+        return Work(
+            shared=search.shared + arms * (COMMIT + PULL + weighed),
+            alone=search.alone + arms * (_COMPARING + PASS * pulled),
+            calls=search.calls + arms * (2 * most + 2),
+            rooms=4,
+            passing=6.5 * arms + 1,
+        )
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -132,6 +153,20 @@ class SearchOrIndex:
     def reach(self) -> int:
         """The way to the frontier; no weights are read."""
         return depth_of(self.arms, self.effort, self.horizon)
+
+    def start(self, problem: Problem) -> Start:
+        """Return what the tables of the index take, where it is needed at all."""
+        if searches_free(self.arms, self.effort, problem.steps):
+            return Start()
+        return self.index.start(problem)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        left = problem.steps - made
+        if not searches_free(self.arms, self.effort, left):
+            batch = BATCH_ROOM * min(BATCH, layer_size(self.arms, made)) * self.arms
+            return Work(alone=COUNTING * self.arms, batch=batch)
+        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).work(problem, made)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""

@@ -14,6 +14,8 @@ from elsv._typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import COUNTING, Start, Work, seconds_for_each
+from elsv.state import Arms
 from elsv.values.base import ValueFunction, values_at
 
 _BATCH = 1 << 16
@@ -22,6 +24,23 @@ _BATCH = 1 << 16
 def layer_reach(value: ValueFunction) -> int:
     """Return how many layers past its own the value reads."""
     return int(getattr(value, "layer_reach", 0))
+
+
+def layer_work(value: ValueFunction, problem: Arms, horizon: int, made: int) -> Work:
+    """Return what `layer_values` takes in the layer `made`; a value that is called on batches is tried."""
+    own: Any = getattr(value, "layer_work", None)
+    if own is not None and still_holds(value, "on_layer", "__call__"):
+        known: Work = own(horizon, made)
+        return known
+    each = seconds_for_each(lambda state: values_at(value, state, made + 1), problem, made)
+    return Work(alone=1e9 * each + COUNTING * problem.arms)
+
+
+def layer_start(value: ValueFunction | None, horizon: int) -> Start:
+    """Return what a value computes once for all layers."""
+    own: Any = getattr(value, "layer_start", None)
+    known: Start = Start() if own is None else own(horizon)
+    return known
 
 
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

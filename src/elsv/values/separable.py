@@ -15,6 +15,7 @@ lookahead with independent beliefs scores arm i by :math:`v + r_i z_t`: the inde
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,9 +27,12 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import SUM, Start, Work
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
+_TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
+_TRIED = 24  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
 
 
@@ -126,6 +130,22 @@ class SeparableValue:
         """Return the values of all states of a layer, by `elsv.values.layers.layer_values`."""
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
+
+    def layer_work(self, horizon: int, made: int) -> Work:
+        """Return what `on_layer` takes besides the tables: one sweep."""
+        return Work(shared=SUM * self.problem.arms)
+
+    def layer_start(self, horizon: int) -> Start:
+        """Return what the tables of all steps take, asked for from the last step down."""
+        known = getattr(self.index, "prepare_seconds", None)
+        each = _TABLE_ENTRY
+        if known is None:  # the index is called on every state of every table
+            levels = range(min(horizon, _TRIED))
+            began = time.perf_counter()
+            self.bonus(max(levels.stop, 1), levels, 0)
+            each += (time.perf_counter() - began) / triangle.size(levels.stop)
+        prepared = 0.0 if known is None else float(known(horizon))
+        return Start(alone=len(self._members) * (prepared + each * horizon**3 / 6))
 
     def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
         """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""
