@@ -22,6 +22,8 @@ LAYERS = (
         "_compiling",
         "_inheritance",
         "_numbers",
+        "_html",
+        "_progress",
         "_jit",
         "_files",
         "_recent",

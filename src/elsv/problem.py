@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_text
+from elsv._html import block, note, shortened, table
 from elsv._numbers import numbers, shown
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
@@ -27,11 +28,12 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.structure import Structure, structure_of
 
 _KEYS = ("rewards", "order", "structure", "horizon", "discount", "prior", "names")
+_MOST_ROWS = 20  # of arms that a notebook shows
 MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     r"""A Bernoulli bandit with rewards, a Beta prior and what is known of the means (paper §2.1, §5.2).
 
@@ -93,7 +95,7 @@ class Problem:
         _all_positive("prior", table)
         if order is not None and structure is not None:
             raise InvalidInputError(f"give either order or structure, got order={order!r} and {structure!r}")
-        labels = tuple(f"arm {i + 1}" for i in range(arms)) if names is None else _labels(names)
+        labels = _numbered(arms) if names is None else _labels(names)
         if len(labels) != arms:
             raise InvalidInputError(
                 f"names must have one entry for each of the {arms} arms, got {len(labels)}"
@@ -149,6 +151,27 @@ class Problem:
         values = {key: value for key, value in self.to_dict().items() if key != "discount"}
         return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
 
+    def __repr__(self) -> str:
+        shown = self.to_dict()
+        if (self.prior == 1).all():
+            del shown["prior"]
+        if self.names == _numbered(self.arms):
+            del shown["names"]
+        return f"Problem({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+
+    def _repr_html_(self) -> str:
+        """Return what is known and what is maximised, and the arms, for notebooks."""
+        goal = f"horizon {self.horizon:,}" if self.horizon is not None else f"discount {self.discount:g}"
+        rows = [
+            [name, f"{reward:g}", f"{alpha:g}", f"{beta:g}"]
+            for name, reward, (alpha, beta) in zip(self.names, self.rewards, self.prior, strict=True)
+        ]
+        few, cut = shortened(rows, _MOST_ROWS)
+        more = [note(f"{len(few) - 1} of {self.arms} arms")] if cut else []
+        title = f"Problem: {self.arms} {'arm' if self.arms == 1 else 'arms'}, {goal}"
+        known = note(f"Known of the means: {self.structure.describe()}")
+        return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.to_dict() == other.to_dict()
 
@@ -199,6 +222,11 @@ class Problem:
     def to_toml(self) -> str:
         """Return the text that `save` writes."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.to_dict().items())
+
+
+def _numbered(arms: int) -> tuple[str, ...]:
+    """Return the names of arms that were given none."""
+    return tuple(f"arm {i + 1}" for i in range(arms))
 
 
 def belief_of(problem: Problem) -> Belief:

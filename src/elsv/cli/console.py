@@ -6,14 +6,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from elsv._numbers import finite
+from elsv._progress import progress_bar
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from elsv._typing import AnyArray
     from elsv.problem import Problem
+
+__all__ = ["progress_bar"]
 
 ProblemFile = Annotated[
     Path, typer.Argument(metavar="PROBLEM.toml", help="Rewards, order, horizon or discount, prior.")
@@ -70,30 +72,6 @@ def working(what: str) -> AbstractContextManager[Any]:
 
     # Text, since a plain string would be read as markup, and names of files may look like it.
     return Console(stderr=True).status(Text(f"{what} (kernels are compiled on first use, up to a minute)"))
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[..., None] | None]:
-    """Show a bar on stderr while working, on a terminal only; call with (done, total[, what])."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description:<14}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-
-        def update(done: float, total: float, now: str = what) -> None:
-            bar.update(task, completed=done, total=total, description=now)
-
-        yield update
 
 
 def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **settings: Any) -> None:

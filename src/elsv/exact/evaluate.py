@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from elsv._progress import Progress, watched
 from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, check_memory
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.exact.passes import Weights, cost_of, passes_of
 from elsv.exact.solve import largest_reward
-from elsv.lattice.workers import Progress
 from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
@@ -36,7 +36,7 @@ def evaluate(
     memory: int | None = None,
     jobs: int | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     announce: Callable[[Cost], None] | None = None,
 ) -> Evaluation:
     """Compute what every policy earns, exactly: no simulation, no error bars.
@@ -60,7 +60,8 @@ def evaluate(
     jobs
         Threads; default: one for each core. `workers` is the same.
     progress
-        Called with (steps done, steps in all).
+        Called with (steps done, steps in all). None: a bar in a notebook; True: on a terminal too; False:
+        none.
     announce
         Called before the start with what it will take.
 
@@ -88,9 +89,10 @@ def evaluate(
     check_memory(cost, limit)
     found: dict[int, tuple[float, float]] = {}
     weights = Weights(len(passes))
-    for k, one in enumerate(passes):
-        found |= one.run(problem, weights, cores(jobs), _part(progress, k, len(passes)))
-        weights.passes -= 1
+    with watched(progress, "evaluating") as report:
+        for k, one in enumerate(passes):
+            found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
+            weights.passes -= 1
     largest = largest_reward(problem)
     labels = labels_of(names, given, problem)
     rows = (

@@ -8,7 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from elsv._html import block, note, table
 from elsv._typing import FloatArray
+from elsv._words import REGRET
 from elsv.errors import InvalidInputError
 from elsv.export import latex_table, pandas_frame, polars_frame
 from elsv.policies.single import Gain, best_single_arm, expected_rewards, find_arm, rivals
@@ -164,3 +166,11 @@ class Evaluation(Sequence[PolicyValue]):
         from elsv.report.evaluation import evaluation_table
 
         return latex_table(*evaluation_table(self))
+
+    def _repr_html_(self) -> str:
+        """Return the table of policies, the optimum marked, for notebooks."""
+        from elsv.report.evaluation import earned, evaluation_table
+
+        optimum = [place for place, row in enumerate(self.rows) if row.name == OPTIMAL]
+        shown = table(*evaluation_table(self), chosen=optimum)
+        return block("Exact evaluation", shown, note(earned(self)), note(REGRET))

@@ -22,6 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from elsv._files import check_writable
+from elsv._html import block, facts, note, table
+from elsv._numbers import duration
+from elsv._progress import Progress, watched
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, factors, layer_weights
 from elsv.choice import best_arm
@@ -30,14 +33,14 @@ from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
-from elsv.lattice.workers import Progress, Work
+from elsv.lattice.workers import Work
 from elsv.machine import cores, jobs_of
 from elsv.policies.optimal import Actions, pack
 from elsv.problem import Problem
 from elsv.state import State
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     r"""The Bayes-optimal value of a problem, exact up to rounding (and quadrature at 1e-12).
 
@@ -53,6 +56,23 @@ class Solution:
     seconds: float
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
+    names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
+
+    def __repr__(self) -> str:
+        first = " or ".join(self._name(arm) for arm in self.actions)
+        return f"Solution(value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={first!r})"
+
+    def _repr_html_(self) -> str:
+        """Return value and regret, and what each first arm leads to, for notebooks."""
+        shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
+        shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
+        rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
+        rest = note("Expected reward over the horizon if this arm is pulled first and the optimum follows.")
+        chosen = table(["first arm", "expected reward"], rows, chosen=self.actions)
+        return block("Bayes optimum", facts(shown), chosen, rest)
+
+    def _name(self, arm: int) -> str:
+        return self.names[arm] if self.names else f"arm {arm + 1}"
 
 
 def solve(
@@ -63,7 +83,7 @@ def solve(
     memory: int | None = None,
     jobs: int | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
 
@@ -82,7 +102,8 @@ def solve(
     jobs
         Threads; default: one for each core. `workers` is the same.
     progress
-        Called with (layers done, layers in all).
+        Called with (layers done, layers in all). None: a bar in a notebook; True: on a terminal too; False:
+        none.
 
     Examples
     --------
@@ -99,7 +120,9 @@ def solve(
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    scores, kept = _backward(problem, horizon, last, cores(jobs), progress or (lambda done, total: None))
+    with watched(progress, "solving") as report:
+        told = report or (lambda done, total: None)
+        scores, kept = _backward(problem, horizon, last, cores(jobs), told)
     value = float(scores.max())
     actions = Actions(problem, kept) if last else None
     solution = Solution(
@@ -112,6 +135,7 @@ def solve(
         seconds=time.perf_counter() - start,
         policy=actions,
         rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
+        names=problem.names,
     )
     if actions is not None and save is not None:
         try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from elsv._html import block, note, table
 from elsv.beliefs.abilities import best as chances_of
 from elsv.beliefs.abilities import marginals
 from elsv.choice import best_arm
@@ -36,7 +38,7 @@ class ArmExplanation:
     best: float  # P(this arm has the largest reward times mean)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """A decision and the reasons for it."""
 
@@ -55,6 +57,22 @@ class Explanation:
                 if isinstance(x, float) and not np.isfinite(x):
                     arm[key] = None
         return values
+
+    def __repr__(self) -> str:
+        name = self.arms[self.arm].name
+        return f"Explanation(step={self.step}, policy={self.policy!r}, arm={self.arm}, name={name!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the arms and what is believed of them, the chosen one marked, for notebooks."""
+        shown = [_Column(*column) for column in _COLUMNS]
+        shown = [column for column in shown if any(column.of(arm) is not None for arm in self.arms)]
+        rows = [
+            ["" if (value := column.of(arm)) is None else column.shown.format(value) for column in shown]
+            for arm in self.arms
+        ]
+        title = f"Step {self.step}: pull {self.arms[self.arm].name} (`{self.policy}`)"
+        words = "; ".join(f"{column.head}: {column.means}" for column in shown if column.means)
+        return block(title, table([c.head for c in shown], rows, chosen=[self.arm]), note(words))
 
     def __str__(self) -> str:
         bonus = any(a.bonus is not None for a in self.arms)
@@ -82,6 +100,29 @@ class Explanation:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column for notebooks; it is left out where no arm has a value."""
+
+    head: str
+    of: Callable[[ArmExplanation], Any]
+    shown: str = "{:.4f}"
+    means: str = ""
+
+
+_COLUMNS: tuple[tuple[Any, ...], ...] = (
+    ("arm", lambda a: a.name, "{}"),
+    ("reward", lambda a: a.reward, "{:g}"),
+    ("pulls", lambda a: a.pulls, "{:,}"),
+    ("mean", lambda a: a.mean),
+    ("95 % interval", lambda a: f"{a.low:.4f} – {a.high:.4f}", "{}"),
+    ("worth", lambda a: a.worth, "{:.4f}", "reward times mean, what one pull is expected to earn"),
+    ("P(best)", lambda a: a.best, "{:.4f}", "how likely the arm is the best one"),
+    ("bonus", lambda a: a.bonus, "{:.4f}", "what exploring adds to the worth"),
+    ("q", lambda a: a.q, "{:.4f}", "what the policy compares"),
+)
 
 
 def explain(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._html import block, note, table
 from elsv._numbers import duration
 from elsv._words import EARNINGS, REGRET
 from elsv.report import figures
@@ -23,7 +24,7 @@ from elsv.report.headline import (
     verdict,
 )
 from elsv.report.money import with_half
-from elsv.report.page import Page, inline
+from elsv.report.page import Page
 from elsv.simulation.compare import Comparison, versions
 
 FIGURES = ("regret", "regret-closer", "regret-log", "final-regret", "paired-differences", "pull-shares")
@@ -109,15 +110,14 @@ def headline_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 def notebook_html(comparison: Comparison) -> str:
     """Return the headline table and, with the extra ``plot``, the regret curves, for a notebook."""
-    head = "".join(f"<th>{inline(text)}</th>" for text in headers(comparison))
-    rows = ("".join(f"<td>{inline(cell)}</td>" for cell in row) for row in headline_rows(comparison))
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    said = f"<p>{inline(earned(comparison))} {inline(REGRET)}</p>"
-    table = f"{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    if find_spec("matplotlib") is None:
-        return table
-    svg = figures.to_svg(regret_figure(comparison))
-    return f'{table}<div style="background:white;max-width:52em">{svg}</div>'
+    title = f"Comparison: {comparison.instances:,} instances of {comparison.horizon:,} steps"
+    chosen = (0,) if len(comparison.names) > 1 else ()
+    said = f"{earned(comparison)} {verdict(comparison)}"
+    parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
+    if find_spec("matplotlib") is not None:
+        svg = figures.to_svg(regret_figure(comparison))
+        parts.append(f'<div style="background:white;color:black;max-width:52em">{svg}</div>')
+    return block(title, *parts)
 
 
 def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:

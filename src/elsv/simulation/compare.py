@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._numbers import whole
+from elsv._progress import Progress, watched
 from elsv._typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
@@ -29,7 +30,7 @@ from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.labels import named, spread
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
-from elsv.simulation.steps import Progress, Steps
+from elsv.simulation.steps import Steps
 from elsv.simulation.store import ChunkStore, fingerprint
 
 _MOST_CHECKPOINTS = 50
@@ -232,7 +233,7 @@ def compare(
     resume: bool = False,
     overwrite: bool = False,
     keep_raw: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> Comparison:
     """Simulate policies on the same instances and outcomes: what they earn, and their regret.
@@ -267,7 +268,7 @@ def compare(
         Keep the regret curve of every instance (memory grows with the instances).
     progress
         Called with the number of steps made and of all steps, those of every policy on every chunk of
-        instances, a few times a second.
+        instances, a few times a second. None: a bar in a notebook; True: on a terminal too; False: none.
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
@@ -298,14 +299,15 @@ def compare(
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
         left.discard(tally.chunk)
-    made = Steps(run.chunks, run.steps_of_chunk, progress)
-    for chunk in set(range(run.chunks)) - left:
-        made.finish(chunk)
-    made.show()
-    for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, made):
-        if store is not None:
-            store.save(tally)
-        accumulator.add(tally)
+    with watched(progress, "comparing") as report:
+        made = Steps(run.chunks, run.steps_of_chunk, report)
+        for chunk in set(range(run.chunks)) - left:
+            made.finish(chunk)
+        made.show()
+        for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, made):
+            if store is not None:
+                store.save(tally)
+            accumulator.add(tally)
     return Comparison(
         problem,
         names,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from elsv._progress import Progress
 from elsv._typing import IntArray
 
 SECONDS = 0.1  # between two reports
-Progress = Callable[[int, int], None]  # (steps done, steps in all)
 
 
 class Steps:
