@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 _LINE = "1px solid rgba(128,128,128,0.35)"
 _BLOCK = "color:inherit;font-size:inherit;line-height:1.45;margin:0.2em 0"
 _TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.35em 0"
-_CELL = "padding:0.2em 0.8em;background:transparent;color:inherit;border:0"
+_CELL = "padding:0.2em 0.8em;background:transparent;color:inherit;border:0;white-space:nowrap"
 _CHOSEN = "background:rgba(64,140,255,0.16);font-weight:600"
 _FAINT = "opacity:0.75;font-size:0.92em"
 

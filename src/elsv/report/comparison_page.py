@@ -116,7 +116,7 @@ def notebook_html(comparison: Comparison) -> str:
     parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
     if find_spec("matplotlib") is not None:
         svg = figures.to_svg(regret_figure(comparison))
-        parts.append(f'<div style="background:white;color:black;max-width:52em">{svg}</div>')
+        parts.append(f'<div style="background:white;color:black;max-width:52em;overflow-x:auto">{svg}</div>')
     return block(title, *parts)
 
 
