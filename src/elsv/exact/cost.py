@@ -47,9 +47,9 @@ def estimate(problem: Problem, keep: int = 0, workers: int | None = None) -> Cos
     arms, horizon = problem.arms, problem.steps
     states = as_float(states_up_to(arms, keep - 1))
     seconds, packed = 8e-9 * states, _PACKED * states + as_float(layer_size(arms, keep - 1))
-    if keep == horizon:  # what was swept is still there when the rewards by step are followed
+    if keep == horizon:  # what was swept may still be there when the rewards by step are followed
         seconds += _forward_seconds(problem)
-        packed += 16.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
+        packed += 10.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
     total = found.seconds + slowness() * seconds
     return replace(found, bytes=found.bytes + _whole(packed), seconds=total)
 
