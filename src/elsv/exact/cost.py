@@ -5,6 +5,7 @@ Every policy on layers says what it does in a layer (`elsv.lattice.work`); here 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -112,7 +113,7 @@ def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | Non
         most_passing = max(most_passing, *(room * work.passing + work.batch for work in works))
         kept = max(kept, room * sum(work.kept for work in works))
     reach = max(1, *(policy.reach for policy in policies))
-    held = _layers_held(arms, horizon, reach) * (8.0 if _weighted(problem) else 0.0)
+    held = 8.0 * _layers_held(arms, horizon, reach) if _weighted(problem) else 0.0
     sweeping = last * len(policies) + sum(rooms) + most_passing + kept
     first = last * len(policies) + start.bytes
     tables = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
@@ -158,7 +159,8 @@ class _Clock:
 
     @property
     def seconds(self) -> float:
-        return slowness() * (self.shared + self.alone)
+        total = slowness() * (self.shared + self.alone)
+        return math.inf if math.isnan(total) else total  # nothing for each of too many states to count
 
 
 def _parts(arms: int, horizon: int) -> Iterator[tuple[int, int, float]]:
@@ -235,4 +237,4 @@ def _compiles(problem: Problem) -> bool:
 
 def _whole(number: float) -> int:
     """Return a number of bytes as a whole one; past all memory it no longer matters which."""
-    return int(min(number, 1e300))
+    return int(number if number < 1e300 else 1e300)
