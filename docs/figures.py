@@ -12,7 +12,8 @@ from PIL import Image
 from elsv import Independent, Problem, State, lookahead, make_index
 from elsv.exact import evaluate, gap_percent
 from elsv.indices import Setting
-from elsv.report._drawing import draw_lines, label_ends
+from elsv.report._drawing import draw_lines
+from elsv.report._labels import label_ends
 from elsv.report.figures import styles
 from elsv.report.style import INK, SOFT_INK, Style, new_figure, styled
 from elsv.values.commit import CommitValue

@@ -15,7 +15,8 @@ import pytest
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report._drawing import spread_apart, thinned, wrapped
+from elsv.report._drawing import thinned
+from elsv.report._labels import spread_apart, wrapped
 from elsv.report.comparison import finite, repeat_command, summary_json, write_comparison
 from elsv.report.headline import earned, far_behind, headers, headline_rows, ranking, tied_with_best, verdict
 from elsv.report.page import Page, inline, plain, slug
@@ -128,7 +129,7 @@ def test_files_of_a_comparison(tmp_path):
     names = ["final-regret", "paired-differences", "pull-shares", "regret", "regret-closer", "regret-log"]
     assert drawn == names == sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
     page = checked((tmp_path / "report.html").read_text())
-    assert page.tags.count("svg") == len(names)
+    assert page.tags.count("svg") == 2 * len(names)  # one for a telephone each
     assert {f"figure-{name}" for name in names} <= set(page.ids)
     text = " ".join(page.text).replace("\N{NO-BREAK SPACE}", " ")
     for word in (

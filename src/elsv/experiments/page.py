@@ -32,7 +32,9 @@ def reproduction_page(parts: Parts, seconds: Sequence[float], seed: int, quick: 
         page.section(experiment.title, anchor=experiment.name)
         page.text(outcome.text)
         for drawing in outcome.drawings:
-            page.figure(figures.to_svg(drawing.figure), drawing.caption, f"{experiment.name}-{drawing.name}")
+            page.figure(
+                figures.for_page(drawing.figure), drawing.caption, f"{experiment.name}-{drawing.name}"
+            )
         for table in outcome.tables:
             page.table(table.headers, table.rows, table.caption, table.align, table.highlight)
         for claim in outcome.claims:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, solve
 from elsv.experiments.base import Drawing
 from elsv.problem import Problem
-from elsv.report.style import WIDTH, new_figure, styled
+from elsv.report.canvas import figure_of, label_outside, panels_on
+from elsv.report.style import NARROW, WIDTH, redrawable
 from elsv.state import State
 
 _ARM_1, _ARM_2 = "#0072b2", "#e69f00"
@@ -50,23 +52,23 @@ def _arms(problem: Problem, policy: OptimalPolicy, first: int, second: int) -> I
     return policy(state, first + second + 1)
 
 
-@styled
-def _figure(panels: list[tuple[str, IntArray]]) -> Any:
+@redrawable
+def _figure(
+    panels: list[tuple[str, IntArray]], width: float = WIDTH, axes: Sequence[Any] | None = None
+) -> Any:
     from matplotlib.colors import ListedColormap
 
-    figure = new_figure(WIDTH, 5.2)
-    for k, (title, arms) in enumerate(panels):
-        axes = figure.add_subplot(2, 2, k + 1)
-        axes.grid(visible=False)
-        axes.imshow(
+    columns = 1 if width <= NARROW else 2
+    grid = panels_on(axes, len(panels), width, 2.3, columns, share_x=False)
+    for panel, (title, arms) in zip(grid, panels, strict=True):
+        panel.grid(visible=False)
+        panel.imshow(
             arms.T, origin="lower", aspect="auto", cmap=ListedColormap([_ARM_1, _ARM_2]), vmin=0, vmax=1
         )
-        axes.set_title(title)
-        if k >= 2:
-            axes.set_xlabel("successes of arm 1")
-        if k % 2 == 0:
-            axes.set_ylabel("successes of arm 2")
-        axes.tick_params(length=0)
+        panel.set_title(title)
+        panel.tick_params(length=0)
         # The diagonal of equal means.
-        axes.plot([0, arms.shape[0] - 1], [0, arms.shape[1] - 1], color="white", linewidth=0.8, linestyle=":")
-    return figure
+        ends = ([0, arms.shape[0] - 1], [0, arms.shape[1] - 1])
+        panel.plot(*ends, color="white", linewidth=0.8, linestyle=":")
+    label_outside(grid, "successes of arm 1", "successes of arm 2", axes is None)
+    return figure_of(grid)

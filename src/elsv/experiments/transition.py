@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from elsv.experiments.base import Context, Drawing, Experiment, Outcome, Table
 from elsv.problem import Problem
-from elsv.report.style import INK, SOFT_INK, WIDTH, new_figure, styled
+from elsv.report.canvas import figure_of, panels_on
+from elsv.report.style import INK, NARROW, SOFT_INK, WIDTH, redrawable
 from elsv.state import State
 
 
@@ -69,29 +71,36 @@ def _written(state: State) -> str:
     return "(" + ", ".join(f"({a:g}, {b:g})" for a, b in zip(state.alpha, state.beta, strict=True)) + ")"
 
 
-@styled
-def _tree(root: str, leaves: list[str], plain: Any, ordered: Any) -> Any:
-    figure = new_figure(WIDTH, 2.9)
-    axes = figure.add_subplot()
-    axes.set_axis_off()
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
+@redrawable
+def _tree(
+    root: str,
+    leaves: list[str],
+    plain: Any,
+    ordered: Any,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
+) -> Any:
+    (panel,) = grid = panels_on(axes, 1, width, 2.9)
+    aside = 0.11 if width <= NARROW else 0.13
+    panel.set_axis_off()
+    panel.set_xlim(0, 1)
+    panel.set_ylim(0, 1)
     state_box = {"boxstyle": "round,pad=0.45", "facecolor": "#e3eef7", "edgecolor": "#0072B2"}
     pull_box = {
         "boxstyle": "round,pad=0.45,rounding_size=0.9",
         "facecolor": "#e4f3ed",
         "edgecolor": "#009E73",
     }
-    axes.text(0.5, 0.93, root, ha="center", va="center", bbox=state_box, color=INK)
+    panel.text(0.5, 0.93, root, ha="center", va="center", bbox=state_box, color=INK)
     for arm in (0, 1):
         x = (0.22, 0.78)[arm]
-        _edge(axes, (0.5, 0.87), (x, 0.74))
-        axes.text(x, 0.68, f"pull arm {arm + 1}", ha="center", va="center", bbox=pull_box, color=INK)
+        _edge(panel, (0.5, 0.87), (x, 0.74))
+        panel.text(x, 0.68, f"pull arm {arm + 1}", ha="center", va="center", bbox=pull_box, color=INK)
         for outcome in (0, 1):
-            end = x + (-0.13, 0.13)[outcome]
+            end = x + (-aside, aside)[outcome]
             chance, constrained = (p[arm] if outcome == 0 else 1 - p[arm] for p in (plain, ordered))
-            _edge(axes, (x, 0.62), (end, 0.17))
-            axes.text(
+            _edge(panel, (x, 0.62), (end, 0.17))
+            panel.text(
                 end + (-0.005, 0.005)[outcome],
                 0.4,
                 f"R = {1 - outcome}\nP = {chance:.3f}\n({constrained:.3f})",
@@ -100,7 +109,7 @@ def _tree(root: str, leaves: list[str], plain: Any, ordered: Any) -> Any:
                 color=SOFT_INK,
                 linespacing=1.35,
             )
-            axes.text(
+            panel.text(
                 end,
                 0.09,
                 leaves[2 * arm + outcome].replace("), (", "),\n("),
@@ -109,7 +118,7 @@ def _tree(root: str, leaves: list[str], plain: Any, ordered: Any) -> Any:
                 bbox=state_box,
                 color=INK,
             )
-    return figure
+    return figure_of(grid)
 
 
 def _edge(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> None:

@@ -67,7 +67,7 @@ def write_comparison(
     outputs.claim(f"figures/{name}{suffix}" for name in drawn for suffix in (".svg", ".png"))
     for name, figure in drawn.items():
         written += figures.save(figure, outputs.directory / "figures" / name)
-    svgs = {name: figures.to_svg(figure) for name, figure in drawn.items()}
+    svgs = {name: figures.for_page(figure) for name, figure in drawn.items()}
     page = comparison_page(comparison, svgs, command or repeat_command(comparison))
     written += [page.write(outputs.path("report.html")), outputs.path("summary.json")]
     write_text(written[-1], summary_json(comparison))

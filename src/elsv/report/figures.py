@@ -1,6 +1,8 @@
 """Figures in the house style. Every function takes plain arrays and returns a matplotlib figure.
 
-`to_svg` and `save` write one; `styles` gives the colours, so that a policy looks the same everywhere.
+`to_svg` and `save` write one, `for_page` makes it part of a page; `styles` gives the colours, so that a
+policy looks the same everywhere. With `axes`, one for each panel, a function draws on these instead, in the
+user's own style. `width` is in inches.
 """
 
 from __future__ import annotations
@@ -13,22 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
-from elsv.report._drawing import (
-    draw_lines,
-    label_ends,
-    last_finite,
-    legend_below,
-    plain_log_ticks,
-    thinned,
-    wrapped,
-)
+from elsv.report._drawing import draw_lines, last_finite, plain_log_ticks, thinned
+from elsv.report._labels import Labels, equal_series, free_legend, legend_below, merged, name_lines, wrapped
 from elsv.report._rows import dot_plot, paired_differences
-from elsv.report.style import INK, WIDTH, Style, new_figure, save, styled, styles, to_svg
+from elsv.report.canvas import figure_of, label_outside, panels_on
+from elsv.report.style import NARROW, WIDTH, Style, look_of, redrawable, save, styles, to_svg
+from elsv.report.theme import for_page, themed
 
 __all__ = [
     "Style",
     "contours",
     "dot_plot",
+    "for_page",
     "line_panels",
     "lines",
     "paired_differences",
@@ -36,13 +34,15 @@ __all__ = [
     "regret_curves",
     "save",
     "styles",
+    "themed",
     "to_svg",
 ]
 
 Series = Mapping[str, ArrayLike]
+_FEW_ARMS = 8  # a legend tells so many shades apart
 
 
-@styled
+@redrawable
 def lines(
     x: ArrayLike,
     series: Series,
@@ -57,8 +57,11 @@ def lines(
     reference: tuple[float, str] | None = None,
     style: Mapping[str, Style] | None = None,
     height: float = 3.6,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
+    labels: Labels | None = None,
 ) -> Any:
-    """Draw lines with bands of ± `half_widths`, labelled at their ends.
+    """Draw lines with bands of ± `half_widths`, labelled at their ends; equal lines are one, with all names.
 
     Parameters
     ----------
@@ -74,23 +77,29 @@ def lines(
         A horizontal line and its label, such as the Bayes optimum.
     style
         Styles by label; default: `styles` of the labels.
+    labels
+        Where lines are named: ``"ends"``, ``"legend"`` or ``"none"``; default: at their ends if there is
+        room.
     """
-    figure = new_figure(WIDTH, height)
-    axes = figure.add_subplot()
-    look = styles(series) if style is None else style
-    drawn = draw_lines(axes, x, series, half_widths, look, log_x, log_y, markers)
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex
+
+    (panel,) = grid = panels_on(axes, 1, width, height)
+    shared, look = equal_series([series]), look_of(series, style)
+    look, series = merged(shared, look, series), merged(shared, series)
+    half_widths = None if half_widths is None else merged(shared, half_widths)
+    drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers)
     if from_zero and not log_y:
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+        panel.set_ylim(bottom=0)
+    panel.set_xlabel(x_label)
+    panel.set_ylabel(y_label)
     ends = {name: last_finite(y) for name, y in series.items()}
     if reference is not None:
-        value, label = reference
-        drawn[label] = axes.axhline(value, color=INK, linewidth=0.9, dashes=(2, 2))
-        ends[label], look = value, {**look, label: Style(INK, "solid")}
-    if not label_ends(figure, axes, ends, look):
-        legend_below(figure, drawn)
-    return figure
+        (value, label), ink = reference, to_hex(rcParams["text.color"])
+        drawn[label] = panel.axhline(value, color=ink, linewidth=0.9, dashes=(2, 2))
+        ends[label], look = value, {**look, label: Style(ink, "solid")}
+    name_lines(panel, drawn, ends, look, labels, axes is None)
+    return figure_of(grid)
 
 
 def regret_curves(
@@ -122,7 +131,7 @@ def regret_curves(
     )
 
 
-@styled
+@redrawable
 def line_panels(
     panels: Mapping[str, tuple[ArrayLike, Series, Series | None]],
     *,
@@ -134,26 +143,36 @@ def line_panels(
     columns: int = 2,
     style: Mapping[str, Style] | None = None,
     height: float = 2.5,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
 ) -> Any:
     """Draw small multiples: a title each for (x, series, half-widths or None), one legend for all."""
-    look = style or styles(dict.fromkeys(name for _, series, _ in panels.values() for name in series))
+    every = [series for _, series, _ in panels.values()]
+    shared = equal_series(every)
+    look = merged(shared, look_of(shared, style), shared)
     drawn: dict[str, Any] = {}
-    figure, grid = _grid(len(panels), columns, height, share_y)
-    for axes, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
-        drawn |= draw_lines(axes, x, series, half_widths, look, log_x, log_y, False)
-        axes.set_title(title)
-    _label_outside(grid, x_label, y_label)
-    legend_below(figure, drawn)
-    return figure
+    grid = panels_on(axes, len(panels), width, height, 1 if width <= NARROW else columns, share_y)
+    for panel, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
+        half = None if half_widths is None else merged(shared, half_widths)
+        drawn |= draw_lines(panel, x, merged(shared, series), half, look, log_x, log_y, False)
+        panel.set_title(title)
+    label_outside(grid, x_label, y_label, axes is None)
+    if axes is None:
+        legend_below(figure_of(grid), drawn)
+    else:
+        free_legend(grid[0], drawn)
+    return figure_of(grid)
 
 
-@styled
+@redrawable
 def pull_shares(
     shares: Mapping[str, FloatArray],
     arms: Sequence[str],
     *,
     columns: int = 3,
     height: float = 1.75,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
 ) -> Any:
     """Draw the share of instances ``[T, N]`` that pull each arm at each step, stacked, one panel a policy."""
     import matplotlib
@@ -161,37 +180,65 @@ def pull_shares(
     horizon = len(next(iter(shares.values())))
     colours = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.95, len(arms)))
     keep = thinned(horizon, most=150)
-    figure, grid = _grid(len(shares), columns, height, True)
+    narrow = width <= NARROW
+    grid = panels_on(axes, len(shares), width, height, 2 if narrow else columns, True)
     areas: list[Any] = []
-    few = len(arms) <= 8
-    for axes, (name, share) in zip(grid, shares.items(), strict=True):
+    few = len(arms) <= _FEW_ARMS
+    for panel, (name, share) in zip(grid, shares.items(), strict=True):
         x, y = keep + 1, np.asarray(share)[keep].T
         if horizon == 1:
             x, y = np.array([0.5, 1.5]), np.repeat(y, 2, axis=1)
-        areas = axes.stackplot(x, y, colors=colours, linewidth=0.25)
+        areas = panel.stackplot(x, y, colors=colours, linewidth=0.25)
         for area, colour in zip(areas, colours, strict=True):
             area.set_edgecolor("white" if few else colour)
-        axes.set_xlim(x[0], x[-1])
-        axes.set_ylim(0, 1)
-        axes.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"])
-        axes.set_xticks(sorted({1, (horizon + 1) // 2, horizon}))
-        axes.grid(False)
-        axes.set_title(wrapped(name, 22))
-    shown = sorted({round(k) for k in np.linspace(0, len(arms) - 1, min(len(arms), 8))})
-    _label_outside(grid, "step", "")
-    figure.legend(
-        [areas[k] for k in shown],
-        [arms[k] for k in shown],
-        loc="outside upper left",
-        ncols=min(len(shown), 4),
-        handlelength=1.0,
-        handleheight=1.0,
-        columnspacing=1.4,
+        panel.set_xlim(x[0], x[-1])
+        panel.set_ylim(0, 1)
+        panel.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"])
+        panel.set_xticks(sorted({1, (horizon + 1) // 2, horizon}))
+        panel.grid(False)
+        panel.set_title(wrapped(name, 18 if narrow else 22))
+    label_outside(grid, "step", "" if axes is None else "share of instances", axes is None)
+    if few:
+        _legend_of_arms(grid, areas, arms, axes is None)
+    else:
+        _bar_of_arms(grid, arms)
+    return figure_of(grid)
+
+
+def _legend_of_arms(grid: Sequence[Any], areas: Sequence[Any], arms: Sequence[str], own: bool) -> None:
+    """Name the arms above the panels, in the order of the stack from below."""
+    look = {"handlelength": 1.0, "handleheight": 1.0, "columnspacing": 1.4}
+    if not own:
+        grid[-1].legend(
+            areas[::-1], arms[::-1], loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, **look
+        )
+        return
+    figure = figure_of(grid)
+    room = max(1, int(76 * figure.get_figwidth() / WIDTH) // (max(map(len, arms)) + 5))
+    rows = math.ceil(len(arms) / room)
+    figure.legend(areas, arms, loc="outside upper left", ncols=math.ceil(len(arms) / rows), **look)
+    figure.set_figheight(figure.get_figheight() + 0.2 * (rows - 1))
+
+
+def _bar_of_arms(grid: Sequence[Any], arms: Sequence[str]) -> None:
+    """Name the first arm, the last and some between on a bar: there are more than a legend can tell apart."""
+    import matplotlib
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.95, len(arms)))
+    scale = BoundaryNorm(np.arange(len(arms) + 1) - 0.5, len(arms))
+    shown = sorted({round(k) for k in np.linspace(0, len(arms) - 1, 6)})
+    bar = figure_of(grid).colorbar(
+        ScalarMappable(scale, ListedColormap(colours)), ax=list(grid), ticks=shown, aspect=40, pad=0.02
     )
-    return figure
+    bar.ax.set_yticklabels([wrapped(arms[k], 14) for k in shown])
+    bar.ax.tick_params(length=0)
+    bar.ax.minorticks_off()
+    bar.outline.set_visible(False)
 
 
-@styled
+@redrawable
 def contours(
     x: ArrayLike,
     y: ArrayLike,
@@ -203,48 +250,25 @@ def contours(
     levels: int | Sequence[float] = 12,
     log_x: bool = False,
     height: float = 3.6,
+    width: float = 0.92 * WIDTH,
+    axes: Sequence[Any] | None = None,
 ) -> Any:
     """Draw z over (x, y), for example a value over pulls and mean.
 
     `z` is ``[len(y), len(x)]`` on a grid, or ``[K]`` at K scattered points such as the states of an arm.
     """
     heights = np.asarray(z, dtype=np.float64)
-    figure = new_figure(0.92 * WIDTH, height)
-    axes = figure.add_subplot()
+    (panel,) = grid = panels_on(axes, 1, width, height)
     on_grid = heights.ndim == 2
-    fill, trace = (axes.contourf, axes.contour) if on_grid else (axes.tricontourf, axes.tricontour)
+    fill, trace = (panel.contourf, panel.contour) if on_grid else (panel.tricontourf, panel.tricontour)
     filled = fill(x, y, heights, levels=levels, cmap="viridis")
     trace(x, y, heights, levels=filled.levels, colors="white", linewidths=0.5, linestyles="solid", alpha=0.7)
-    bar = figure.colorbar(filled, ax=axes, label=z_label, aspect=28, pad=0.02)
+    bar = figure_of(grid).colorbar(filled, ax=panel, label=z_label, aspect=28, pad=0.02)
     bar.outline.set_visible(False)
     if log_x:
-        axes.set_xscale("log")
-        plain_log_ticks(axes.xaxis)
-    axes.grid(False)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    return figure
-
-
-def _grid(panels: int, columns: int, height: float, share_y: bool) -> tuple[Any, list[Any]]:
-    """Return a figure with `panels` axes in rows of at most `columns`."""
-    columns = columns - 1 if panels == columns + 1 > 2 else min(columns, panels)
-    rows = math.ceil(panels / columns)
-    width = WIDTH if columns > 1 else 0.65 * WIDTH
-    figure = new_figure(width, height * rows + 0.6)
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=share_y).ravel().tolist()
-    for axes in grid[panels:]:
-        axes.remove()
-    for axes in grid[max(0, panels - columns) : panels]:
-        axes.tick_params(labelbottom=True)
-    return figure, grid[:panels]
-
-
-def _label_outside(grid: Sequence[Any], x_label: str, y_label: str) -> None:
-    """Write the labels once: under the lowest panel of each column, and left of the first one of each row."""
-    for axes in grid:
-        place = axes.get_subplotspec()
-        if place.is_first_col():
-            axes.set_ylabel(y_label)
-        if axes.xaxis.get_tick_params()["labelbottom"]:
-            axes.set_xlabel(x_label)
+        panel.set_xscale("log")
+        plain_log_ticks(panel.xaxis)
+    panel.grid(False)
+    panel.set_xlabel(x_label)
+    panel.set_ylabel(y_label)
+    return figure_of(grid)

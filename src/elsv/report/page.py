@@ -16,11 +16,16 @@ from typing import Literal
 from elsv._files import write_text
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
+from elsv.report.theme import dark_rules
 
 Cell = str | int | float | None
 Tone = Literal["note", "good", "bad"]
 _ALIGN = {"l": "", **{letter: f' class="{letter}"' for letter in "rcw"}}
 _CONTENTS_FROM = 3
+_HINT = '<p class="hint" aria-hidden="true">More columns at the right: scroll →</p>\n'
+_LETTER, _PADDING = 7.4, 18.0  # pixels, of a cell
+_TELEPHONE, _COLUMN = 340.0, 700.0  # pixels that a table has there
+_DARK = f"@media screen and (prefers-color-scheme: dark) {{ .card {{ {dark_rules()} }} }}\n"
 
 
 class Page:
@@ -102,27 +107,28 @@ class Page:
                 raise InvalidInputError(f"a row must have {len(headers)} cells, got {len(row)}: {row!r}")
         self._tables += 1
         anchor = self._anchor(f"table-{self._tables}", given=False)
+        kind = _kind(headers, rows, letters)
+        labels = [plain(header) if "cards" in kind else "" for header in headers]
         head = "".join(map(_header, headers, letters))
-        body = "".join(_row(row, letters, k in highlight) for k, row in enumerate(rows))
+        body = "".join(_row(row, letters, k in highlight, labels) for k, row in enumerate(rows))
         title = f"<b>Table {self._tables}.</b> {inline(caption)}".rstrip()
+        hint = "" if "cards" in kind else _HINT
         self._blocks.append(
-            f'<figure class="table"><figcaption id="{anchor}">{title}</figcaption>\n'
+            f'<figure class="{kind}"><figcaption id="{anchor}">{title}</figcaption>\n{hint}'
             f'<div class="scroll" tabindex="0"><table aria-labelledby="{anchor}">\n'
             f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div></figure>"
         )
 
     def figure(self, svg: str, caption: str, name: str) -> None:
-        """Add a figure: an ``<svg>`` element (`elsv.report.figures.to_svg`); `name` is for links to it."""
+        """Add a figure, as `elsv.report.figures.for_page` gives it; `name` is for links to it."""
         if not svg.startswith("<svg "):
             raise InvalidInputError(f"a figure must be an <svg> element, got {svg[:30]!r}")
         anchor = self._anchor(f"figure-{name}", given=True)
         self._figures += 1
         label = html.escape(f"Figure {self._figures}. {plain(caption)}")
-        width = re.search(r'width="([\d.]+)pt"', svg)
-        widest = f' style="--widest:{0.1 * float(width[1]):.1f}rem"' if width else ""
-        drawn = f'<svg role="img" aria-label="{label}" ' + svg.removeprefix("<svg ")
+        drawn = re.sub(r"<svg [^>]*>", lambda tag: _opened(tag[0], label), svg)
         self._blocks.append(
-            f'<figure class="figure" id="{anchor}"><div class="card"{widest}>{drawn}</div>\n'
+            f'<figure class="figure" id="{anchor}"><div class="card">{drawn}</div>\n'
             f"<figcaption><b>Figure {self._figures}.</b> {inline(caption)}</figcaption></figure>"
         )
 
@@ -143,7 +149,7 @@ class Page:
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f'<meta name="generator" content="elsv {__version__}">\n'
-            f"<title>{html.escape(plain(self.title))}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+            f"<title>{html.escape(plain(self.title))}</title>\n<style>\n{style}{_DARK}</style>\n</head>\n<body>\n"
             f'<div class="page{" with-contents" if contents else ""}">\n'
             f"<header>\n<h1>{inline(self.title)}</h1>\n{subtitle}</header>\n{contents}"
             f"<main>\n{body}\n</main>\n<footer>Made with elsv {__version__}.</footer>\n"
@@ -199,6 +205,20 @@ def plain(text: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", inline(text)))
 
 
+def _opened(tag: str, label: str) -> str:
+    """Return the opening tag of a figure, named for those who do not see it and not wider than drawn."""
+    width = re.search(r'\bwidth="([\d.]+)pt"', tag)
+    if width:
+        tag = re.sub(r'\b(?:width|height)="[\d.]+pt" ?', "", tag)
+        widest = f"--widest:{0.1 * float(width[1]):.1f}rem"
+        tag = (
+            tag.replace('style="', f'style="{widest};')
+            if "style=" in tag
+            else f'{tag[:-1]} style="{widest}">'
+        )
+    return f'<svg role="img" aria-label="{label}" ' + tag.removeprefix("<svg ")
+
+
 def _emphasis(escaped: str) -> str:
     escaped = re.sub(r"(?<=\d) (?=[%×])|(?<=\d) (?=± )|(?<=±) ", "\N{NO-BREAK SPACE}", escaped)
     escaped = re.sub(r"\[([^\]]+)\]\((#[A-Za-z0-9_-]+)\)", r'<a href="\2">\1</a>', escaped)
@@ -221,16 +241,36 @@ def _header(text: str, letter: str) -> str:
     return f'<th scope="col"{_ALIGN[letter]}>{inline(text)}</th>'
 
 
-def _row(cells: Sequence[Cell], letters: str, best: bool) -> str:
-    name, *rest = (f"{_ALIGN[letter]}>{_shown(cell)}" for letter, cell in zip(letters, cells, strict=True))
+def _kind(headers: Sequence[str], rows: Sequence[Sequence[Cell]], letters: str) -> str:
+    """Return the classes of a table: one of sentences turns into cards where it has no room, others scroll.
+
+    Which ones have room is guessed from their longest words, since the page has no script to measure them.
+    """
+    if "w" in letters and len(letters) > 2:
+        return "table cards"
+    widths = []
+    for k, header in enumerate(headers):
+        shown = [plain(_text(row[k])) for row in rows]
+        words = [word for text in (header, *(shown if k == 0 else ())) for word in re.split(r"[ ,:]", text)]
+        widths.append(max(map(len, [*words, *(shown if k else ())])))
+    pixels = sum(_LETTER * width + _PADDING for width in widths)
+    return "table" + " roomy" * (pixels > _TELEPHONE) + " dense" * (pixels > _COLUMN)
+
+
+def _row(cells: Sequence[Cell], letters: str, best: bool, labels: Sequence[str]) -> str:
+    name, *rest = (
+        f"{_ALIGN[letter]}>{inline(_text(cell))}" for letter, cell in zip(letters, cells, strict=True)
+    )
+    said = (f' data-label="{html.escape(label)}"' if label else "" for label in labels[1:])
     name = re.sub(r"([,:])(?=\S)", r"\1<wbr>", name)
     begin = '<tr class="best">' if best else "<tr>"
-    return f'{begin}<th scope="row"{name}</th>' + "".join(f"<td{cell}</td>" for cell in rest) + "</tr>\n"
+    others = "".join(f"<td{label}{cell}</td>" for label, cell in zip(said, rest, strict=True))
+    return f'{begin}<th scope="row"{name}</th>{others}</tr>\n'
 
 
-def _shown(cell: Cell) -> str:
+def _text(cell: Cell) -> str:
     if cell is None:
         return "–"
     if isinstance(cell, str):
-        return inline(cell)
+        return cell
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"

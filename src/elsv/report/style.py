@@ -1,6 +1,8 @@
 """The house style of figures: one look, one colour and dash per policy, the same bytes every time.
 
 Nothing here touches pyplot or leaves a setting behind: figures are made and written inside a style context.
+What draws reads its colours and sizes from matplotlib's settings, so that the same code draws in the house
+style inside that context and in the user's own outside it.
 """
 
 from __future__ import annotations
@@ -8,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
@@ -19,8 +21,10 @@ from elsv.errors import MissingExtraError
 
 INK, SOFT_INK, RULE = "#222222", "#5a5f66", "#d9dce0"
 WIDTH = 6.0  # inches
+NARROW = 3.9  # for a telephone, where the text of a wider figure would be too small to read
 FONT_SIZE = 9.5
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.4, 1.3)), (0, (6, 1.5, 1.4, 1.5)))
+_MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")  # of the second time that a colour is used, the third, …
 # Okabe and Ito's colours without the yellow, which white paper swallows; wine, grey and ink added.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#6b7078", INK)
 _PREFERRED = {
@@ -58,6 +62,7 @@ _SETTINGS: dict[str, Any] = {
     "legend.fontsize": FONT_SIZE - 0.5,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
     "savefig.dpi": 200,
     "svg.fonttype": "none",
     "svg.hashsalt": "elsv",
@@ -79,6 +84,7 @@ class Style:
 
     colour: str
     dash: Any
+    marker: str | None = None  # where colours repeat
 
     @property
     def ink(self) -> str:
@@ -90,7 +96,7 @@ class Style:
 def styles(names: Iterable[str]) -> dict[str, Style]:
     """Return a style for each name: well-known policies keep their own, the others take what is free.
 
-    The first nine differ in colour; the next ones repeat the colours with other dashes.
+    The first nine differ in colour; the next ones repeat the colours with other dashes and markers.
 
     Examples
     --------
@@ -111,7 +117,28 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
 
 def _style(slot: int) -> Style:
     turn, colour = divmod(slot, len(_COLOURS))
-    return Style(_COLOURS[colour], _DASHES[(colour + turn) % len(_DASHES)])
+    return Style(_COLOURS[colour], _DASHES[(colour + turn) % len(_DASHES)], _MARKERS[turn % len(_MARKERS)])
+
+
+def look_of(names: Iterable[str], given: Mapping[str, Style] | None = None) -> dict[str, Style]:
+    """Return the style of each name: the user's own cycle of colours if one is set, else `given` or ours."""
+    from matplotlib import rcParams, rcParamsDefault
+    from matplotlib.colors import to_hex
+
+    names = list(names)
+    cycle = rcParams["axes.prop_cycle"]
+    if cycle == rcParamsDefault["axes.prop_cycle"]:
+        return {**styles(names), **(given or {})}
+    entries, found = list(cycle), {}
+    for k, name in enumerate(names):
+        turn, place = divmod(k, len(entries))
+        entry = entries[place]
+        found[name] = Style(
+            to_hex(entry.get("color", rcParams["lines.color"])),
+            entry.get("linestyle", _DASHES[turn % len(_DASHES)]),
+            entry.get("marker", _MARKERS[turn % len(_MARKERS)]),
+        )
+    return found
 
 
 def require_matplotlib() -> None:
@@ -132,6 +159,26 @@ def styled(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
 
         with style.context(["default", _SETTINGS]):
             return function(*args, **kwargs)
+
+    return inner
+
+
+def redrawable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Draw in the house style unless axes are given, and let the figure be drawn again.
+
+    The function has `width` and `axes`; the figure has as `redraw` what it was drawn from, to be called with
+    another width or on the user's own axes.
+    """
+    drawn = styled(function)
+
+    @wraps(function)
+    def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if kwargs.get("axes") is not None:
+            return function(*args, **kwargs)
+        figure: Any = drawn(*args, **kwargs)
+        figure.redraw = partial(function, *args, **kwargs)
+        found: Result = figure
+        return found
 
     return inner
 
