@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -73,6 +74,28 @@ class Solution:
 
     def _name(self, arm: int) -> str:
         return self.names[arm] if self.names else f"arm {arm + 1}"
+
+    def plot(self, ax: Any = None, *, kind: Literal["arms", "steps"] = "arms") -> Any:
+        """Draw on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
+
+        Either what each first arm leads to if the optimum follows, the optimal ones filled, or the expected
+        reward by step, which needs ``solve(keep=…)`` of all steps.
+        """
+        from elsv.report.plots import plot_arms, plot_steps
+
+        if kind == "steps":
+            if self.rewards is None:
+                raise InvalidInputError(
+                    "kind='steps' needs the actions of all steps: solve(problem, keep=horizon)"
+                )
+            return plot_steps({"optimum": self.rewards}, ax, y_label="expected reward")
+        if kind != "arms":
+            raise InvalidInputError(f"kind must be 'arms' or 'steps', got {kind!r}")
+        numbers = [f"arm {i + 1}" for i in range(len(self.scores))]
+        names = numbers if self.policy is None else self.policy.problem.names
+        label = "expected reward if this arm is pulled first"
+        shown = [f"{score:.4f}" for score in self.scores]
+        return plot_arms(names, self.scores, ax, x_label=label, best=self.actions, numbers=shown)
 
 
 def solve(

@@ -15,6 +15,7 @@ from elsv.experiments.claims import Claim
 from elsv.machine import cores
 from elsv.policies import Policy
 from elsv.problem import Problem
+from elsv.report.canvas import checked_axes, drawn_panels, several_axes
 from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison, compare
 
@@ -105,6 +106,20 @@ class Drawing:
     figure: Any
     caption: str
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a matplotlib Axes with the user's own settings and return that (extra ``plot``).
+
+        A drawing of several panels takes and returns as many axes, in an array or a list.
+        """
+        panels = drawn_panels(self.figure)
+        if panels == 1:
+            axes = checked_axes(ax)
+            self.figure.redraw(axes=[axes])
+            return axes
+        grid = several_axes(ax, panels)
+        self.figure.redraw(axes=grid)
+        return grid
+
 
 @dataclass(frozen=True)
 class Table:
@@ -128,6 +143,14 @@ class Outcome:
     claims: Sequence[Claim] = ()
     columns: Mapping[str, AnyArray] | None = None  # of results/NAME.parquet
     timing: Mapping[str, Any] = field(default_factory=dict)
+
+    def plot(self, drawing: str | None = None, ax: Any = None) -> Any:
+        """Draw one of the drawings, by its name (default: the first), as `Drawing.plot` does."""
+        for found in self.drawings:
+            if drawing in (None, found.name):
+                return found.plot(ax)
+        names = ", ".join(d.name for d in self.drawings) or "none"
+        raise InvalidInputError(f"no drawing {drawing or ''!r} here; there are: {names}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from elsv._files import write_text
 from elsv._numbers import finite
 from elsv._version import __version__
+from elsv.errors import InvalidInputError
 from elsv.experiments.base import Context, Experiment, Outcome, as_data
 from elsv.experiments.page import reproduction_page
 from elsv.experiments.registry import chosen
@@ -34,6 +35,13 @@ class Reproduction:
     seconds: tuple[float, ...]  # of each part
     seed: int
     quick: bool
+
+    def plot(self, experiment: str, drawing: str | None = None, ax: Any = None) -> Any:
+        """Draw a figure of an experiment, by their names, as `elsv.experiments.base.Drawing.plot` does."""
+        outcomes = {found.name: outcome for found, outcome in self.parts}
+        if experiment not in outcomes:
+            raise InvalidInputError(f"no experiment {experiment!r} here; there are: {', '.join(outcomes)}")
+        return outcomes[experiment].plot(drawing, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``; all but ``timing`` repeats with the seed."""

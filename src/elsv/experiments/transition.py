@@ -81,7 +81,7 @@ def _tree(
     axes: Sequence[Any] | None = None,
 ) -> Any:
     (panel,) = grid = panels_on(axes, 1, width, 2.9)
-    aside = 0.11 if width <= NARROW else 0.13
+    aside, said = (0.11, "") if width <= NARROW else (0.13, "P = ")
     panel.set_axis_off()
     panel.set_xlim(0, 1)
     panel.set_ylim(0, 1)
@@ -103,7 +103,7 @@ def _tree(
             panel.text(
                 end + (-0.005, 0.005)[outcome],
                 0.4,
-                f"R = {1 - outcome}\nP = {chance:.3f}\n({constrained:.3f})",
+                f"R = {1 - outcome}\n{said}{chance:.3f}\n({constrained:.3f})",
                 ha=("right", "left")[outcome],
                 va="center",
                 color=SOFT_INK,

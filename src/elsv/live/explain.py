@@ -18,6 +18,7 @@ from elsv.problem import Problem
 from elsv.state import State, check_arms
 
 INTERVAL = (0.025, 0.975)
+_SAME_SCALE = 2.0  # rewards; scores above are no longer about one pull
 BEST_TOLERANCE = 1e-4  # of P(best): as many digits as are shown
 
 
@@ -73,6 +74,29 @@ class Explanation:
         title = f"Step {self.step}: pull {self.arms[self.arm].name} (`{self.policy}`)"
         words = "; ".join(f"{column.head}: {column.means}" for column in shown if column.means)
         return block(title, table([c.head for c in shown], rows, chosen=[self.arm]), note(words))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
+
+        One row for each arm: what a pull is worth with its 95 % interval, what the policy compares if that is
+        on the same scale, as an index is, and the probability that it is the best; the arm to pull is filled.
+        """
+        from elsv.report.plots import plot_arms
+
+        arms, scores = self.arms, [a.q for a in self.arms]
+        one_pull = all(0 <= q <= _SAME_SCALE * max(a.reward for a in arms) for q in scores)
+        compared = one_pull and scores != [a.worth for a in arms]
+        return plot_arms(
+            [a.name for a in arms],
+            [a.worth for a in arms],
+            ax,
+            x_label="worth of a pull: reward × mean, 95 % interval",
+            best=[self.arm],
+            intervals=([a.reward * a.low for a in arms], [a.reward * a.high for a in arms]),
+            marks=(scores, f"what {self.policy} compares at step {self.step}") if compared else None,
+            numbers=[f"P(best) {a.best:.2f}" for a in arms],
+            title="" if compared else f"step {self.step}, {self.policy}",
+        )
 
     def __str__(self) -> str:
         bonus = any(a.bonus is not None for a in self.arms)

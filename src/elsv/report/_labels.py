@@ -180,16 +180,19 @@ def free_legend(axes: Any, entries: Mapping[str, Any]) -> None:
         box = axes.legend(list(entries.values()), names, loc=corner).get_window_extent()
         if not _covers(axes, box):
             return
-    share = axes.legend(list(entries.values()), names, loc="upper left").get_window_extent().height
-    share = (share + 8.0) / axes.get_window_extent().height
-    if share < 0.5:
-        forward, back = axes.transScale, axes.transScale.inverted()
-        low, high = (float(forward.transform((1.0, y))[1]) for y in axes.get_ylim())
-        axes.set_ylim(top=float(back.transform((1.0, low + (high - low) / (1 - share)))[1]))
-    else:
-        axes.legend(
-            list(entries.values()), names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0
+    room = axes.get_window_extent()
+    for size, columns in ((None, 1), (None, 2), ("small", 2), ("x-small", 2), ("x-small", 3)):
+        legend = axes.legend(
+            list(entries.values()), names, loc="upper left", ncols=columns, fontsize=size, columnspacing=1.2
         )
+        box = legend.get_window_extent()
+        share = (box.height + 8.0) / room.height
+        if share < 0.5 and box.width < room.width:
+            forward, back = axes.transScale, axes.transScale.inverted()
+            low, high = (float(forward.transform((1.0, y))[1]) for y in axes.get_ylim())
+            axes.set_ylim(top=float(back.transform((1.0, low + (high - low) / (1 - share)))[1]))
+            return
+    axes.legend(list(entries.values()), names, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
 def _covers(axes: Any, box: Any) -> bool:

@@ -109,7 +109,10 @@ def rows_on(
         rows, 0, 1, transform=panel.get_yaxis_transform(), colors=rcParams["grid.color"], linewidth=0.5
     )
     room = 72 * panel.get_position().height * figure_of([panel]).get_figheight()
-    every = math.ceil(1.15 * rcParams["font.size"] * sum(lines) / room)
+    tall = 1.15 * rcParams["font.size"] * len(names)
+    if axes is not None and tall * max(map(sum, pairwise(lines)), default=0) / 2 > room:
+        shown = list(names)
+    every = math.ceil(tall / room)
     named = [k for k in rows if k in bold or (k % every == 0 and not _beside(k, bold, every))]
     panel.set_yticks(named, [shown[k] for k in named])
     for k, text in zip(named, panel.get_yticklabels(), strict=True):
@@ -151,10 +154,10 @@ def dot(
 
 
 def number_beside(axes: Any, row: int, number: str) -> None:
-    """Write a number at the right of its row, if the figure makes room for it by itself."""
+    """Write a number at the right of a row that is named, if the figure makes room for it by itself."""
     from matplotlib import rcParams
 
-    if figure_of([axes]).get_layout_engine() is not None:
+    if figure_of([axes]).get_layout_engine() is not None and row in axes.get_yticks():
         place = axes.get_yaxis_transform()
         axes.annotate(number, (1.02, row), xycoords=place, va="center", color=rcParams["text.color"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from elsv.errors import InvalidInputError
@@ -72,3 +72,30 @@ def checked_axes(ax: Any, height: float | None = None) -> Any:
 def figure_of(grid: Sequence[Any]) -> Any:
     """Return the figure of these axes."""
     return grid[0].get_figure(root=True)
+
+
+def drawn_panels(figure: Any) -> int:
+    """Return how many panels a figure has; bars of colours are none."""
+    return sum(axes.get_label() != "<colorbar>" for axes in figure.axes)
+
+
+def several_axes(ax: Any, panels: int) -> list[Any]:
+    """Return the user's axes for this many panels, or new ones in a new pyplot figure, two in a row."""
+    require_matplotlib()
+    if ax is None:
+        from matplotlib import pyplot, rcParams
+
+        rows, (width, height) = math.ceil(panels / 2), rcParams["figure.figsize"]
+        size = (width, max(height, 0.55 * height * rows))
+        found = (
+            pyplot.subplots(rows, 2, figsize=size, layout="constrained", squeeze=False)[1].ravel().tolist()
+        )
+        for left_over in found[panels:]:
+            left_over.remove()
+        return list(found[:panels])
+    given = list(getattr(ax, "flat", ax)) if isinstance(ax, Iterable) else [ax]
+    if len(given) != panels:
+        raise InvalidInputError(
+            f"this picture has {panels} panels: ax must be as many Axes, got {len(given)}"
+        )
+    return [checked_axes(one) for one in given]

@@ -24,7 +24,10 @@ _ALIGN = {"l": "", **{letter: f' class="{letter}"' for letter in "rcw"}}
 _CONTENTS_FROM = 3
 _HINT = '<p class="hint" aria-hidden="true">More columns at the right: scroll →</p>\n'
 _LETTER, _PADDING = 7.4, 18.0  # pixels, of a cell
+_WRAPPED = 150.0  # pixels at least, of a cell whose text wraps
 _TELEPHONE, _COLUMN = 340.0, 700.0  # pixels that a table has there
+_SHORT = 15  # rows
+_SENTENCE = 80  # letters; a cell with more reads badly in a narrow column
 _DARK = f"@media screen and (prefers-color-scheme: dark) {{ .card {{ {dark_rules()} }} }}\n"
 
 
@@ -112,6 +115,8 @@ class Page:
         head = "".join(map(_header, headers, letters))
         body = "".join(_row(row, letters, k in highlight, labels) for k, row in enumerate(rows))
         title = f"<b>Table {self._tables}.</b> {inline(caption)}".rstrip()
+        if "cards" not in kind and len(rows) <= _SHORT:
+            kind += " short"  # printed on one page
         hint = "" if "cards" in kind else _HINT
         self._blocks.append(
             f'<figure class="{kind}"><figcaption id="{anchor}">{title}</figcaption>\n{hint}'
@@ -246,14 +251,16 @@ def _kind(headers: Sequence[str], rows: Sequence[Sequence[Cell]], letters: str) 
 
     Which ones have room is guessed from their longest words, since the page has no script to measure them.
     """
-    if "w" in letters and len(letters) > 2:
-        return "table cards"
-    widths = []
-    for k, header in enumerate(headers):
+    pixels = 0.0
+    for k, (header, letter) in enumerate(zip(headers, letters, strict=True)):
         shown = [plain(_text(row[k])) for row in rows]
-        words = [word for text in (header, *(shown if k == 0 else ())) for word in re.split(r"[ ,:]", text)]
-        widths.append(max(map(len, [*words, *(shown if k else ())])))
-    pixels = sum(_LETTER * width + _PADDING for width in widths)
+        longest = max(map(len, shown), default=0)
+        if letter == "w" and longest > _SENTENCE and len(letters) > 2:
+            return "table cards"
+        wraps = k == 0 or letter == "w"
+        words = [word for text in (header, *(shown if wraps else ())) for word in re.split(r"[ ,:]", text)]
+        least = max(map(len, words)) if wraps else max(longest, *map(len, words))
+        pixels += max(_LETTER * least + _PADDING, _WRAPPED if letter == "w" else 0.0)
     return "table" + " roomy" * (pixels > _TELEPHONE) + " dense" * (pixels > _COLUMN)
 
 

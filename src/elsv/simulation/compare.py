@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -203,11 +203,36 @@ class Comparison:
 
         return latex_table(*headline_table(self))
 
-    def plot(self, log_x: bool = False) -> Any:
-        """Return the regret curves with their 95 % bands as a matplotlib figure (extra ``plot``)."""
-        from elsv.report.comparison_page import regret_figure
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: Literal["regret", "final", "differences", "pulls"] = "regret",
+        policy: str | None = None,
+        leave_out: Collection[str] = (),
+        log_x: bool = False,
+        labels: Literal["ends", "legend", "none"] | None = None,
+        colours: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Draw on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
 
-        return regret_figure(self, log_x)
+        Parameters
+        ----------
+        ax
+            Where to draw; default: a new pyplot figure.
+        kind
+            Mean regret by step with 95 % bands, final regrets with their intervals, paired differences to the
+            best policy, or the share of instances that pull each arm under one `policy`.
+        leave_out, log_x, labels
+            For regret: policies that are not drawn; a logarithmic axis of steps; whether lines are named at
+            their ends (default where the figure makes room for it), in a legend that covers none, or not.
+        colours
+            By policy; the others keep theirs.
+        """
+        from elsv.report.plots import plot_comparison
+
+        shown = {"policy": policy, "leave_out": leave_out, "log_x": log_x, "labels": labels}
+        return plot_comparison(self, ax, kind, colours=colours, **shown)  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
         """Return the headline table and, with the extra ``plot``, the regret curves, for notebooks."""

@@ -1,0 +1,223 @@
+"""What results draw with ``plot(ax=…)``: one picture on one matplotlib axes, in the user's own style.
+
+Fonts, sizes, grids and line widths are those of the user's settings (``rcParams``), and so are the colours if
+the user has set a cycle of them; else they are the colour-blind safe ones of the reports. Every function
+returns the axes. Without `ax` a new pyplot figure is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv import triangle
+from elsv.errors import InvalidInputError
+from elsv.report import figures
+from elsv.report._labels import Labels
+from elsv.report._rows import dot, number_beside, rows_on
+from elsv.report.canvas import checked_axes
+from elsv.report.comparison_page import draw, regret_figure
+from elsv.report.style import WIDTH, look_of
+from elsv.simulation.compare import Comparison
+
+Kind = Literal["regret", "final", "differences", "pulls"]
+_ROW = 0.3  # inches
+_MANY_LINES = 8  # of an index; more would hide one another
+
+
+def plot_comparison(
+    comparison: Comparison,
+    ax: Any = None,
+    kind: Kind = "regret",
+    *,
+    policy: str | None = None,
+    leave_out: Collection[str] = (),
+    log_x: bool = False,
+    labels: Labels | None = None,
+    colours: Mapping[str, str] | None = None,
+) -> Any:
+    """Draw a comparison; what the parameters mean is said at `elsv.Comparison.plot`."""
+    for name in (*leave_out, *(colours or ()), *(() if policy is None else (policy,))):
+        comparison[name]
+    if kind == "pulls":
+        return _pulls(comparison, checked_axes(ax), policy)
+    if policy is not None:
+        raise InvalidInputError(f"policy is for kind='pulls', got kind={kind!r}")
+    if kind == "regret":
+        axes, drawn = checked_axes(ax), regret_figure(comparison, log_x, leave_out)
+        options: dict[str, Any] = {"labels": labels}
+    elif kind in ("final", "differences"):
+        if kind == "differences" and len(comparison.names) < 2:
+            raise InvalidInputError("differences need two policies, got one")
+        axes = checked_axes(ax, 1.0 + _ROW * len(comparison.names))
+        drawn = draw(comparison)["final-regret" if kind == "final" else "paired-differences"]
+        options = {}
+    else:
+        raise InvalidInputError(f"kind must be 'regret', 'final', 'differences' or 'pulls', got {kind!r}")
+    if colours:
+        options["style"] = _recoloured(drawn.redraw.keywords["style"], colours)
+    drawn.redraw(axes=[axes], **options)
+    return axes
+
+
+def _recoloured(look: Mapping[str, figures.Style], colours: Mapping[str, str]) -> dict[str, figures.Style]:
+    from matplotlib.colors import to_hex
+
+    return {**look, **{name: replace(look[name], colour=to_hex(colour)) for name, colour in colours.items()}}
+
+
+def _pulls(comparison: Comparison, axes: Any, policy: str | None) -> Any:
+    if policy is None:
+        if len(comparison.names) > 1:
+            raise InvalidInputError(
+                f"kind='pulls' shows one policy: policy= one of {', '.join(comparison.names)}"
+            )
+        policy = comparison.names[0]
+    figures.pull_shares({policy: comparison[policy].pull_share}, comparison.problem.names, axes=[axes])
+    return axes
+
+
+def plot_values(
+    regrets: Mapping[str, float], ax: Any = None, *, x_label: str, optimum: float | None = None
+) -> Any:
+    """Draw exact regrets, one row a policy, the least on top, and the Bayes `optimum` as a line."""
+    axes = checked_axes(ax, 1.0 + _ROW * len(regrets))
+    reference = None if optimum is None else (optimum, "optimum")
+    figures.dot_plot(
+        regrets, x_label=x_label, digits=_digits(regrets.values()), reference=reference, axes=[axes]
+    )
+    return axes
+
+
+def plot_arms(
+    names: Sequence[str],
+    values: ArrayLike,
+    ax: Any = None,
+    *,
+    x_label: str,
+    best: Collection[int],
+    intervals: tuple[ArrayLike, ArrayLike] | None = None,
+    marks: tuple[ArrayLike, str] | None = None,
+    numbers: Sequence[str] | None = None,
+    title: str = "",
+) -> Any:
+    """Draw one row for each arm: a dot, its interval, a second mark, and a number beside it.
+
+    Parameters
+    ----------
+    best
+        The arms to pull, from 0: filled and in bold, the others hollow.
+    intervals
+        Lower and upper ends.
+    marks
+        A second value of each arm and what it is.
+    """
+    axes = checked_axes(ax, 1.0 + _ROW * len(names))
+    rows_on(names, WIDTH, [axes], bold=best)
+    first, second = (look.colour for look in look_of(["elsv", "thompson"]).values())
+    centre = np.asarray(values, dtype=np.float64)
+    low, high = (None, None) if intervals is None else (np.asarray(x, dtype=np.float64) for x in intervals)
+    for row in range(len(names)):
+        below = None if low is None else float(centre[row] - low[row])
+        above = None if high is None else float(high[row] - centre[row])
+        dot(axes, row, float(centre[row]), below, above, first, hollow=row not in best)
+        if numbers is not None:
+            number_beside(axes, row, numbers[row])
+    if marks is not None:
+        places, what = np.asarray(marks[0], dtype=np.float64), marks[1]
+        finite = np.isfinite(places)
+        axes.scatter(
+            places[finite], np.flatnonzero(finite), marker="D", s=26, color=second, label=what, zorder=4
+        )
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    axes.margins(x=0.06)
+    axes.set_xlabel(x_label)
+    if title:
+        axes.set_title(title, loc="left")
+    return axes
+
+
+def plot_steps(series: Mapping[str, ArrayLike], ax: Any = None, *, y_label: str) -> Any:
+    """Draw what depends on the step alone, such as an expected reward."""
+    axes = checked_axes(ax)
+    steps = np.arange(1, len(np.asarray(next(iter(series.values())))) + 1)
+    labels: Labels | None = None if len(series) > 1 else "none"
+    figures.lines(steps, series, x_label="step", y_label=y_label, axes=[axes], labels=labels)
+    return axes
+
+
+def plot_index(
+    table: ArrayLike,
+    ax: Any = None,
+    *,
+    prior: tuple[float, float] = (1.0, 1.0),
+    y_label: str = "index",
+    labels: Labels | None = None,
+) -> Any:
+    """Draw the table of an index, such as `elsv.indices.gittins.gittins_table` gives, over an arm's mean.
+
+    One line for each number of pulls, or for some of them if they are many; the mean itself is dotted, so
+    that what lies above it is the bonus.
+
+    Parameters
+    ----------
+    table
+        The index of all states with fewer pulls than some number, in the numbering of `elsv.triangle`.
+    prior
+        The counts (α, β) that the table begins with.
+
+    Examples
+    --------
+    >>> from elsv.indices.gittins import gittins_table
+    >>> axes = plot_index(gittins_table(1, 1, levels=30, discount=0.9))
+    >>> axes.get_xlabel()
+    'mean α / (α + β)'
+    """
+    values = np.asarray(table, dtype=np.float64)
+    levels = round((np.sqrt(8 * len(values) + 1) - 1) / 2) if values.ndim == 1 else 0
+    if triangle.size(levels) != len(values) or levels < 2:
+        raise InvalidInputError(
+            f"table must have all states of two or more levels (3, 6, 10, … values), got shape {values.shape}"
+        )
+    successes, pulls = triangle.states(levels)
+    alpha, beta = prior[0] + successes, prior[1] + pulls - successes
+    mean, axes = alpha / (alpha + beta), checked_axes(ax)
+    shown = np.unique(np.rint(np.geomspace(1, levels - 1, min(_MANY_LINES, levels - 1))).astype(int))
+    return _index_lines(
+        axes, [(int(n), mean[pulls == n], values[pulls == n]) for n in shown], y_label, labels
+    )
+
+
+def _index_lines(axes: Any, found: list[tuple[int, Any, Any]], y_label: str, labels: Labels | None) -> Any:
+    """Draw the lines of few pulls dark and those of many light: they are in order."""
+    import matplotlib
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex
+
+    from elsv.report._labels import name_lines
+
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(found)))
+    drawn, ends, look = {}, {}, {}
+    for (n, x, y), colour in zip(found, colours, strict=True):
+        name = f"{n} {'pull' if n == 1 else 'pulls'}"
+        look[name] = figures.Style(to_hex(colour), "solid")
+        (drawn[name],) = axes.plot(
+            x, y, color=look[name].colour, marker="o" if len(x) < 12 else "", linestyle="-"
+        )
+        ends[name] = float(y[-1])
+    axes.plot([0, 1], [0, 1], color=rcParams["text.color"], linestyle=":", marker="", linewidth=0.8)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("mean α / (α + β)")
+    axes.set_ylabel(y_label)
+    name_lines(axes, drawn, ends, look, labels or "legend", own=False)
+    return axes
+
+
+def _digits(values: Collection[float]) -> int:
+    """Return decimals that show the least of these with three digits."""
+    least = min((abs(v) for v in values if v), default=1.0)
+    return int(np.clip(2 - np.floor(np.log10(least)), 1, 5))

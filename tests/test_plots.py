@@ -1,0 +1,220 @@
+"""Results draw themselves on the user's axes, in the user's style; figures on pages fit theme and screen."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import elsv
+from elsv.errors import InvalidInputError
+from elsv.experiments.base import Drawing, Outcome
+from elsv.experiments.regions import regions
+from elsv.experiments.registry import chosen
+from elsv.indices.gittins import gittins_table
+from elsv.report import figures
+from elsv.report._labels import equal_series, free_legend, wrapped
+from elsv.report.page import Page
+from elsv.report.plots import plot_index, plot_values
+from elsv.report.style import NARROW, look_of
+from elsv.report.theme import DARK, dark_rules
+from test_report import comparison
+
+TWELVE = comparison({f"policy {k}": 1.0 + k for k in range(10)} | {"same": 3.0, "elsv": 20.0})
+FORTY = comparison({"thompson": 1.0, "elsv": 2.0}, arms=tuple(f"arm {k}" for k in range(40)))
+PROBLEM = elsv.Problem(rewards=[0.5, 1.0], horizon=6, names=("cheap", "dear"))
+
+
+@pytest.fixture
+def plt():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def explanation(policy, problem=PROBLEM):
+    return elsv.Bandit(problem, policy=policy, seed=1).explain()
+
+
+def results():
+    solution = elsv.solve(PROBLEM, keep=6)
+    yield "regret", TWELVE.plot
+    for kind in ("final", "differences"):
+        yield kind, lambda ax=None, kind=kind: TWELVE.plot(ax, kind=kind)
+    yield "pulls", lambda ax=None: FORTY.plot(ax, kind="pulls", policy="elsv")
+    yield "arms", solution.plot
+    yield "steps", lambda ax=None: solution.plot(ax, kind="steps")
+    yield "index", explanation("gittins").plot
+    yield "no score", explanation("plan").plot
+    yield "many arms", explanation("greedy", FORTY.problem).plot
+    yield "table", lambda ax=None: plot_index(gittins_table(1, 1, 20, 0.9), ax)
+    yield "values", lambda ax=None: plot_values({"a": 1.0, "b": 0.0}, ax, x_label="regret", optimum=0.5)
+
+
+def test_every_result_draws_on_the_axes_given_and_returns_them(plt):
+    import matplotlib
+
+    for name, plot in results():
+        before = dict(matplotlib.rcParams)
+        figure, (left, right) = plt.subplots(1, 2, layout="constrained")
+        assert plot(ax=right) is right, name
+        assert right.get_xlabel(), name
+        assert right.has_data(), name
+        assert not left.has_data(), name
+        figure.canvas.draw()
+        own = plot()
+        assert own.get_figure() is plt.gcf(), name
+        assert dict(matplotlib.rcParams) == before, name
+        plt.close("all")
+
+
+def test_plots_are_in_the_users_own_style(plt):
+    settings = {
+        "font.size": 7.0,
+        "lines.linewidth": 3.5,
+        "text.color": "navy",
+        "axes.prop_cycle": plt.cycler(color=["red", "#00ff00"]),
+    }
+    with plt.rc_context(settings):
+        axes = comparison({"elsv": 1.0, "thompson": 2.0, "greedy": 3.0}).plot()
+        lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
+        assert [line.get_color() for line in lines] == ["#ff0000", "#00ff00", "#ff0000"]
+        assert {line.get_linewidth() for line in lines} == {3.5}
+        assert len({line.get_linestyle() for line in (lines[0], lines[2])}) == 2
+        assert {text.get_fontsize() for text in axes.texts} == {7.0}
+        rows = explanation("greedy").plot()
+        assert {text.get_color() for text in rows.get_yticklabels()} == {"navy"}
+    axes = comparison({"elsv": 1.0, "thompson": 2.0}).plot(colours={"elsv": "black"})
+    assert [line.get_color() for line in axes.lines][:2] == [
+        "#000000",
+        look_of(["thompson"])["thompson"].colour,
+    ]
+
+
+def test_equal_curves_are_said_to_be_equal(plt):
+    axes = TWELVE.plot(plt.subplots()[1], labels="legend")
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "policy 2 = same" in named
+    assert len(named) == 11
+    ends = TWELVE.plot(labels="ends")
+    assert "policy 2 = same" in {text.get_text() for text in ends.texts}
+    panels = [{"a": [1, 2], "b": [1, 2]}, {"a": [1, 2], "b": [3, 2]}]
+    assert equal_series(panels) == {"a": "a", "b": "b"}
+    assert equal_series([{"a": [1, np.nan], "b": [1, np.nan]}, {}]) == {"a": "a = b", "b": "a = b"}
+    assert wrapped("elsv = elsv:index=ucb,weight=2", 22) == "elsv\n= elsv:index=ucb,\nweight=2"
+
+
+@pytest.mark.parametrize("names", [2, 5, 12, 25])
+def test_a_legend_covers_no_line(plt, names):
+    _, axes = plt.subplots(figsize=(4, 3))
+    steps = np.arange(50)
+    drawn = {f"policy {k}": axes.plot(steps, (-1) ** k * (k + 1) * steps)[0] for k in range(names)}
+    free_legend(axes, drawn)
+    box = axes.get_legend().get_window_extent()
+    for line in drawn.values():
+        path = line.get_transform().transform_path(line.get_path())
+        assert not path.intersects_bbox(box, filled=False)
+
+
+def test_many_policies_and_arms_can_be_told_apart():
+    look = figures.styles([f"own {k}" for k in range(60)])
+    assert len({(style.colour, str(style.dash), style.marker) for style in look.values()}) == 60
+    figure = figures.pull_shares({"elsv": FORTY["elsv"].pull_share}, FORTY.problem.names)
+    assert not figure.legends
+    ticks = [text.get_text() for text in figure.axes[-1].get_yticklabels()]
+    assert (ticks[0], ticks[-1]) == ("arm 0", "arm 39")
+
+
+def test_drawings_of_experiments_draw_themselves_too(plt):
+    (experiment,) = chosen(["transition"])
+    outcome = experiment.run(experiment.quick, None)
+    axes = plt.subplots()[1]
+    assert outcome.plot(ax=axes) is axes
+    assert outcome.plot("transition").texts
+    with pytest.raises(InvalidInputError, match="there are: transition"):
+        outcome.plot("curves")
+    four = Outcome("", {}, [regions(12)])
+    assert len(four.plot()) == 4
+    grid = plt.subplots(2, 2)[1]
+    assert [panel.get_xlabel() for panel in four.plot(ax=grid)] == ["successes of arm 1"] * 4
+    with pytest.raises(InvalidInputError, match="4 panels"):
+        four.plot(ax=axes)
+    lines = figures.line_panels({"A": ([1, 2], {"a": [1, 2]}, None)}, x_label="x", y_label="y")
+    assert Drawing("one", lines, "").plot().get_legend() is not None
+
+
+def test_plots_refuse_what_they_cannot_draw(plt):
+    solution = elsv.solve(PROBLEM)
+    for wrong, said in (
+        (lambda: TWELVE.plot(ax=3), "matplotlib Axes, got int"),
+        (lambda: TWELVE.plot(kind="pie"), "kind must be"),
+        (lambda: TWELVE.plot(kind="pulls"), "policy="),
+        (lambda: TWELVE.plot(policy="elsv"), "kind='pulls'"),
+        (lambda: TWELVE.plot(leave_out=["x"]), "no policy 'x'"),
+        (lambda: TWELVE.plot(labels="above"), "labels must be"),
+        (lambda: comparison({"a": 1.0}).plot(kind="differences"), "two policies"),
+        (lambda: solution.plot(kind="steps"), "keep=horizon"),
+        (lambda: solution.plot(kind="x"), "kind must be"),
+        (lambda: plot_index([1.0, 2.0]), "two or more levels"),
+    ):
+        with pytest.raises(InvalidInputError, match=re.escape(said)):
+            wrong()
+
+
+def test_a_plot_names_the_extra_that_it_needs():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import elsv\n"
+        "problem = elsv.Problem(rewards=[0.5, 1.0], horizon=4)\n"
+        "for result in (elsv.solve(problem), elsv.Bandit(problem, policy='greedy').explain()):\n"
+        "    try: result.plot()\n"
+        "    except elsv.MissingExtraError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [("elsv[plot]" in line) for line in done.stdout.splitlines()] == [True, True]
+
+
+def test_figures_on_a_page_follow_its_theme_and_its_width():
+    figure = figures.regret_curves({name: TWELVE[name].mean for name in TWELVE.names})
+    svgs = figures.for_page(figure)
+    assert re.findall(r'<svg class="(\w+)"', svgs) == ["wide", "narrow"]
+    painted = set(re.findall(r"(?:fill|stroke): (#\w{6})", svgs))
+    assert not painted & set(DARK)
+    for colour in re.findall(r"var\(--x(\w{6})", svgs):
+        assert f"--x{colour}: " in dark_rules()
+    narrow = svgs[svgs.index('<svg class="narrow"') :]
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', narrow)[1])
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", narrow)]
+    assert width == pytest.approx(72 * NARROW)
+    assert min(sizes) * 360 / width >= 11  # pixels on a telephone 390 wide
+    plain_figure = figures.to_svg(figure)
+    assert "var(" not in plain_figure
+    assert figures.to_svg(figure) == plain_figure
+
+
+@pytest.mark.parametrize(
+    ("headers", "row", "align", "kind"),
+    [
+        (["a", "b"], ["x", "1.0"], "lr", "table short"),
+        (["policy", *"abcde"], ["thompson", *["12.34 ± 0.56"] * 5], "lrrrrr", "table roomy short"),
+        (
+            ["policy", *"abcdefgh"],
+            ["thompson", *["12.34 ± 0.56"] * 8],
+            "l" + 8 * "r",
+            "table roomy dense short",
+        ),
+        (["claim", "says", "why"], ["C1", "word " * 30, "word " * 30], "lww", "table cards"),
+    ],
+)
+def test_tables_scroll_with_a_hint_or_turn_into_cards(headers, row, align, kind):
+    page = Page("Title")
+    page.table(headers, [row], "Caption", align)
+    html = page.html()
+    assert f'<figure class="{kind}">' in html
+    assert ('class="hint"' in html) == ("cards" not in kind)
+    assert ('data-label="why"' in html) == ("cards" in kind)
