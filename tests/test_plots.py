@@ -96,6 +96,17 @@ def test_plots_are_in_the_users_own_style(plt):
     ]
 
 
+def test_a_comparison_has_several_pictures(plt):
+    assert TWELVE.plot(log_x=True).get_xscale() == "log"
+    fewer = TWELVE.plot(leave_out=["elsv", "same"], labels="none")
+    assert len(fewer.lines) == 10
+    assert not fewer.texts
+    final = TWELVE.plot(kind="final")
+    assert [text.get_text() for text in final.get_yticklabels()][0] == "policy 0"
+    assert "policy 0" in TWELVE.plot(kind="differences").get_xlabel()
+    assert FORTY.plot(kind="pulls", policy="thompson").get_title() == "thompson"
+
+
 def test_equal_curves_are_said_to_be_equal(plt):
     axes = TWELVE.plot(plt.subplots()[1], labels="legend")
     named = [text.get_text() for text in axes.get_legend().get_texts()]

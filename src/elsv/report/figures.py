@@ -146,7 +146,10 @@ def line_panels(
     width: float = WIDTH,
     axes: Sequence[Any] | None = None,
 ) -> Any:
-    """Draw small multiples: a title each for (x, series, half-widths or None), one legend for all."""
+    """Draw small multiples: a title each for (x, series, half-widths or None), one legend for all.
+
+    Lines that are equal in every panel are one, with all names; those that are in one panel are said there.
+    """
     every = [series for _, series, _ in panels.values()]
     shared = equal_series(every)
     look = merged(shared, look_of(shared, style), shared)
@@ -155,7 +158,8 @@ def line_panels(
     for panel, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
         half = None if half_widths is None else merged(shared, half_widths)
         drawn |= draw_lines(panel, x, merged(shared, series), half, look, log_x, log_y, False)
-        panel.set_title(title)
+        here = {label for label in equal_series([series]).values() if " = " in label} - set(shared.values())
+        panel.set_title("\n".join([title, *(wrapped(label, 38) for label in sorted(here))]))
     label_outside(grid, x_label, y_label, axes is None)
     if axes is None:
         legend_below(figure_of(grid), drawn)

@@ -266,13 +266,18 @@ def _kind(headers: Sequence[str], rows: Sequence[Sequence[Cell]], letters: str) 
 
 def _row(cells: Sequence[Cell], letters: str, best: bool, labels: Sequence[str]) -> str:
     name, *rest = (
-        f"{_ALIGN[letter]}>{inline(_text(cell))}" for letter, cell in zip(letters, cells, strict=True)
+        f"{_ALIGN[letter]}>{_breakable(inline(_text(cell)), k == 0 or letter == 'w')}"
+        for k, (letter, cell) in enumerate(zip(letters, cells, strict=True))
     )
     said = (f' data-label="{html.escape(label)}"' if label else "" for label in labels[1:])
-    name = re.sub(r"([,:])(?=\S)", r"\1<wbr>", name)
     begin = '<tr class="best">' if best else "<tr>"
     others = "".join(f"<td{label}{cell}</td>" for label, cell in zip(said, rest, strict=True))
     return f'{begin}<th scope="row"{name}</th>{others}</tr>\n'
+
+
+def _breakable(markup: str, wraps: bool) -> str:
+    """Let a policy's name be broken after its colon and commas, where text wraps at all."""
+    return re.sub(r"(?<=[a-z0-9])([,:])(?=[a-z_])", r"\1<wbr>", markup) if wraps else markup
 
 
 def _text(cell: Cell) -> str:
