@@ -102,7 +102,7 @@ def test_a_comparison_has_several_pictures(plt):
     assert len(fewer.lines) == 10
     assert not fewer.texts
     final = TWELVE.plot(kind="final")
-    assert [text.get_text() for text in final.get_yticklabels()][0] == "policy 0"
+    assert next(text.get_text() for text in final.get_yticklabels()) == "policy 0"
     assert "policy 0" in TWELVE.plot(kind="differences").get_xlabel()
     assert FORTY.plot(kind="pulls", policy="thompson").get_title() == "thompson"
 
