@@ -47,7 +47,8 @@ from elsv.experiments.registry import EXPERIMENTS, NAMES, chosen
 from elsv.experiments.run import reproduce
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report._drawing import last_finite, spread_apart
+from elsv.report._drawing import last_finite
+from elsv.report._labels import spread_apart
 
 TINY = {
     "transition": transition.Settings(),
