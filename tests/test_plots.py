@@ -53,7 +53,7 @@ def results():
     yield "no score", explanation("plan").plot
     yield "many arms", explanation("greedy", FORTY.problem).plot
     yield "table", lambda ax=None: plot_index(gittins_table(1, 1, 20, 0.9), ax)
-    yield "values", lambda ax=None: plot_values({"a": 1.0, "b": 0.0}, ax, x_label="regret", optimum=0.5)
+    yield "values", lambda ax=None: plot_values({"a": 1.0, "b": 0.2, "optimal": 0.1}, ax, steps=6)
 
 
 def test_every_result_draws_on_the_axes_given_and_returns_them(plt):
@@ -105,6 +105,16 @@ def test_a_comparison_has_several_pictures(plt):
     assert next(text.get_text() for text in final.get_yticklabels()) == "policy 0"
     assert "policy 0" in TWELVE.plot(kind="differences").get_xlabel()
     assert FORTY.plot(kind="pulls", policy="thompson").get_title() == "thompson"
+
+
+def test_the_optimum_is_a_line_among_exact_regrets(plt):
+    rows = elsv.evaluate(PROBLEM, ["greedy", "gittins", "optimal"])
+    axes = plot_values({row.name: row.regret for row in rows}, steps=6)
+    assert sorted(text.get_text() for text in axes.get_yticklabels()) == ["gittins", "greedy"]
+    assert rows[-1].regret in {line.get_xdata()[0] for line in axes.lines}
+    assert axes.get_xlabel() == "regret over 6 steps, exact"
+    alone = plot_values({"optimal": 0.0}, steps=1)
+    assert [text.get_text() for text in alone.get_yticklabels()] == ["optimal"]
 
 
 def test_equal_curves_are_said_to_be_equal(plt):

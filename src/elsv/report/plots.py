@@ -25,6 +25,7 @@ from elsv.report.style import WIDTH, look_of
 from elsv.simulation.compare import Comparison
 
 Kind = Literal["regret", "final", "differences", "pulls"]
+_OPTIMAL = "optimal"
 _ROW = 0.3  # inches
 _MANY_LINES = 8  # of an index; more would hide one another
 
@@ -81,15 +82,16 @@ def _pulls(comparison: Comparison, axes: Any, policy: str | None) -> Any:
     return axes
 
 
-def plot_values(
-    regrets: Mapping[str, float], ax: Any = None, *, x_label: str, optimum: float | None = None
-) -> Any:
-    """Draw exact regrets, one row a policy, the least on top, and the Bayes `optimum` as a line."""
-    axes = checked_axes(ax, 1.0 + _ROW * len(regrets))
-    reference = None if optimum is None else (optimum, "optimum")
-    figures.dot_plot(
-        regrets, x_label=x_label, digits=_digits(regrets.values()), reference=reference, axes=[axes]
-    )
+def plot_values(regrets: Mapping[str, float], ax: Any = None, *, steps: int) -> Any:
+    """Draw the exact regrets of policies over a number of steps, one row a policy, the least on top.
+
+    One that is named ``optimal`` is the Bayes optimum and becomes a line through the rows of the others.
+    """
+    others = {name: regret for name, regret in regrets.items() if name != _OPTIMAL} or dict(regrets)
+    reference = (regrets[_OPTIMAL], "optimum") if _OPTIMAL in regrets and _OPTIMAL not in others else None
+    axes = checked_axes(ax, 1.0 + _ROW * len(others))
+    label, digits = f"regret over {steps:,} steps, exact", _digits(others.values())
+    figures.dot_plot(others, x_label=label, digits=digits, reference=reference, axes=[axes])
     return axes
 
 
