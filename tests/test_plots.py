@@ -109,7 +109,7 @@ def test_a_comparison_has_several_pictures(plt):
 
 def test_the_optimum_is_a_line_among_exact_regrets(plt):
     rows = elsv.evaluate(PROBLEM, ["greedy", "gittins", "optimal"])
-    axes = plot_values({row.name: row.regret for row in rows}, steps=6)
+    axes = rows.plot()
     assert sorted(text.get_text() for text in axes.get_yticklabels()) == ["gittins", "greedy"]
     assert rows[-1].regret in {line.get_xdata()[0] for line in axes.lines}
     assert axes.get_xlabel() == "regret over 6 steps, exact"

@@ -161,6 +161,15 @@ class Evaluation(Sequence[PolicyValue]):
         """Return a pandas frame, one row for each policy (extra ``pandas``)."""
         return pandas_frame(self.columns())
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the regrets on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
+
+        One row for each policy, the least on top, and the Bayes optimum, if it is here too, as a line.
+        """
+        from elsv.report.plots import plot_values
+
+        return plot_values({str(row): row.regret for row in self.rows}, ax, steps=self.problem.steps)
+
     def to_latex(self) -> str:
         """Return the table of policies as LaTeX, for ``booktabs``: earnings, gains and regret."""
         from elsv.report.evaluation import evaluation_table

@@ -83,9 +83,9 @@ class Explanation:
         """
         from elsv.report.plots import plot_arms
 
-        arms, scores = self.arms, [a.q for a in self.arms]
+        arms, scores = self.arms, [a.q for a in self.arms if a.q is not None]
         one_pull = all(0 <= q <= _SAME_SCALE * max(a.reward for a in arms) for q in scores)
-        compared = one_pull and scores != [a.worth for a in arms]
+        compared = len(scores) == len(arms) and one_pull and scores != [a.worth for a in arms]
         return plot_arms(
             [a.name for a in arms],
             [a.worth for a in arms],

@@ -60,7 +60,8 @@ def plot_comparison(
     else:
         raise InvalidInputError(f"kind must be 'regret', 'final', 'differences' or 'pulls', got {kind!r}")
     if colours:
-        options["style"] = _recoloured(drawn.redraw.keywords["style"], colours)
+        named = {comparison.label(name): colour for name, colour in colours.items()}
+        options["style"] = _recoloured(drawn.redraw.keywords["style"], named)
     drawn.redraw(axes=[axes], **options)
     return axes
 
@@ -78,7 +79,8 @@ def _pulls(comparison: Comparison, axes: Any, policy: str | None) -> Any:
                 f"kind='pulls' shows one policy: policy= one of {', '.join(comparison.names)}"
             )
         policy = comparison.names[0]
-    figures.pull_shares({policy: comparison[policy].pull_share}, comparison.problem.names, axes=[axes])
+    share = {comparison.label(policy): comparison[policy].pull_share}
+    figures.pull_shares(share, comparison.problem.names, axes=[axes])
     return axes
 
 
