@@ -111,7 +111,7 @@ class State:
     def pulls(self, problem: Arms) -> FloatArray:
         r"""Return :math:`n_i = \alpha_i + \beta_i - \alpha^0_i - \beta^0_i`, shape ``[..., N]``."""
         check_arms(self, problem)
-        return np.rint(self.alpha - problem.prior[:, 0]) + np.rint(self.beta - problem.prior[:, 1])
+        return np.rint((self.alpha - problem.prior[:, 0]) + (self.beta - problem.prior[:, 1]))
 
     def step(self, problem: Arms) -> int:
         """Return t = 1 + Σ pulls; every instance of a batch must be at the same step."""

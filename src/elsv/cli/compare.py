@@ -69,6 +69,19 @@ def compare(
         int | None,
         typer.Option(metavar="POINTS", help="All means on an even grid from 0 to 1 that fit the order."),
     ] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CUSTOMERS",
+            help="Outcomes are known so many customers later, or geometric:60 for 60 on average.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")
+    ] = None,
+    lost: Annotated[
+        float | None, typer.Option(help="Share of outcomes that never come and count as failures.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
     processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
     dask: Annotated[
@@ -108,6 +121,9 @@ def compare(
                 until=until,
                 against=against,
                 means=table,
+                delay=delay,
+                batch=batch,
+                lost=lost,
                 jobs=jobs,
                 workers="processes" if processes else "threads",
                 dask=dask,
@@ -118,13 +134,14 @@ def compare(
                 progress=progress,
             )
         if out is not None:
-            source = {
+            source: dict[str, Any] = {
                 "--horizon": horizon,
                 "--until": until,
                 "--against": against,
                 "--means": means,
                 "--grid": grid,
             }
+            source |= {"--delay": delay, "--batch": batch, "--lost": lost}
             command = _command(problem, names, instances, seed, source, out)
             try:
                 _write(comparison, out, command)

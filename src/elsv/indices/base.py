@@ -56,8 +56,8 @@ class Setting:
         return shared_corners(prior.reshape(-1, 2), self.horizon).reshape(prior.shape)
 
     def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
-        """Return how often each arm was pulled, a whole number."""
-        return np.rint(alpha - self.prior_alpha) + np.rint(beta - self.prior_beta)
+        """Return how often each arm was pulled, a whole number; expected outcomes may be fractions."""
+        return np.rint((alpha - self.prior_alpha) + (beta - self.prior_beta))
 
 
 class Index(Protocol):

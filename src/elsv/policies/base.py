@@ -87,6 +87,11 @@ class FunctionPolicy:
         """What the function says of itself; by default every instance is asked."""
         return bool(getattr(self.function, "merges_equal_states", False))
 
+    @property
+    def pending(self) -> str:
+        """What the function says of open decisions (`elsv.policies.pending`); by default it expects them."""
+        return str(getattr(self.function, "pending", "expect"))
+
     def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
         """Return the function's arms, broadcast to the batch."""
         check_width(state, self.problem)

@@ -12,6 +12,7 @@ from elsv.names import Name, convert, parse
 from elsv.policies.base import Policy, own_policy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
 from elsv.policies.optimal import OptimalPolicy
+from elsv.policies.pending import with_pending
 from elsv.policies.plan import Plan
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
@@ -24,6 +25,7 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
 
     Names read ``NAME[:key=value,…]``: ``plan``, ``elsv``, ``commit``, ``thompson``, ``greedy`` and so on, and
     every index of `elsv.indices`. Arms in names count from 1. See ``docs/policies.md`` for the parameters.
+    Every name takes ``pending=ignore``: what is under way does not count (`elsv.policies.pending`).
 
     Examples
     --------
@@ -37,6 +39,9 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
     if not isinstance(policy, str | Name):
         return own_policy(policy, problem)
     spec = parse(policy) if isinstance(policy, str) else policy
+    if "pending" in spec.parameters:
+        rest = {key: value for key, value in spec.parameters.items() if key != "pending"}
+        return with_pending(make_policy(Name(spec.name, rest), problem), spec.parameters["pending"])
     if spec.name in _BUILDERS:
         return _BUILDERS[spec.name](problem, spec)
     if spec.name in INDEX_NAMES:

@@ -235,6 +235,7 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
             "means": comparison.source,
             "steps": f"{comparison.horizon:,}"
             + ("" if problem.horizon in (None, comparison.horizon) else f" of {problem.horizon:,}"),
+            **({"outcomes": comparison.delays} if comparison.delays else {}),
             "objective": objective,
             "assumed": problem.structure.describe(),
             "seed": f"{comparison.seed}; the same numbers on any number of workers",

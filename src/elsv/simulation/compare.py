@@ -25,6 +25,7 @@ from elsv.policies.meanings import legend
 from elsv.policies.single import Gain, best_single_arm, find_arm, labels_of, rivals
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
+from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.labels import named, spread
@@ -56,6 +57,7 @@ class Comparison:
     labels: tuple[str, ...] = field(default=(), repr=False)  # what people read instead of the names
     specs: tuple[object, ...] = field(default=(), repr=False)  # what each name stands for, if it is text
     against: int | None = field(default=None, repr=False)  # an arm (from 0) that gains are also shown over
+    delays: str = ""  # in words; empty if every outcome was known before the next step
 
     def __getitem__(self, policy: str) -> PolicyResult:
         """Return the result of one policy by the name it was given."""
@@ -157,6 +159,8 @@ class Comparison:
             }
             for arm in arms
         ]
+        if self.delays:
+            settings["outcomes"] = self.delays
         return {
             "policies": policies,
             "single_arms": singles,
@@ -251,6 +255,9 @@ def compare(
     until: int | None = None,
     against: str | int | None = None,
     means: ArrayLike | None = None,
+    delay: int | str | None = None,
+    batch: int | None = None,
+    lost: float | None = None,
     jobs: int | None = None,
     workers: Workers | int = "threads",
     dask: str | None = None,
@@ -283,6 +290,10 @@ def compare(
         arm that is best in expectation beforehand.
     means
         Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
+    delay, batch, lost
+        Outcomes that come late: after so many further customers, or ``"geometric:60"`` for 60 on average;
+        looked at after batches of so many customers; this share never, which counts as failures. Policies
+        plan on the expected outcomes of what is under way, or not (``"plan:pending=ignore"``).
     jobs, workers, dask
         How many threads (default, one for each core) or processes (``workers="processes"``), or the address
         of a dask scheduler. A number as `workers` is the same as `jobs`.
@@ -313,6 +324,7 @@ def compare(
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
         checkpoints=spread(steps, _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
+        delays=delays_of(delay, batch, lost),
     )
     check_size(run)
     began = time.perf_counter()
@@ -346,6 +358,7 @@ def compare(
         labels_of(names, specs, problem),
         tuple(spec if isinstance(spec, str) else None for spec in specs),
         rival,
+        "" if run.delays is None else run.delays.describe(),
     )
 
 

@@ -20,8 +20,10 @@ from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
+from elsv.policies.pending import planning_state
 from elsv.problem import Problem
 from elsv.simulation.earnings import ArmTally, tally_arms
+from elsv.simulation.delays import Delays, Waiting
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.state import State
 
@@ -45,6 +47,7 @@ class Run:
     source: FromPrior | GivenMeans
     checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
     keep_raw: bool = False
+    delays: Delays | None = None  # None: every outcome is known before the next step
     made: tuple[Policy, ...] = field(init=False, repr=False)  # the policies, built once
 
     def __post_init__(self) -> None:
@@ -129,7 +132,7 @@ def run_chunk(
     # same for every policy, so that a policy's result does not depend on which others run beside it.
     for_means, for_outcomes, for_policy = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(3)
     means = run.source.means(start, stop, np.random.default_rng(for_means))
-    key = for_outcomes.generate_state(1, np.uint64)[0]
+    keys = tuple(for_outcomes.generate_state(2, np.uint64))  # of the outcomes and of their delays
     played = []
     for place, policy in enumerate(run.made):
 
@@ -139,7 +142,7 @@ def run_chunk(
             if count is not None:
                 count(before + step - 1)
 
-        played.append(_play(run, policy, means, key, np.random.default_rng(for_policy), go_on))
+        played.append(_play(run, policy, means, keys, np.random.default_rng(for_policy), go_on))
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
     return ChunkTally(
@@ -159,7 +162,7 @@ def _play(
     run: Run,
     policy: Policy,
     means: FloatArray,
-    key: np.uint64,
+    keys: tuple[np.uint64, ...],
     rng: np.random.Generator,
     go_on: Callable[[int], None],
 ) -> tuple[PolicyTally, FloatArray]:
@@ -169,6 +172,7 @@ def _play(
     """
     from elsv.simulation import _engine_kernels as kernels
 
+    key, lateness = keys
     instances, arms = means.shape
     horizon = run.horizon
     worth = means * (run.problem.rewards / run.unit)
@@ -182,14 +186,22 @@ def _play(
     best = np.empty(horizon, dtype=np.int64)
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     curves = np.empty((horizon, instances)) if run.keep_raw else None
-    choose = _chooser(run, policy, instances, rng)
+    waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
+    if waiting is None:
+        choose = _chooser(run, policy, instances, rng)
+    else:
+        choose = _late_chooser(run, policy, waiting, rng)
     row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
     seconds = 0.0
     for t in range(1, horizon + 1):
         go_on(t)
+        if waiting is not None:
+            waiting.deliver(t)
         began = time.perf_counter()
         arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began
+        if waiting is not None:
+            waiting.send(t, arm, pulls)
         totals[t - 1], squares[t - 1], best[t - 1] = kernels.advance(
             arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
         )
@@ -228,9 +240,43 @@ def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator)
         return check_answer(policy(state, step, rng), state)
 
     def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-        rows = np.ascontiguousarray(np.concatenate((successes, pulls), axis=1))
-        keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        first, inverse = _distinct(successes, pulls)
         return by_policy(successes[first], pulls[first], step)[inverse]
 
     return merged if getattr(policy, "merges_equal_states", False) else by_policy
+
+
+def _late_chooser(run: Run, policy: Policy, waiting: Waiting, rng: np.random.Generator) -> Chooser:
+    """Return the same while outcomes are under way: policies are asked by `elsv.policies.pending`."""
+    from elsv.simulation import _delay_kernels as kernels
+
+    problem, index = run.problem, getattr(policy, "tabulated", None)
+    tables = None if index is None else IndexTables(problem, index, run.horizon)
+    merges = bool(getattr(policy, "merges_equal_states", False))
+
+    def choose(_made: AnyArray, _pulls: AnyArray, step: int) -> IntArray:
+        counts = waiting.successes, waiting.pulls, waiting.open
+        if merges or tables is not None:
+            first, inverse = _distinct(*counts)
+        else:
+            first = inverse = np.arange(len(waiting.pulls))
+        successes, pulls, under_way = (count[first] for count in counts)
+        state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
+        planned = planning_state(problem, policy, state, under_way, rng)
+        if tables is None:
+            return check_answer(policy(planned, step, rng), planned)[inverse]
+        arm = np.empty(len(pulls), dtype=np.int64)
+        wins = np.ascontiguousarray(planned.alpha - problem.prior[:, 0])
+        counted = np.rint(wins + (planned.beta - problem.prior[:, 1])).astype(np.int64)
+        kernels.choose_between(wins, counted, tables.at(step), tables.group, problem.rewards, arm)
+        return arm[inverse]
+
+    return choose
+
+
+def _distinct(*counts: AnyArray) -> tuple[IntArray, IntArray]:
+    """Return which rows of counts ``[B, N]`` are the first of their kind, and for every row its kind."""
+    rows = np.ascontiguousarray(np.concatenate(counts, axis=1))
+    keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse

@@ -24,7 +24,9 @@ _FOLDER = "chunks"
 def fingerprint(run: Run, version: str) -> Identity:
     """Return a key of all that the numbers of a run depend on, and the parts that it could not include."""
     size = run.instances, run.horizon, run.seed, run.keep_raw
-    about = run.problem.to_dict(), run.made, size, run.checkpoints, run.source
+    about: tuple[object, ...] = (run.problem.to_dict(), run.made, size, run.checkpoints, run.source)
+    if run.delays is not None:
+        about = (*about, run.delays)
     return identity_of((about, version, MEANING))
 
 

@@ -63,8 +63,9 @@ def total(
     for b in range(alpha.shape[0]):
         value = 0.0
         for i in range(alpha.shape[1]):
-            s = int(np.rint(alpha[b, i] - prior[i, 0]))
-            n = s + int(np.rint(beta[b, i] - prior[i, 1]))
+            wins = alpha[b, i] - prior[i, 0]
+            n = int(np.rint(wins + (beta[b, i] - prior[i, 1])))
+            s = int(np.rint(wins))  # expected outcomes may be fractions
             if s < 0 or n < s or n >= levels:
                 outside += 1
             else:
@@ -95,8 +96,9 @@ def one_step(
     for b in range(alpha.shape[0]):
         stay = 0.0
         for i in range(alpha.shape[1]):
-            s = int(np.rint(alpha[b, i] - prior[i, 0]))
-            n = s + int(np.rint(beta[b, i] - prior[i, 1]))
+            wins = alpha[b, i] - prior[i, 0]
+            n = int(np.rint(wins + (beta[b, i] - prior[i, 1])))
+            s = int(np.rint(wins))  # expected outcomes may be fractions
             if s < 0 or n < s or n + 1 >= levels:
                 outside += 1
                 continue

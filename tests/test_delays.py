@@ -1,0 +1,169 @@
+"""Outcomes that come late: the state to plan in, and simulation with delays, batches and losses."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import paper_pending as paper
+from elsv import InvalidInputError, Problem, State, compare, make_policy
+from elsv.policies.pending import expected_state, pending_of, planning_state
+from elsv.simulation.delays import Delays, delays_of
+
+PROBLEM = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=30)
+FREE = Problem(rewards=[0.4, 0.7, 1.0], horizon=30)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 50), st.integers(1, 50), st.integers(0, 100), st.integers(0, 16)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_expected_outcomes_as_fractions(arms):
+    alpha, beta, waiting, sixteenths = zip(*arms, strict=True)
+    mean = [Fraction(k, 16) for k in sixteenths]
+    wins, losses = paper.expected_counts(alpha, beta, mean, waiting)
+    found = expected_state(State(alpha, beta), np.array(mean, dtype=float), waiting)
+    assert found.alpha.tolist() == [float(x) for x in wins]
+    assert found.beta.tolist() == [float(x) for x in losses]
+
+
+def test_the_means_are_those_of_the_policys_own_belief():
+    state, waiting = State.initial(PROBLEM), [3, 0, 5]
+    own = planning_state(PROBLEM, make_policy("thompson:order=false", PROBLEM), state, waiting)
+    assert own.alpha.tolist() == [2.5, 1.0, 3.5]
+    ordered = planning_state(PROBLEM, make_policy("plan", PROBLEM), state, waiting)
+    np.testing.assert_allclose(ordered.alpha, [1 + 3 * 0.75, 1, 1 + 5 * 0.25], rtol=1e-9)
+    np.testing.assert_allclose(ordered.alpha + ordered.beta, [5, 2, 7])
+
+
+def test_a_policy_may_ignore_what_is_under_way():
+    naive = make_policy("plan:effort=1000,pending=ignore", PROBLEM)
+    assert pending_of(naive) == "ignore"
+    assert pending_of(make_policy("plan:pending=expect", PROBLEM)) == "expect"
+    assert naive.effort == 1000
+    state = State.initial(PROBLEM)
+    assert planning_state(PROBLEM, naive, state, [1, 2, 3]) is state
+    with pytest.raises(InvalidInputError, match="did you mean 'ignore'"):
+        make_policy("thompson:pending=ignored", PROBLEM)
+
+
+@pytest.mark.parametrize("waiting", [[1, 2], [1, 2, -1]])
+def test_open_decisions_are_counts(waiting):
+    with pytest.raises(InvalidInputError, match="open decisions must be 3 counts"):
+        expected_state(State.initial(PROBLEM), np.full(3, 0.5), waiting)
+
+
+@pytest.mark.parametrize(("delay", "batch"), [(0, 1), (1, 1), (7, 1), (0, 10), (3, 10), (25, 4), (50, 1)])
+def test_what_is_known_at_each_step(delay, batch):
+    seen, naive = {}, {}
+
+    def spy(into):
+        def policy(state, step, rng):
+            into[step] = state
+            return np.full(state.shape, step % 3)
+
+        return policy
+
+    class Naive:
+        pending = "ignore"
+
+        def __call__(self, state, step, rng):
+            return spy(naive)(state, step, rng)
+
+    compare(FREE, {"spy": spy(seen), "naive": Naive()}, instances=5, delay=delay, batch=batch, jobs=1)
+    for step in range(1, 31):
+        known = paper.known_before(step, delay, batch)
+        pulled = [sum(t % 3 == i for t in known) for i in range(3)]
+        made = [sum(t % 3 == i for t in range(1, step)) for i in range(3)]
+        state = naive[step]
+        np.testing.assert_array_equal(state.alpha + state.beta - 2, np.broadcast_to(pulled, (5, 3)))
+        np.testing.assert_array_equal(state.alpha, np.rint(state.alpha))
+        planned = seen[step]
+        np.testing.assert_allclose(planned.alpha + planned.beta - 2, np.broadcast_to(made, (5, 3)))
+        mean = state.alpha / (state.alpha + state.beta)
+        np.testing.assert_allclose(planned.alpha, state.alpha + (np.array(made) - pulled) * mean)
+
+
+@pytest.mark.parametrize("policy", ["plan", "thompson", "elsv", "finite-gittins", "ucb1", "greedy"])
+def test_no_delay_is_as_before(policy):
+    now = compare(PROBLEM, [policy], instances=40, seed=3)
+    late = compare(PROBLEM, [policy], instances=40, seed=3, delay=0, batch=1, lost=0)
+    assert now.totals.policies[0].mean.tolist() == late.totals.policies[0].mean.tolist()
+    assert now.fingerprint == late.fingerprint
+    assert compare(PROBLEM, [policy], instances=40, seed=3, delay=5).fingerprint != now.fingerprint
+
+
+@pytest.mark.parametrize("policy", ["plan", "elsv", "finite-gittins", "moss", "ucb1", "bayes-ucb", "commit"])
+@pytest.mark.parametrize("problem", [PROBLEM, FREE], ids=["ordered", "free"])
+def test_every_kind_of_policy_runs_with_delays(policy, problem):
+    given_ = {"delay": "geometric:4.5", "batch": 3, "lost": 0.1}
+    found = compare(problem, [policy, f"{policy}:pending=ignore"], instances=30, seed=1, **given_)
+    again = compare(problem, [f"{policy}:pending=ignore"], instances=30, seed=1, jobs=1, **given_)
+    assert np.isfinite(found.totals.policies[0].mean).all()
+    assert found.totals.policies[1].mean.tolist() == again.totals.policies[0].mean.tolist()
+    assert found.to_dict()["settings"]["outcomes"] == (
+        "outcomes are known on average 4.5 customers later; customers come in batches of 3; "
+        "10 % of outcomes are lost and count as failures"
+    )
+
+
+def test_geometric_delays_and_losses_have_their_frequencies():
+    last = {}
+
+    class Naive:
+        pending = "ignore"
+
+        def __call__(self, state, step, rng):
+            last[step] = state
+            return np.zeros(state.shape, dtype=int)
+
+    problem = Problem(rewards=[1.0], horizon=400)
+    compare(
+        problem, {"x": Naive()}, instances=256, means=[[1.0]], delay="geometric:20", lost=0.25, seed=5, jobs=1
+    )
+    state = last[400]
+    known, won = (state.alpha + state.beta - 2).sum(), (state.alpha - 1).sum()
+    assert 399 - known / 256 == pytest.approx(20, abs=1.5)  # Little's law: open decisions = mean delay
+    assert won / known == pytest.approx(0.75, abs=0.01)
+
+
+def test_planning_on_expected_outcomes_loses_less_than_ignoring_them():
+    problem = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=200)
+    for delay in (20, 60):
+        found = compare(
+            problem, ["elsv", "elsv:pending=ignore", "thompson:pending=ignore"], instances=1000, delay=delay
+        )
+        careful, naive, thompson = (row.mean[-1] for row in found.totals.policies)
+        assert careful < 0.75 * naive
+        assert careful < thompson
+
+
+@pytest.mark.parametrize(
+    ("delay", "batch", "lost", "match"),
+    [
+        ("sixty", None, None, "whole number of customers, got 'sixty'"),
+        ("uniform:5", None, None, "a number or geometric:MEAN"),
+        ("geometric:x", None, None, "whole number of customers"),
+        (-1, None, None, "from 0 to 10"),
+        ("geometric:inf", None, None, "from 0 to 10"),
+        (True, None, None, "a number or geometric"),
+        (1, 0, None, "batch must be a whole number"),
+        (1, None, 1.0, "lost must be a share"),
+        (1, None, float("nan"), "lost must be a share"),
+    ],
+)
+def test_delays_that_make_no_sense(delay, batch, lost, match):
+    with pytest.raises(InvalidInputError, match=match):
+        delays_of(delay, batch, lost)
+
+
+def test_delays_from_text():
+    assert delays_of() is None
+    assert delays_of(0, 1, 0.0) is None
+    assert delays_of("60") == delays_of(60) == Delays(60)
+    assert delays_of("geometric:2.5", 10) == Delays(2.5, True, 10)
