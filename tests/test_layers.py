@@ -47,6 +47,7 @@ LAYERS = (
     ("policies",),
     ("exact", "simulation"),
     ("report", "live"),
+    ("campaign",),
     ("warm",),
     ("experiments",),
     ("__init__",),

@@ -7,6 +7,7 @@ each thing is in the sources is said in docs/design.md.
 from elsv import structure
 from elsv._version import __version__ as __version__
 from elsv.beliefs import Belief, Chain, Independent, Rejection
+from elsv.campaign import Campaign, Decision, StoreError, UnknownDecisionError
 from elsv.choice import best_arm
 from elsv.errors import (
     CorruptFileError,
@@ -32,9 +33,11 @@ __all__ = [
     "ArmExplanation",
     "Bandit",
     "Belief",
+    "Campaign",
     "Chain",
     "Comparison",
     "CorruptFileError",
+    "Decision",
     "ElsvError",
     "Evaluation",
     "Explanation",
@@ -50,7 +53,9 @@ __all__ = [
     "SeparableValue",
     "Setting",
     "State",
+    "StoreError",
     "Structure",
+    "UnknownDecisionError",
     "UnsavedError",
     "ValueFunction",
     "belief_of",

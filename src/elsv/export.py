@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -44,9 +46,11 @@ def check_target(path: str | Path) -> None:
 
 def csv_text(columns: Mapping[str, AnyArray]) -> str:
     """Return named columns of one length as CSV."""
-    lines = [",".join(columns)]
-    lines += [",".join(map(str, row)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
-    return "\n".join(lines) + "\n"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+    return text.getvalue()
 
 
 def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
@@ -59,7 +63,10 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     except ImportError as error:
         raise MissingExtraError("writing Parquet", "data") from error
 
-    frame = polars.DataFrame(dict(columns))
+    frame = polars.DataFrame(
+        {name: c.tolist() if c.dtype.kind == "O" else c for name, c in columns.items()},
+        infer_schema_length=None,
+    )
 
     def write(stream: BinaryIO) -> None:
         try:

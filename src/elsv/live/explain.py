@@ -150,22 +150,32 @@ _COLUMNS: tuple[tuple[Any, ...], ...] = (
 
 
 def explain(
-    problem: Problem, policy: Policy, state: State, step: int, rng: np.random.Generator, name: str
+    problem: Problem,
+    policy: Policy,
+    state: State,
+    step: int,
+    rng: np.random.Generator,
+    name: str,
+    planned: State | None = None,
 ) -> Explanation:
-    """Return the policy's choice in one state and what it rests on."""
+    """Return the policy's choice in one state and what it rests on.
+
+    While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.pending`).
+    """
     check_arms(state, problem)
+    asked = state if planned is None else planned
     belief = problem.belief
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
     best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
-        scores = policy.scores(state, step, rng)
+        scores = policy.scores(asked, step, rng)
         q: list[float | None] = scores.tolist()
         arm = int(best_arm(scores, problem.scale, f"scores of {type(policy).__name__} at step {step}"))
     else:
         q = [None] * problem.arms
-        arm = int(policy(state, step, rng))
+        arm = int(policy(asked, step, rng))
     bonus: list[float | None] = [None] * problem.arms
-    if (explored := getattr(policy, "bonus", lambda *_: None)(state, step)) is not None:
+    if (explored := getattr(policy, "bonus", lambda *_: None)(asked, step)) is not None:
         bonus = explored.tolist()
     pulls = state.pulls(problem)
     arms = tuple(

@@ -9,7 +9,7 @@ import numpy as np
 from elsv._inheritance import still_holds
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, repeats, weighs
+from elsv.beliefs.abilities import best, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.arm_tables import IndexTables
@@ -20,6 +20,9 @@ from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
+
+CHANCE_TOLERANCE = 1e-6
+"""Error of the probabilities with which Thompson sampling pulls each arm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +162,11 @@ class Thompson(BestScore):
         check_width(state, self.problem)
         return self.problem.rewards * self.belief.draw(state, rng)
 
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return the probability that each arm is drawn as the best one, ``[..., N]``."""
+        check_width(state, self.problem)
+        return best(self.belief, state, self.problem.rewards, CHANCE_TOLERANCE)[0]
+
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with the probability that it is best."""
         if not (acts_as(self, Thompson) and still_holds(self.belief, "log_weight", "mean", "draw")):
@@ -223,6 +231,11 @@ class Random:
         """Return a uniform draw for every instance."""
         check_width(state, self.problem)
         return rng.integers(self.problem.arms, size=state.shape)
+
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return equal probabilities, ``[..., N]``."""
+        check_width(state, self.problem)
+        return np.full(state.alpha.shape, 1.0 / self.problem.arms)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""

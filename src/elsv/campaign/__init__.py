@@ -1,0 +1,26 @@
+"""Live campaigns: decisions with outcomes that come late, kept in a log that several processes share.
+
+Read `campaign` first, then `choosing` (which arm, with which probability) and `log` (what is written, when).
+`store` is the interface to a database, `audit` replays the log, `status` says how things stand.
+"""
+
+from elsv.campaign.audit import Audit
+from elsv.campaign.campaign import Campaign, UnknownDecisionError
+from elsv.campaign.gains import Gain
+from elsv.campaign.records import Decision, RewardReceipt
+from elsv.campaign.settings import Settings
+from elsv.campaign.status import ArmStatus, Status
+from elsv.campaign.store import StoreError
+
+__all__ = [
+    "ArmStatus",
+    "Audit",
+    "Campaign",
+    "Decision",
+    "Gain",
+    "RewardReceipt",
+    "Settings",
+    "Status",
+    "StoreError",
+    "UnknownDecisionError",
+]

@@ -1,0 +1,376 @@
+"""`Campaign`: live decisions whose outcomes come late, kept in one file or database.
+
+The log is the truth: decisions, rewards, expirations, settings and history are appended, and the counts that
+decisions are made from are brought up to date in the same transaction. Any number of processes may share a
+campaign; each call is one transaction.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from elsv._numbers import shown, whole
+from elsv.campaign import deciding, log
+from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
+from elsv.campaign.audit import Audit, replay
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.exchange import Imported, export_log, read_outcomes
+from elsv.campaign.log import Head
+from elsv.campaign.opening import begin, problem_of, settings_of
+from elsv.campaign.records import Decision, RewardReceipt, Row, Tally, told
+from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
+from elsv.campaign.status import Status, status_of
+from elsv.campaign.store import Store, StoreError, Transaction, open_store
+from elsv.errors import InvalidInputError
+from elsv.live.explain import Explanation, explain
+from elsv.names import parse
+from elsv.policies import Policy, make_policy
+from elsv.problem import Problem
+
+KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
+"""Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
+
+
+class UnknownDecisionError(InvalidInputError):
+    """An outcome was reported for a decision that the campaign does not have."""
+
+
+class Campaign:
+    """Decisions, outcomes and what follows from them; make one with `Campaign.open`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> problem = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=50)
+    >>> campaign = Campaign.open(tempfile.mkdtemp() + "/shop.db", "spring", problem, window="7 days")
+    >>> decision = campaign.decide(customer="c-17")
+    >>> campaign.reward(decision.id, success=True).status
+    'recorded'
+    >>> campaign.reward(decision.id, success=True).status
+    'duplicate'
+    >>> campaign.audit().exact
+    True
+    """
+
+    def __init__(self, store: Store, name: str, clock: Callable[[], float], own: Policy | None) -> None:
+        self._store, self.name, self._clock, self._own = store, name, clock, own
+        self._known: tuple[object, Chooser] | None = None
+        self._ready = False
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | Store,
+        name: str,
+        problem: Problem | None = None,
+        *,
+        policy: str | Policy = KEEP,
+        window: str | float | timedelta | None = KEEP,
+        accept_late: bool = KEEP,
+        sticky: bool = KEEP,
+        floor: float = KEEP,
+        holdout: float = KEEP,
+        control: str | int | None = KEEP,
+        fallback: str | int | None = KEEP,
+        unit: str = KEEP,
+        seed: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Campaign:
+        """Begin a campaign, or go on with one.
+
+        Parameters
+        ----------
+        store
+            The path of an SQLite file, or a URL ``postgresql://user@host/database`` (extra ``postgres``).
+        name
+            Of the campaign; a store may hold several.
+        problem
+            What to choose among; may be left out to go on. Other arms, priors or structures than before are
+            refused once there are decisions; a longer horizon is taken over.
+        policy
+            A name such as ``"plan"`` or a function ``(state, step, rng) -> arm``.
+        window
+            How long to wait for an outcome, such as ``"7 days"``; then it counts as a failure.
+        accept_late
+            Whether an outcome after that corrects the failure (default) or is kept without counting.
+        sticky
+            Whether a customer gets the same decision again while it is open (default).
+        floor
+            Least probability of every arm, 0 by default: the planner alone. With about 0.05 divided by the
+            number of arms the campaign can be evaluated from its own log, for a few per cent of customers.
+        holdout, control
+            Share of customers who get the arm `control` (a name or a number from 0), to measure against.
+        fallback
+            The arm while the campaign is paused; default: the control arm, or the first.
+        unit
+            Of the rewards, such as ``"EUR"``.
+        seed
+            For what is drawn; kept by the campaign. Default: fresh.
+        clock
+            Returns seconds since 1970; for tests and simulations.
+        """
+        text_of("name of a campaign", name)
+        opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
+        own = policy if policy is not KEEP and not isinstance(policy, str) else None
+        campaign = cls(opened, name, clock, own)
+        given = {
+            "policy": policy if policy is KEEP else str(parse(policy)) if isinstance(policy, str) else None,
+            "window": window if window is KEEP else seconds_of(window),
+            "accept_late": accept_late if accept_late is KEEP else bool(accept_late),
+            "sticky": sticky if sticky is KEEP else bool(sticky),
+            "floor": floor,
+            "holdout": holdout,
+            "control": control,
+            "fallback": fallback,
+            "unit": unit if unit is KEEP else str(unit),
+        }
+        wanted = {key: value for key, value in given.items() if value is not KEEP}
+        begin(opened, name, problem, seed, wanted, campaign._now())
+        return campaign
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.name!r}, {self._store.place!r})"
+
+    @property
+    def settings(self) -> Settings:
+        """The present settings."""
+        with self._store.reading() as reading:
+            return settings_of(reading, self._head(reading))
+
+    @property
+    def problem(self) -> Problem:
+        """What is chosen among: the arms that the campaign was begun with, the present horizon."""
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            problem = problem_of(head)
+            return problem_as_planned(problem, settings_of(reading, head).horizon, [(0, 0)] * problem.arms)
+
+    @overload
+    def decide(self, customer: str | None = None, *, key: str | None = None) -> Decision: ...
+
+    @overload
+    def decide(self, customer: list[str] | tuple[str, ...], *, key: str | None = None) -> list[Decision]: ...
+
+    @overload
+    def decide(self, customer: None = None, *, key: str | None = None, count: int) -> list[Decision]: ...
+
+    def decide(
+        self,
+        customer: str | list[str] | tuple[str, ...] | None = None,
+        *,
+        key: str | None = None,
+        count: int | None = None,
+    ) -> Decision | list[Decision]:
+        """Choose the arm for a customer, or for several one after the other; logged before it returns.
+
+        Parameters
+        ----------
+        customer
+            Any text that tells customers apart, or several of them. One who has an open decision gets it
+            again if the campaign is sticky. Default: a customer who is not known.
+        key
+            A retry with the same key returns the first answer.
+        count
+            Decide for so many customers who are not known.
+        """
+        customers = customers_of(customer, count)
+        if key is not None:
+            text_of("key", key)
+        self._get_ready()
+        with self._store.writing() as writing:
+            head = log.hold(self._store, writing, self.name)
+            before = [] if key is None else log.answer_to(writing, head, key)
+            rows = [(row, True) for row in before] or self._decide(writing, head, customers)
+            if key is not None and not before:
+                log.append_request(writing, head, key, [row for row, _ in rows])
+            log.release(writing, head)
+            names = problem_of(head).names
+        found = [told(row, names, repeated) for row, repeated in rows]
+        return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
+
+    def _decide(
+        self, writing: Transaction, head: Head, customers: Sequence[str | None]
+    ) -> list[tuple[Row, bool]]:
+        now = self._now()
+        log.expire(writing, head, now)
+        tallies = log.tallies(writing, head)
+        return deciding.decide(writing, head, self._chooser(writing, head, tallies), tallies, customers, now)
+
+    def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
+        """Record the outcome of a decision, by its id; on disk before it returns.
+
+        The same outcome twice is a duplicate and another one a conflict: both change nothing. After the
+        window an outcome is late and takes the failure back, unless the campaign does not accept late ones.
+        """
+        return self.rewards([(decision, success)])[0]
+
+    def rewards(self, outcomes: Iterable[tuple[str | Decision, bool]]) -> list[RewardReceipt]:
+        """Record many outcomes, all or none; an unknown decision is an error."""
+        asked = [(id_of(decision), truth_of(success)) for decision, success in outcomes]
+        with self._store.writing() as writing:
+            head = log.hold(self._store, writing, self.name)
+            found = {row.id: row for row in log.decisions_where(writing, head, "id", [i for i, _ in asked])}
+            for given, _ in asked:
+                if given not in found:
+                    raise UnknownDecisionError(
+                        f"campaign {self.name!r} has no decision {shown(given)}; give an id from decide"
+                    )
+            now, accept = self._now(), settings_of(writing, head).accept_late
+            log.expire(writing, head, now)
+            receipts = [
+                deciding.reward(writing, head, found[given], success, now, accept) for given, success in asked
+            ]
+            log.release(writing, head)
+        return receipts
+
+    def expire(self) -> int:
+        """Count open decisions whose window has passed as failures; every other call does so too."""
+        with self._store.writing() as writing:
+            head = log.hold(self._store, writing, self.name)
+            count = log.expire(writing, head, self._now())
+            log.release(writing, head)
+        return count
+
+    def status(self) -> Status:
+        """Return how the campaign stands, for people: ``print(campaign.status())``."""
+        chooser, tallies, head = self._moment()
+        return status_of(self.name, chooser, tallies, head.decisions, self._now())
+
+    def explain(self) -> Explanation:
+        """Return what the next customer would get, and why; at any time, also while paused or at the end."""
+        chooser, tallies, head = self._moment()
+        step, rng = head.decisions + 1, np.random.default_rng((head.seed, head.decisions + 1))
+        policy, reason = chooser.acting(step)
+        name = {
+            "paused": "the campaign is paused",
+            "after": "after the last customer: the arm that is best by now",
+        }.get(reason, chooser.settings.policy or "a policy of your own")
+        planned = chooser.planned(tallies, step, rng)
+        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the status as one self-contained page (extra ``plot``)."""
+        from elsv.campaign.page import campaign_page
+
+        with self._store.reading() as reading:
+            course = log.course(reading, self._head(reading))
+        return campaign_page(self.status(), course).write(path)
+
+    def export(self, path: str | Path) -> int:
+        """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            return export_log(reading, head, problem_of(head).names, path)
+
+    def import_outcomes(self, path: str | Path) -> Imported:
+        """Take outcomes from a .csv or .parquet file.
+
+        With columns ``decision, success``: outcomes of decisions of this campaign, as for `reward`. With
+        columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
+        from before the campaign. It is added to the prior, once for a file, and earns nothing.
+        """
+        with self._store.writing() as writing:
+            head = log.hold(self._store, writing, self.name)
+            now, accept = self._now(), settings_of(writing, head).accept_late
+            log.expire(writing, head, now)
+            found = read_outcomes(path, problem_of(head)).take_in(writing, head, now, accept)
+            log.release(writing, head)
+        return found
+
+    def pause(self) -> None:
+        """Give the fallback arm to every customer until `resume`; outcomes are still taken."""
+        self._change(paused=True)
+
+    def resume(self) -> None:
+        """Let the policy choose again."""
+        self._change(paused=False)
+
+    def extend(self, customers: int) -> None:
+        """Plan for `customers` in all, more than before."""
+        total, settings = whole("customers", customers), self.settings
+        if settings.horizon is None:
+            raise InvalidInputError("a campaign with a discount has no last customer; nothing to extend")
+        if total <= settings.horizon:
+            raise InvalidInputError(
+                f"customers must be more than the {settings.horizon:,} that are planned for, got {total:,}; "
+                "give how many there will be in all"
+            )
+        self._change(horizon=total)
+
+    def audit(self) -> Audit:
+        """Replay the whole log and compare every count with what is stored, exactly."""
+        with self._store.reading() as reading:
+            return replay(reading, self._head(reading))
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the file or connection back; the next call opens it again."""
+        self._store.close()
+
+    def _change(self, **changes: Any) -> None:
+        with self._store.writing() as writing:
+            head = log.hold(self._store, writing, self.name)
+            before = settings_of(writing, head)
+            after = before.changed(problem_of(head), **changes)
+            if after != before:
+                log.append_settings(writing, head, self._now(), after.to_json())
+            log.release(writing, head)
+
+    def _head(self, transaction: Transaction) -> Head:
+        head = log.find(transaction, self.name)
+        if head is None:
+            raise InvalidInputError(f"there is no campaign {self.name!r} in {self._store.place} any more")
+        return head
+
+    def _moment(self) -> tuple[Chooser, list[Tally], Head]:
+        """Return how things stand, with what is due expired if the store can be written."""
+        with suppress(StoreError):  # a read-only copy can still be looked at
+            self.expire()
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            tallies = log.tallies(reading, head)
+            return self._chooser(reading, head, tallies), tallies, head
+
+    def _chooser(self, transaction: Transaction, head: Head, tallies: Sequence[Tally]) -> Chooser:
+        """Return how arms are chosen now; made anew when the settings or the history have changed."""
+        history = tuple((t.past_successes, t.past_failures) for t in tallies)
+        known = head.version, head.problem, history
+        if self._known is None or self._known[0] != known:
+            settings = settings_of(transaction, head)
+            problem = problem_as_planned(problem_of(head), settings.horizon, history)
+            if settings.policy is None and self._own is None:
+                raise InvalidInputError(
+                    "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
+                )
+            policy = make_policy(settings.policy if self._own is None else self._own, problem)  # type: ignore[arg-type]
+            self._known = known, Chooser(problem, policy, settings)
+        return self._known[1]
+
+    def _get_ready(self) -> None:
+        """Choose once without writing, so that nobody waits while this process compiles."""
+        if not self._ready:
+            with self._store.reading() as reading:
+                head = self._head(reading)
+                tallies = log.tallies(reading, head)
+                chooser = self._chooser(reading, head, tallies)
+            chooser.choose(tallies, 2, head.seed)
+            self._ready = True
+
+    def _now(self) -> float:
+        now = float(self._clock())
+        if not math.isfinite(now):
+            raise InvalidInputError(f"clock must return seconds since 1970, got {now}")
+        return now

@@ -1,0 +1,192 @@
+r"""Which arm the next customers get, and with which probability.
+
+With :math:`\pi` the probabilities of the policy in the state that counts open decisions
+(`elsv.policies.pending`), a floor f for each of N arms and a share h held out for the control arm c, arm i is
+chosen with
+
+.. math:: q_i = h\,[i = c] + (1 - h)\,\bigl(f + (1 - N f)\,\pi_i\bigr).
+
+While paused the fallback arm is certain. After the last customer :math:`\pi` is the arm that is best by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs.base import mean_of
+from elsv.campaign.records import Tally
+from elsv.campaign.settings import Settings
+from elsv.policies import Fixed, Greedy, Policy
+from elsv.policies.chances import chances_of
+from elsv.policies.pending import IGNORE, expected_state, pending_of
+from elsv.problem import Problem
+from elsv.state import State
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An arm, from 0, how it came about, and the probability of every arm ``[N]``."""
+
+    arm: int
+    reason: str
+    propensities: FloatArray
+
+    @property
+    def propensity(self) -> float:
+        """The probability of the arm itself."""
+        return float(self.propensities[self.arm])
+
+    def in_text(self) -> str:
+        """Return the probabilities as the log keeps them; nothing is rounded."""
+        return ",".join(f"{p:.17g}" for p in self.propensities)
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """A policy under one version of the settings."""
+
+    problem: Problem  # as it is planned for: the present horizon, history in the prior
+    policy: Policy
+    settings: Settings
+
+    def state(self, tallies: Sequence[Tally]) -> State:
+        """Return what the outcomes that are in amount to."""
+        won = np.array([t.successes for t in tallies], dtype=np.float64)
+        lost = np.array([t.lost for t in tallies], dtype=np.float64)
+        return State.trusted(self.problem.prior[:, 0] + won, self.problem.prior[:, 1] + lost)
+
+    def acting(self, step: int) -> tuple[Policy, str]:
+        """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
+        if self.settings.paused:
+            return Fixed(self.problem, self.settings.resting_arm), "paused"
+        if self.problem.horizon is not None and step > self.problem.horizon:
+            return Greedy(self.problem, self.problem.belief), "after"
+        return self.policy, "policy"
+
+    def choose(self, tallies: Sequence[Tally], count: int, seed: int) -> list[Choice]:
+        """Return the choices for the next `count` customers, one after the other.
+
+        What is drawn depends on `seed` and on the customer's number alone. The policy of a long batch is not
+        asked for each customer: see `_Batch`.
+        """
+        return _Batch(self, tallies, count, seed).choices()
+
+    def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
+        """Return the state in which the acting policy is asked now."""
+        waiting = np.array([t.open for t in tallies], dtype=np.float64)
+        return _Planned(self, self.state(tallies)).state(self.acting(step)[0], waiting, rng)
+
+    def draw(self, chances: FloatArray, reason: str, new_rng: Callable[[], np.random.Generator]) -> Choice:
+        """Return an arm drawn from the policy's probabilities, with floor and holdout."""
+        arms, floor, holdout = len(chances), self.settings.floor, self.settings.holdout
+        if reason == "paused":
+            return Choice(int(chances.argmax()), reason, chances)
+        arm = int(chances.argmax())
+        if not floor and not holdout and chances[arm] == 1.0:
+            return Choice(arm, reason, chances)
+        rng = new_rng()
+        mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
+        if holdout:
+            assert self.settings.control is not None
+            mixed[self.settings.control] += holdout
+            if rng.random() < holdout:
+                return Choice(self.settings.control, "holdout", mixed)
+        if floor and rng.random() < arms * floor:
+            return Choice(int(rng.integers(arms)), "floor", mixed)
+        if chances[arm] < 1.0:
+            arm = int(rng.choice(arms, p=chances))
+        return Choice(arm, reason, mixed)
+
+
+class _Batch:
+    """Choices for several customers, each of which counts as open for the next.
+
+    Probabilities change seldom within a batch, and a planner takes a millisecond to be asked. So they are
+    supposed to hold for the next 1, 2, 4, … customers (`STRIDE` at most) and looked up behind these; if they
+    have changed, the place is found by halving. Policies that draw are asked for each customer.
+    """
+
+    STRIDE = 16
+
+    def __init__(self, chooser: Chooser, tallies: Sequence[Tally], count: int, seed: int) -> None:
+        self._chooser, self._count, self._seed = chooser, count, seed
+        self._first = 1 + sum(t.decided for t in tallies)
+        self._planned = _Planned(chooser, chooser.state(tallies))
+        self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
+        self._choices: list[Choice] = []
+
+    def choices(self) -> list[Choice]:
+        """Return them all."""
+        chances, length = self._ask(0), 1
+        while len(self._choices) < self._count:
+            start = len(self._choices)
+            length = min(length, self._room(start))
+            self._suppose(chances, start + length)
+            if start + length >= self._count:
+                break
+            after = self._ask(start + length)
+            if np.array_equal(after, chances):
+                length = min(2 * length, self.STRIDE)
+                continue
+            same, other = start, start + length  # they hold at `same`, and no longer at `other`
+            while other - same > 1:
+                middle = (same + other) // 2
+                found = self._ask(middle)
+                if np.array_equal(found, chances):
+                    same = middle
+                else:
+                    other, after = middle, found
+            del self._choices[other:], self._waiting[other + 1 :]
+            chances, length = after, 1
+        return self._choices
+
+    def _room(self, place: int) -> int:
+        """Return for how many customers probabilities may be supposed to hold."""
+        policy, reason = self._chooser.acting(self._first + place)
+        repeats = getattr(policy, "merges_equal_states", False) or reason != "policy"
+        if not repeats and getattr(policy, "tabulated", None) is None:
+            return 1
+        last = self._chooser.problem.horizon
+        until_end = self._count if last is None or reason != "policy" else last + 1 - self._first
+        return min(self._count, max(until_end, place + 1)) - place
+
+    def _ask(self, place: int) -> FloatArray:
+        number = self._first + place
+        rng, policy = self._rng(number), self._chooser.acting(number)[0]
+        return chances_of(policy, self._planned.state(policy, self._waiting[place], rng), number, rng)
+
+    def _suppose(self, chances: FloatArray, until: int) -> None:
+        """Draw from the same probabilities up to the place `until`."""
+        for place in range(len(self._choices), until):
+            number = self._first + place
+            reason = self._chooser.acting(number)[1]
+            choice = self._chooser.draw(chances, reason, partial(self._rng, number))
+            waiting = self._waiting[place].copy()
+            waiting[choice.arm] += 1
+            self._choices.append(choice)
+            self._waiting.append(waiting)
+
+    def _rng(self, number: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, number))
+
+
+class _Planned:
+    """States with the expected outcomes of open decisions; the means are computed once for each policy."""
+
+    def __init__(self, chooser: Chooser, state: State) -> None:
+        self._problem, self._state = chooser.problem, state
+        self._means: dict[int, FloatArray] = {}
+
+    def state(self, policy: Policy, waiting: FloatArray, rng: np.random.Generator) -> State:
+        """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
+        if pending_of(policy) == IGNORE or not waiting.any():
+            return self._state
+        belief = getattr(policy, "belief", None) or self._problem.belief
+        if id(belief) not in self._means:
+            self._means[id(belief)] = mean_of(belief, self._state, rng)
+        return expected_state(self._state, self._means[id(belief)], waiting)

@@ -1,0 +1,227 @@
+"""A campaign's log to a file, and outcomes from files: CSV, or Parquet (extra ``data``)."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv._files import unreadable
+from elsv._numbers import shown
+from elsv.campaign import deciding, log
+from elsv.campaign.log import Head
+from elsv.campaign.records import as_time
+from elsv.campaign.settings import arm_of
+from elsv.campaign.store import Transaction
+from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
+from elsv.export import check_suffix, write_columns
+from elsv.problem import Problem
+
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_COLUMNS = ("decision, success", "arm, success", "arm, successes, failures")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of the rows of a file."""
+
+    rows: int
+    counts: Mapping[str, int]  # recorded, late, too late, duplicate, conflict, unknown; or history
+    unknown: tuple[str, ...] = ()  # some ids that the campaign does not have
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"rows": self.rows, **dict(self.counts), "unknown_ids": list(self.unknown)}
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{count:,} {what}" for what, count in self.counts.items())
+        some = f"; unknown ids such as {', '.join(self.unknown)}" if self.unknown else ""
+        return f"{self.rows:,} rows: {told or 'nothing'}{some}"
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """Outcomes of decisions of this campaign."""
+
+    outcomes: list[tuple[str, bool]]
+
+    def take_in(self, writing: Transaction, head: Head, now: float, accept_late: bool) -> Imported:
+        """Record what can be recorded."""
+        ids = [given for given, _ in self.outcomes]
+        known = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
+        counts: Counter[str] = Counter()
+        for given, success in self.outcomes:
+            if given in known:
+                receipt = deciding.reward(writing, head, known[given], success, now, accept_late)
+                counts[receipt.status] += 1
+            else:
+                counts["unknown"] += 1
+        missing = [given for given in ids if given not in known]
+        return Imported(len(ids), dict(counts), tuple(missing[:3]))
+
+
+@dataclass(frozen=True)
+class _History:
+    """Outcomes from before the campaign."""
+
+    source: str
+    rows: int
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def take_in(self, writing: Transaction, head: Head, now: float, accept_late: bool) -> Imported:
+        """Add them to the prior, once."""
+        total = sum(won + lost for won, lost in self.counts.values())
+        if log.append_history(writing, head, self.source, now, self.counts):
+            return Imported(self.rows, {"history": total})
+        return Imported(self.rows, {"duplicate": total})
+
+
+def export_log(reading: Transaction, head: Head, names: Sequence[str], path: str | Path) -> int:
+    """Write one row for each decision, with its outcome; return how many."""
+    check_suffix(path)
+    rows = reading.rows(
+        "SELECT d.number, d.id, d.at, d.expires, d.customer, d.arm, d.propensity, d.propensities, d.reason, "
+        "r.success, r.at, r.late, r.counted, e.at FROM elsv_decision d "
+        "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
+        "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
+        "WHERE d.campaign = ? ORDER BY d.number",
+        (head.id,),
+    )
+    table = [_exported(row, names) for row in rows]
+    keys = tuple(_exported((0, "", 0.0, None, None, 0, 1.0, "1", "", None, None, None, None, None), names))
+    columns = {key: np.array([row[key] for row in table], dtype=object) for key in keys}
+    write_columns(path, columns)
+    return len(rows)
+
+
+def _exported(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
+    (
+        number,
+        ident,
+        at,
+        expires,
+        customer,
+        arm,
+        chance,
+        chances,
+        reason,
+        success,
+        came,
+        late,
+        counted,
+        ended,
+    ) = row
+    outcome = "open"
+    if success is not None and counted:
+        outcome = "success" if success else "failure"
+    elif ended is not None:
+        outcome = "expired"
+    return {
+        "number": number,
+        "decision": ident,
+        "at": _time(at),
+        "expires": _time(expires),
+        "customer": customer,
+        "arm": arm + 1,
+        "name": names[arm],
+        "propensity": chance,
+        "propensities": chances,
+        "reason": reason,
+        "outcome": outcome,
+        "success": success,
+        "outcome_at": _time(came),
+        "late": late,
+        "counted": counted,
+        "expired_at": _time(ended),
+    }
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else as_time(seconds).isoformat()
+
+
+def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
+    """Read a file of outcomes of decisions or of history."""
+    given = Path(path)
+    check_suffix(given)
+    try:
+        content = given.read_bytes()
+    except OSError as error:
+        raise unreadable(f"outcomes from {path}", error, "give a .csv or .parquet file") from error
+    rows = list(_from_csv(content, path) if given.suffix.lower() == ".csv" else _from_parquet(given))
+    columns = {key.strip().lower() for key in rows[0]} if rows else set()
+    table = [{str(key).strip().lower(): value for key, value in row.items()} for row in rows]
+    places = range(2, len(table) + 2)  # lines of a CSV file
+    if {"decision", "success"} <= columns:
+        wanted = zip(places, table, strict=True)
+        return _Outcomes(
+            [(str(row["decision"]).strip(), _truth(row["success"], n, path)) for n, row in wanted]
+        )
+    totals: dict[int, tuple[int, int]] = {}
+    if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
+        for line, row in zip(places, table, strict=True):
+            arm = _arm(row["arm"], problem)
+            won, lost = totals.get(arm, (0, 0))
+            if "success" in columns:
+                more = (1, 0) if _truth(row["success"], line, path) else (0, 1)
+            else:
+                more = _count(row["successes"], line, path), _count(row["failures"], line, path)
+            totals[arm] = won + more[0], lost + more[1]
+        return _History(hashlib.sha256(content).hexdigest(), len(table), totals)
+    raise InvalidInputError(
+        f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
+    )
+
+
+def _from_csv(content: bytes, path: str | Path) -> Iterable[dict[str, Any]]:
+    try:
+        found = list(csv.DictReader(StringIO(content.decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CorruptFileError(f"{path} is no CSV file in UTF-8: {error}") from error
+    for line, row in enumerate(found, start=2):
+        if None in row or None in row.values():
+            raise InvalidInputError(f"line {line} of {path} has more or fewer fields than its first line")
+    return found
+
+
+def _from_parquet(path: Path) -> Iterable[dict[str, Any]]:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError("reading Parquet", "data") from error
+    try:
+        rows: list[dict[str, Any]] = polars.read_parquet(path).to_dicts()
+    except Exception as error:
+        raise CorruptFileError(f"{path} is no Parquet file: {error}") from error
+    return rows
+
+
+def _arm(given: Any, problem: Problem) -> int:
+    """Return an arm that a file names, or numbers from 1."""
+    text = str(given).strip()
+    if text in problem.names or not text.isdigit():
+        return arm_of(problem, text)
+    if not 1 <= int(text) <= problem.arms:
+        raise InvalidInputError(f"arm must be a name or a number from 1 to {problem.arms}, got {text}")
+    return int(text) - 1
+
+
+def _truth(value: Any, line: int, path: str | Path) -> bool:
+    text = str(value).strip().lower()
+    if text not in _TRUTH:
+        raise InvalidInputError(f"success must be 1 or 0, got {shown(value)} in line {line} of {path}")
+    return _TRUTH[text]
+
+
+def _count(value: Any, line: int, path: str | Path) -> int:
+    text = str(value).strip()
+    if not text.isdigit() or len(text) > 15:
+        raise InvalidInputError(f"counts must be whole numbers, got {shown(value)} in line {line} of {path}")
+    return int(text)

@@ -1,0 +1,119 @@
+r"""What a campaign has earned against what it could have done instead.
+
+With :math:`n` outcomes in, the alternative "always arm j" is estimated in one of two ways.
+
+From the log, if arm j could have been chosen in every decision: with :math:`q` the logged probability of the
+chosen arm a, :math:`y` the outcome and :math:`m` the mean of the belief, the alternative is worth
+:math:`\sum r_j (m_j + [a = j]\,(y - m_j)/q)`. The probabilities keep it free of bias whatever the policy did;
+m only makes it less noisy. The 95 % interval comes from the squares of the terms. A mix of arms, such as an
+equal split, is the average of its arms.
+
+From the belief otherwise: :math:`\sum_a n_a r_a \mu_a - n\, r_j \mu_j` under joint points of the belief,
+which carry what the structure says of one arm given another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elsv._typing import FloatArray
+from elsv.beliefs.abilities import POINTS, points
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.records import SQUARE_UNIT, WEIGHT_UNIT, Tally
+
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What the campaign earned more than an alternative, over the outcomes that are in."""
+
+    against: str  # best, control or split
+    name: str  # the alternative in words
+    gain: float
+    low: float  # 95 % interval
+    high: float
+    alternative: float  # what the alternative is estimated to have earned
+    method: str  # log or belief
+
+    @property
+    def percent(self) -> float | None:
+        """The gain in per cent of the alternative."""
+        return 100 * self.gain / self.alternative if self.alternative > 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        interval = {"gain": self.gain, "low": self.low, "high": self.high, "percent": self.percent}
+        return {"against": self.against, "name": self.name, **interval, "method": self.method}
+
+
+def gains_of(
+    chooser: Chooser, tallies: Sequence[Tally], best_arm: int, control: int | None
+) -> tuple[Gain, ...]:
+    """Return the gains over always the best arm, the control arm if there is one, and an equal split."""
+    if not any(t.seen for t in tallies):
+        return ()
+    rewards, names, arms = chooser.problem.rewards, chooser.problem.names, chooser.problem.arms
+    wanted: list[tuple[str, str, FloatArray]] = []
+    if control is not None:
+        wanted.append(("control", f"always {names[control]}", np.eye(arms)[control]))
+    if best_arm != control:
+        wanted.append(("best", f"always {names[best_arm]}, the best by now", np.eye(arms)[best_arm]))
+    wanted.append(("split", "an equal split", np.full(arms, 1 / arms)))
+    theta, weight = (part[0] for part in _points(chooser, tallies))
+    found = []
+    for against, name, mix in wanted:
+        supported = all(t.unsupported == 0 for t, share in zip(tallies, mix, strict=True) if share > 0)
+        if supported:
+            gain, low, high = _from_log(rewards, tallies, mix, weight @ theta / weight.sum())
+        else:
+            gain, low, high = _from_belief(rewards * theta, weight, tallies, mix)
+        earned = float(sum(r * t.successes for r, t in zip(rewards, tallies, strict=True)))
+        method = "log" if supported else "belief"
+        found.append(Gain(against, name, gain, low, high, max(0.0, earned - gain), method))
+    return tuple(found)
+
+
+def _points(chooser: Chooser, tallies: Sequence[Tally]) -> tuple[FloatArray, FloatArray]:
+    state = chooser.state(tallies)
+    one = type(state).trusted(state.alpha[None], state.beta[None])
+    return points(chooser.problem.belief, one, POINTS)
+
+
+def _from_log(
+    rewards: FloatArray, tallies: Sequence[Tally], mix: FloatArray, mean: FloatArray
+) -> tuple[float, float, float]:
+    """Return the gain over a mix of arms and its interval, by the probabilities in the log.
+
+    With v the worth of the mix by the means, a success of arm a adds r - v - g r (1 - m)/q and a failure
+    -v + g r m/q, with g the share of a in the mix: sums of 1, 1/q and 1/q² are all that is needed.
+    """
+    seen, worth = sum(t.seen for t in tallies), float(mix @ (rewards * mean))
+    total = squares = 0.0
+    for r, g, m, tally in zip(rewards, mix, mean, tallies, strict=True):
+        for count, weight, square, fixed, weighted in (
+            (tally.successes, tally.won_weight, tally.won_squares, r - worth, -g * r * (1 - m)),
+            (tally.lost, tally.lost_weight, tally.lost_squares, -worth, g * r * m),
+        ):
+            first, second = weight * WEIGHT_UNIT, square * SQUARE_UNIT
+            total += fixed * count + weighted * first
+            squares += fixed * fixed * count + 2 * fixed * weighted * first + weighted * weighted * second
+    spread = Z95 * math.sqrt(max(0.0, squares - total * total / seen))
+    return float(total), float(total - spread), float(total + spread)
+
+
+def _from_belief(
+    worth: FloatArray, weight: FloatArray, tallies: Sequence[Tally], mix: FloatArray
+) -> tuple[float, float, float]:
+    """Return the gain over a mix of arms and its interval, by joint points ``[M, N]`` of the belief."""
+    seen = np.array([t.seen for t in tallies], dtype=np.float64)
+    apart = worth @ (seen - seen.sum() * mix)
+    order = np.argsort(apart)
+    below = np.cumsum(weight[order]) - 0.5 * weight[order]
+    low, high = np.interp((0.025, 0.975), below / weight.sum(), apart[order])
+    return float(apart @ weight / weight.sum()), float(low), float(high)

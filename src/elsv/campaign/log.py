@@ -1,0 +1,290 @@
+"""The log in SQL: appending to it, and keeping the counts that follow from it in the same transaction.
+
+All functions work within a transaction of any store. Those that append are called by a writer that holds the
+campaign's row (`hold`), so that events have one order; unique keys keep what must be unique in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from elsv.campaign.records import Row, Tally, weight_of
+from elsv.campaign.store import Store, Transaction
+from elsv.errors import InvalidInputError
+
+_CAMPAIGN = "SELECT id, problem, seed, version, events, decisions FROM elsv_campaign WHERE name = ?"
+_COLUMNS = ", ".join(Row._fields)
+_TALLY = ", ".join(field.name for field in fields(Tally))
+_IN_ONE_QUERY = 500
+Changes = dict[int, dict[str, int]]  # by arm and column
+
+
+@dataclass
+class Head:
+    """The campaign's row: what it is, and how far its log goes. Counted on while a transaction appends."""
+
+    id: int
+    problem: str
+    seed: int
+    version: int
+    events: int
+    decisions: int
+
+    def next_event(self) -> int:
+        """Return the number of the event that is appended now."""
+        self.events += 1
+        return self.events
+
+
+def find(transaction: Transaction, name: str) -> Head | None:
+    """Return the campaign of that name, or None."""
+    found = transaction.rows(_CAMPAIGN, (name,))
+    return Head(*found[0]) if found else None
+
+
+def hold(store: Store, transaction: Transaction, name: str) -> Head:
+    """Return the campaign and keep other writers of it waiting until the transaction ends."""
+    found = transaction.rows(store.locked(_CAMPAIGN), (name,))
+    if not found:
+        raise InvalidInputError(f"there is no campaign {name!r} in {store.place}; it was there before")
+    return Head(*found[0])
+
+
+def release(transaction: Transaction, head: Head) -> None:
+    """Write how far the log goes now."""
+    transaction.run(
+        "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?",
+        (head.version, head.events, head.decisions, head.id),
+    )
+
+
+def create(transaction: Transaction, name: str, at: float, problem: str, seed: int, arms: int) -> None:
+    """Add a campaign without settings; one that was added meanwhile stays as it is."""
+    transaction.run(
+        "INSERT INTO elsv_campaign (name, created, problem, seed, version, events, decisions) "
+        "VALUES (?, ?, ?, ?, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
+        (name, at, problem, seed),
+    )
+    head = find(transaction, name)
+    assert head is not None
+    add_arms(transaction, head, arms)
+
+
+def replace_problem(transaction: Transaction, head: Head, problem: str, arms: int) -> None:
+    """Put another problem in the place of one that has no decisions yet."""
+    transaction.run("UPDATE elsv_campaign SET problem = ? WHERE id = ?", (problem, head.id))
+    transaction.run("DELETE FROM elsv_tally WHERE campaign = ?", (head.id,))
+    add_arms(transaction, head, arms)
+
+
+def add_arms(transaction: Transaction, head: Head, arms: int) -> None:
+    """Add a row of counts for every arm that has none."""
+    transaction.many(
+        "INSERT INTO elsv_tally (campaign, arm) VALUES (?, ?) ON CONFLICT (campaign, arm) DO NOTHING",
+        [(head.id, arm) for arm in range(arms)],
+    )
+
+
+def append_settings(transaction: Transaction, head: Head, at: float, content: str) -> None:
+    """Add a version of the settings."""
+    head.version += 1
+    transaction.run(
+        "INSERT INTO elsv_setting VALUES (?, ?, ?, ?, ?)",
+        (head.id, head.version, head.next_event(), at, content),
+    )
+
+
+def settings(transaction: Transaction, head: Head) -> str:
+    """Return the present settings as text."""
+    query = "SELECT content FROM elsv_setting WHERE campaign = ? AND version = ?"
+    return str(transaction.rows(query, (head.id, head.version))[0][0])
+
+
+def tallies(transaction: Transaction, head: Head) -> list[Tally]:
+    """Return the counts of every arm."""
+    query = f"SELECT {_TALLY} FROM elsv_tally WHERE campaign = ? ORDER BY arm"
+    return [Tally(*row) for row in transaction.rows(query, (head.id,))]
+
+
+def add(transaction: Transaction, head: Head, changes: Changes) -> None:
+    """Add to the counts of arms, in the order of the arms."""
+    for arm, mine in sorted(changes.items()):
+        sums = ", ".join(f"{column} = {column} + ?" for column in mine)
+        transaction.run(
+            f"UPDATE elsv_tally SET {sums} WHERE campaign = ? AND arm = ?", (*mine.values(), head.id, arm)
+        )
+
+
+def append_decisions(transaction: Transaction, head: Head, rows: Sequence[Row]) -> None:
+    """Add decisions; they are open now. `rows` carry their numbers and events."""
+    marks = ", ".join("?" * (1 + len(Row._fields)))
+    transaction.many(
+        f"INSERT INTO elsv_decision (campaign, {_COLUMNS}) VALUES ({marks})",
+        [(head.id, *row) for row in rows],
+    )
+    transaction.many(
+        "INSERT INTO elsv_open (campaign, number, arm, propensity, expires, customer) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [(head.id, r.number, r.arm, r.propensity, r.expires, r.customer) for r in rows],
+    )
+    changes: Changes = {}
+    for row in rows:
+        for arm in {row.arm, *without_support(row.propensities)}:
+            mine = changes.setdefault(arm, {"decided": 0, "open": 0, "unsupported": 0})
+            chosen = int(arm == row.arm)
+            for column, change in zip(mine, (chosen, chosen, 1 - chosen), strict=True):
+                mine[column] += change
+    add(transaction, head, changes)
+    head.decisions += len(rows)
+
+
+def without_support(propensities: str) -> list[int]:
+    """Return the arms that could not have been chosen."""
+    return [arm for arm, text in enumerate(propensities.split(",")) if float(text) == 0.0]
+
+
+def append_reward(
+    transaction: Transaction,
+    head: Head,
+    decision: Row,
+    success: bool,
+    at: float,
+    accept_late: bool,
+) -> tuple[bool, bool] | None:
+    """Add an outcome and count it; return whether it is late and whether it counts.
+
+    None if the decision has an outcome already: nothing is changed then.
+    """
+    mine = (head.id, decision.number)
+    in_time = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
+    counted = in_time or accept_late
+    added = transaction.run(
+        "INSERT INTO elsv_reward (campaign, number, event, at, success, late, counted) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (campaign, number) DO NOTHING",
+        (*mine, head.events + 1, at, int(success), int(not in_time), int(counted)),
+    )
+    if not added:
+        return None
+    head.next_event()
+    if counted:
+        weight, square = weight_of(decision.propensity)
+        taken_back = int(not in_time and success)  # a late success was counted as a failure before
+        as_failure = int(in_time and not success) - taken_back
+        changes = {
+            "open": -int(in_time),
+            "expired": -int(not in_time),
+            "late": int(not in_time),
+            "successes": int(success),
+            "failures": int(not success),
+            "won_weight": weight * success,
+            "won_squares": square * success,
+            "lost_weight": weight * as_failure,
+            "lost_squares": square * as_failure,
+        }
+        add(transaction, head, {decision.arm: changes})
+    return not in_time, counted
+
+
+def expire(transaction: Transaction, head: Head, now: float) -> int:
+    """Close the open decisions whose window has passed, as failures; return how many."""
+    query = (
+        "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
+    )
+    due = transaction.rows(query, (head.id, now))
+    if not due:
+        return 0
+    transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", (head.id, now))
+    transaction.many(
+        "INSERT INTO elsv_expiration (campaign, number, event, at) VALUES (?, ?, ?, ?)",
+        [(head.id, number, head.next_event(), now) for number, *_ in due],
+    )
+    changes: Changes = {}
+    for _, arm, propensity in due:
+        mine = changes.setdefault(arm, {"open": 0, "expired": 0, "lost_weight": 0, "lost_squares": 0})
+        weight, square = weight_of(propensity)
+        for column, change in zip(mine, (-1, 1, weight, square), strict=True):
+            mine[column] += change
+    add(transaction, head, changes)
+    return len(due)
+
+
+def append_history(
+    transaction: Transaction, head: Head, source: str, at: float, counts: dict[int, tuple[int, int]]
+) -> bool:
+    """Add outcomes from before the campaign, (successes, failures) by arm; False if `source` is there."""
+    query = "SELECT 1 FROM elsv_history WHERE campaign = ? AND source = ? LIMIT 1"
+    if transaction.rows(query, (head.id, source)):
+        return False
+    for arm, (successes, failures) in sorted(counts.items()):
+        transaction.run(
+            "INSERT INTO elsv_history (campaign, source, arm, event, at, successes, failures) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (head.id, source, arm, head.next_event(), at, successes, failures),
+        )
+        add(transaction, head, {arm: {"past_successes": successes, "past_failures": failures}})
+    return True
+
+
+def decisions_where(transaction: Transaction, head: Head, column: str, values: Sequence[Any]) -> list[Row]:
+    """Return the decisions whose `column` is one of `values`, by their numbers."""
+    found: list[Row] = []
+    for part in _parts(values):
+        marks = ", ".join("?" * len(part))
+        query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({marks})"
+        found += [Row(*row) for row in transaction.rows(query, (head.id, *part))]
+    return sorted(found, key=lambda row: row.number)
+
+
+def open_of_customers(transaction: Transaction, head: Head, customers: Sequence[str]) -> dict[str, Row]:
+    """Return the latest open decision of each customer who has one."""
+    numbers: list[int] = []
+    for part in _parts(customers):
+        marks = ", ".join("?" * len(part))
+        query = (
+            "SELECT MAX(number) FROM elsv_open "
+            f"WHERE campaign = ? AND customer IN ({marks}) GROUP BY customer"
+        )
+        numbers += [number for (number,) in transaction.rows(query, (head.id, *part))]
+    return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}
+
+
+def append_request(transaction: Transaction, head: Head, request: str, rows: Sequence[Row]) -> None:
+    """Remember what was answered to a request."""
+    transaction.many(
+        "INSERT INTO elsv_request (campaign, request, place, number) VALUES (?, ?, ?, ?)",
+        [(head.id, request, place, row.number) for place, row in enumerate(rows)],
+    )
+
+
+def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
+    """Return what was answered to a request before; empty if it is new."""
+    query = "SELECT number FROM elsv_request WHERE campaign = ? AND request = ? ORDER BY place"
+    numbers = [number for (number,) in transaction.rows(query, (head.id, request))]
+    found = {row.number: row for row in decisions_where(transaction, head, "number", sorted(set(numbers)))}
+    return [found[number] for number in numbers]
+
+
+def reward_of(transaction: Transaction, head: Head, number: int) -> tuple[bool, bool]:
+    """Return the outcome that a decision has, and whether it counts."""
+    query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
+    success, counted = transaction.rows(query, (head.id, number))[0]
+    return bool(success), bool(counted)
+
+
+def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    return (values[k : k + _IN_ONE_QUERY] for k in range(0, len(values), _IN_ONE_QUERY))
+
+
+def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[int, int, int, int]]:
+    """Return the decisions in at most `most` equal parts: (last number, arm, decisions, successes)."""
+    size = max(1, -(-head.decisions // most))
+    rows = transaction.rows(
+        "SELECT (d.number - 1) / ?, d.arm, COUNT(*), SUM(CASE WHEN r.success = 1 AND r.counted = 1 "
+        "THEN 1 ELSE 0 END) FROM elsv_decision d LEFT JOIN elsv_reward r "
+        "ON r.campaign = d.campaign AND r.number = d.number WHERE d.campaign = ? GROUP BY 1, 2 ORDER BY 1, 2",
+        (size, head.id),
+    )
+    last = head.decisions
+    return [(min(last, (int(part) + 1) * size), arm, int(n), int(won)) for part, arm, n, won in rows]

@@ -1,0 +1,115 @@
+"""Beginning a campaign and going on with one: what may change, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+from elsv._numbers import whole
+from elsv.campaign import log
+from elsv.campaign.log import Head
+from elsv.campaign.settings import Settings, arm_of
+from elsv.campaign.store import Store, Transaction
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.policies import make_policy
+from elsv.problem import Problem
+
+_FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
+
+
+def begin(
+    store: Store, name: str, problem: Problem | None, seed: int | None, given: dict[str, Any], now: float
+) -> None:
+    """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
+    with store.reading() as reading:
+        head = log.find(reading, name)
+        if head is not None and head.version and problem is None and not given:
+            return
+        if head is not None and head.version:
+            before = settings_of(reading, head)
+            if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
+                return
+    if head is None and problem is None:
+        raise InvalidInputError(
+            f"there is no campaign {name!r} in {store.place}; give its problem to begin one"
+        )
+    with store.writing() as writing:
+        if head is None:
+            assert problem is not None
+            text, drawn = json.dumps(problem.to_dict()), secrets.randbits(48)
+            fixed = drawn if seed is None else whole("seed", seed, 0)
+            log.create(writing, name, now, text, fixed, problem.arms)
+        head = log.hold(store, writing, name)
+        _adopt(writing, head, problem, given, now)
+        log.release(writing, head)
+
+
+def problem_of(head: Head) -> Problem:
+    """Return the problem that the campaign was begun with."""
+    try:
+        return Problem.from_dict(json.loads(head.problem))
+    except (ValueError, TypeError) as error:
+        raise CorruptFileError(
+            f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
+            "registered first (elsv.structure.register)"
+        ) from error
+
+
+def settings_of(transaction: Transaction, head: Head) -> Settings:
+    """Return the present settings."""
+    return Settings.from_json(log.settings(transaction, head))
+
+
+def _adopt(
+    writing: Transaction, head: Head, problem: Problem | None, given: dict[str, Any], now: float
+) -> None:
+    if not _same(problem_of(head), problem):
+        assert problem is not None
+        used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
+        if head.decisions or used:
+            raise InvalidInputError(
+                f"{_difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
+                "begin another one under a new name (its history can be imported)"
+            )
+        log.replace_problem(writing, head, json.dumps(problem.to_dict()), problem.arms)
+        head.problem = json.dumps(problem.to_dict())
+    before = settings_of(writing, head) if head.version else None
+    wanted = _wanted(head, before, problem, given)
+    if wanted.policy is not None:
+        make_policy(wanted.policy, problem_of(head))
+    if wanted != before:
+        log.append_settings(writing, head, now, wanted.to_json())
+
+
+def _wanted(head: Head, before: Settings | None, problem: Problem | None, given: dict[str, Any]) -> Settings:
+    """Return the settings that the caller asks for."""
+    own = problem_of(head) if problem is None else problem
+    start = Settings(horizon=own.horizon) if before is None else before
+    changes = dict(given)
+    for key in ("control", "fallback"):
+        if changes.get(key) is not None:
+            changes[key] = arm_of(own, changes[key], key)
+    begun_with = json.loads(head.problem).get("horizon")
+    if before is not None and own.horizon not in (begun_with, before.horizon):
+        if own.horizon is None or before.horizon is None or (own.horizon < before.horizon and head.decisions):
+            raise InvalidInputError(
+                f"the horizon of a campaign with decisions can only grow, from {before.horizon} "
+                f"to {own.horizon} it cannot; leave it as it is"
+            )
+        changes["horizon"] = own.horizon
+    return start.changed(own, **changes)
+
+
+def _same(first: Problem, second: Problem | None) -> bool:
+    """Return whether the problems have the same arms, prior and structure; horizons may differ."""
+    return second is None or not _difference(first, second)
+
+
+def _difference(first: Problem, second: Problem) -> str:
+    """Say in which of the things that must not change two problems differ; empty if in none."""
+    one, other = first.to_dict(), second.to_dict()
+    found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]
+    if first.structure.to_dict() != second.structure.to_dict():
+        found.append("structure")
+    return ", ".join(found)

@@ -1,0 +1,147 @@
+"""What a campaign is run by and may be changed on the way; every change is a new version in the log."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from elsv._numbers import shown, whole
+from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
+from elsv.policies import DEFAULT_POLICY
+from elsv.problem import Problem
+
+_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The present version of the settings; arms from 0."""
+
+    policy: str | None = DEFAULT_POLICY  # None: a function of the caller's own
+    horizon: int | None = None  # customers; None for a problem with a discount
+    window: float | None = None  # seconds until a decision without an outcome is a failure; None: for ever
+    accept_late: bool = True  # whether an outcome after that corrects it
+    sticky: bool = True  # whether a customer keeps the arm while a decision is open
+    floor: float = 0.0  # least probability of every arm
+    holdout: float = 0.0  # share of customers who get the control arm
+    control: int | None = None  # the arm that others are measured against
+    fallback: int | None = None  # the arm while paused; None: the control arm, or the first
+    paused: bool = False
+    unit: str = ""  # of the rewards, such as EUR
+
+    def to_json(self) -> str:
+        """Return the text that the log keeps."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """Read what `to_json` wrote."""
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
+
+    @property
+    def resting_arm(self) -> int:
+        """The arm while paused."""
+        return next((arm for arm in (self.fallback, self.control) if arm is not None), 0)
+
+    def changed(self, problem: Problem, **changes: Any) -> Settings:
+        """Return the settings with `changes`, checked against the arms of `problem`."""
+        new = replace(self, **changes)
+        _share("floor", new.floor)
+        if not new.floor * problem.arms < 1 and new.floor > 0:
+            raise InvalidInputError(
+                f"floor must leave room for the policy: below 1/{problem.arms} with {problem.arms} arms, "
+                f"got {new.floor:g}; try {0.1 / problem.arms:.2g}"
+            )
+        _share("holdout", new.holdout)
+        if new.holdout and new.control is None:
+            raise InvalidInputError("holdout needs the arm that its customers get; give control=")
+        if problem.horizon is None and new.horizon is not None:
+            raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
+        return new
+
+
+def arm_of(problem: Problem, given: object, what: str = "arm") -> int:
+    """Return an arm, from 0, that a user names or numbers from 0."""
+    if isinstance(given, str):
+        if given not in problem.names:
+            raise unknown_name(what, given, problem.names)
+        return problem.names.index(given)
+    arm = whole(what, given, 0)
+    if arm >= problem.arms:
+        raise InvalidInputError(
+            f"{what} must be a name or a number from 0 to {problem.arms - 1}, got {arm}; "
+            f"names: {', '.join(problem.names)}"
+        )
+    return arm
+
+
+def seconds_of(window: object) -> float | None:
+    """Return a length of time in seconds: ``"7 days"``, ``"90 min"``, a number of seconds, or a timedelta.
+
+    Examples
+    --------
+    >>> seconds_of("7 days")
+    604800.0
+    """
+    if window is None:
+        return None
+    if isinstance(window, timedelta):
+        found = window.total_seconds()
+    elif isinstance(window, str):
+        parts = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", window.lower())
+        word = _SHORT.get(parts[2], parts[2].removesuffix("s")) if parts else ""
+        try:
+            found = float(parts[1]) * _SECONDS[word] if parts else math.nan
+        except (KeyError, ValueError):
+            found = math.nan
+    else:
+        usable = isinstance(window, int | float) and not isinstance(window, bool)
+        found = float(window) if usable else math.nan  # type: ignore[arg-type]
+    if not (found > 0 and found < 1e12):
+        raise InvalidInputError(
+            f"window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), "
+            f"got {shown(window)}; None waits for ever"
+        )
+    return found
+
+
+def in_words(seconds: float | None) -> str:
+    """Return a length of time as people say it.
+
+    Examples
+    --------
+    >>> in_words(604800), in_words(5400)
+    ('7 days', '90 minutes')
+    """
+    if seconds is None:
+        return "no limit"
+    for word, length in reversed(_SECONDS.items()):
+        if word != "week" and seconds >= length and math.isclose(seconds / length, round(seconds / length)):
+            count = round(seconds / length)
+            return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{seconds:g} seconds"
+
+
+def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[tuple[int, int]]) -> Problem:
+    """Return the problem with its present horizon and with history, (successes, failures), in its prior."""
+    values = problem.to_dict()
+    if horizon is not None:
+        values["horizon"] = horizon
+    prior = zip(values["prior"], history, strict=True)
+    values["prior"] = [[a + won, b + lost] for (a, b), (won, lost) in prior]
+    return Problem.from_dict(values)
+
+
+def _share(name: str, value: object) -> None:
+    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+    if not fine:
+        raise InvalidInputError(f"{name} must be a share from 0 to below 1, got {shown(value)}")

@@ -1,0 +1,229 @@
+"""How a campaign stands, for people: names of arms, the campaign's unit, plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from elsv.beliefs import Independent
+from elsv.beliefs.abilities import best, log_weight, marginals, weighs
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.gains import Gain, gains_of
+from elsv.campaign.records import Tally, as_time
+from elsv.campaign.settings import in_words
+from elsv.live.explain import BEST_TOLERANCE, INTERVAL
+from elsv.state import State
+
+
+@dataclass(frozen=True)
+class ArmStatus:
+    """One arm."""
+
+    arm: int  # from 0
+    name: str
+    reward: float
+    decided: int
+    successes: int
+    failures: int  # reported ones
+    expired: int  # no outcome in time
+    under_way: int
+    late: int
+    history: int  # outcomes from before the campaign
+    conversion: float  # expected, by all that is known
+    low: float  # its 95 % interval
+    high: float
+    worth: float  # expected earnings per customer
+    best: float  # probability that no other arm earns more
+    earned: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """A campaign at one moment."""
+
+    name: str
+    at: str
+    phase: str  # not begun, running, paused or over
+    unit: str
+    policy: str
+    assumed: str
+    window: str
+    floor: float
+    holdout: float
+    customers: int | None  # planned for; None without an end
+    decided: int
+    left: int | None
+    under_way: int
+    earned: float
+    arms: tuple[ArmStatus, ...]
+    gains: tuple[Gain, ...]
+    ahead: float | None  # expected earnings of the customers left, with the arm that is best now
+    to_learn: float | None  # the most that knowing more could add to that
+    doubt: float | None  # how many times likelier the outcomes are without the structure; None if not known
+
+    @property
+    def leader(self) -> ArmStatus:
+        """The arm with the largest expected earnings."""
+        return max(self.arms, key=lambda arm: arm.worth)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the outcomes speak against what is assumed of the arms."""
+        return self.doubt is not None and self.doubt >= 10
+
+    def money(self, amount: float, sign: bool = False) -> str:
+        """Return an amount in the campaign's unit."""
+        digits = 0 if abs(amount) >= 10_000 else 2
+        return f"{amount:{'+' if sign else ''},.{digits}f}{' ' + self.unit if self.unit else ''}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, for people: arms from 1."""
+        values = asdict(self)
+        values["gains"] = [gain.to_dict() for gain in self.gains]
+        for arm in values["arms"]:
+            arm["arm"] += 1
+        return {**values, "contradicted": self.contradicted, "summary": list(self.sentences())}
+
+    def sentences(self) -> tuple[str, str, str]:
+        """Return three sentences for someone who reads nothing else."""
+        waited = f"; {self.under_way:,} outcomes are still awaited" if self.under_way else ""
+        planned = f" of {self.customers:,}" if self.left else ""
+        first = f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
+        leader = self.leader
+        told = f"{leader.name} is the best choice with a probability of {100 * leader.best:.0f} %"
+        if self.phase == "over":
+            third = f"The planned customers have come: every further one gets the best arm, and {told}."
+        elif self.phase == "paused":
+            third = f"The campaign is paused; so far {told}."
+        else:
+            rest = "" if self.left is None else f" and {self.left:,} customers are left"
+            third = f"At the moment {told}{rest}."
+        return first, self._gain_sentence(), third
+
+    def _gain_sentence(self) -> str:
+        if not self.gains:
+            return "No outcome is known yet, so there is nothing to compare."
+        gain = self.gains[0]
+        if gain.low > 0 or gain.high < 0:
+            word = "more" if gain.gain > 0 else "less"
+            share = "" if gain.percent is None else f" ({abs(gain.percent):.0f} %)"
+            return (
+                f"That is {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned "
+                f"(95 % interval {self.money(gain.low, True)} to {self.money(gain.high, True)})."
+            )
+        return (
+            f"Whether that is more than {gain.name} would have earned cannot be told yet "
+            f"({self.money(gain.gain, True)}, 95 % interval {self.money(gain.low, True)} to "
+            f"{self.money(gain.high, True)})."
+        )
+
+    def __str__(self) -> str:
+        head = f"{self.name}: {self.phase}, {self.decided:,} customers"
+        if self.customers is not None:
+            head += f" of {self.customers:,}"
+        lines = [head, f"  earned {self.money(self.earned)}; {self.under_way:,} outcomes under way"]
+        lines += [
+            f"  {self.money(gain.gain, True)} against {gain.name} (95 % {self.money(gain.low, True)} "
+            f"to {self.money(gain.high, True)}; from the {gain.method})"
+            for gain in self.gains
+        ]
+        if self.ahead is not None and self.left:
+            lines.append(
+                f"  {self.left:,} customers left: about {self.money(self.ahead)} to come, at most "
+                f"{self.money(self.to_learn or 0.0)} more by learning"
+            )
+        if self.contradicted:
+            lines.append(f"  the outcomes speak against what is assumed: {self.assumed}")
+        columns = (
+            "arm",
+            "customers",
+            "bought",
+            "not",
+            "expired",
+            "open",
+            "conversion",
+            "95 %",
+            "worth",
+            "best",
+        )
+        widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>6}"
+        lines.append(widths.format(*columns))
+        for a in self.arms:
+            cells = (a.name[:18], f"{a.decided:,}", f"{a.successes:,}", f"{a.failures:,}", f"{a.expired:,}")
+            interval = f"{100 * a.low:.1f} – {100 * a.high:.1f} %"
+            believed = (f"{100 * a.conversion:.1f} %", interval, f"{a.worth:.4g}", f"{100 * a.best:.0f} %")
+            lines.append(widths.format(*cells, f"{a.under_way:,}", *believed))
+        return "\n".join([*lines, "", *self.sentences()])
+
+
+def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: int, now: float) -> Status:
+    """Return how a campaign with these counts stands."""
+    problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
+    mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
+    chance, largest = best(problem.belief, state, problem.rewards, BEST_TOLERANCE)
+    worth = problem.rewards * mean
+    arms = tuple(
+        ArmStatus(
+            arm=i,
+            name=problem.names[i],
+            reward=float(problem.rewards[i]),
+            decided=t.decided,
+            successes=t.successes,
+            failures=t.failures,
+            expired=t.expired,
+            under_way=t.open,
+            late=t.late,
+            history=t.past_successes + t.past_failures,
+            conversion=float(mean[i]),
+            low=float(low[i]),
+            high=float(high[i]),
+            worth=float(worth[i]),
+            best=float(chance[i]),
+            earned=float(problem.rewards[i] * t.successes),
+        )
+        for i, t in enumerate(tallies)
+    )
+    left = None if settings.horizon is None else max(0, settings.horizon - decided)
+    return Status(
+        name=name,
+        at=as_time(now).isoformat(timespec="seconds"),
+        phase=_phase(settings.paused, decided, left),
+        unit=settings.unit,
+        policy=settings.policy or "a policy of your own",
+        assumed=problem.structure.describe(),
+        window=in_words(settings.window),
+        floor=settings.floor,
+        holdout=settings.holdout,
+        customers=settings.horizon,
+        decided=decided,
+        left=left,
+        under_way=sum(t.open for t in tallies),
+        earned=sum(arm.earned for arm in arms),
+        arms=arms,
+        gains=gains_of(chooser, tallies, int(worth.argmax()), settings.control),
+        ahead=None if left is None else float(left * worth.max()),
+        to_learn=None if left is None else float(max(0.0, left * (float(largest) - worth.max()))),
+        doubt=_doubt(chooser, state),
+    )
+
+
+def _phase(paused: bool, decided: int, left: int | None) -> str:
+    if paused:
+        return "paused"
+    if left == 0:
+        return "over"
+    return "running" if decided else "not begun"
+
+
+def _doubt(chooser: Chooser, state: State) -> float | None:
+    """Return how many times likelier the outcomes are for independent arms than under the structure."""
+    problem = chooser.problem
+    if not problem.structure.to_dict() or not weighs(problem.belief):
+        return None
+    free, start = Independent(), State.initial(problem)
+    evidence = [float(log_weight(b, state)) - float(log_weight(b, start)) for b in (free, problem.belief)]
+    return math.exp(min(700.0, evidence[0] - evidence[1]))
