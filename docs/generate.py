@@ -9,6 +9,8 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
 COMMANDS = ("decide", "gittins", "value", "compare", "solve", "evaluate", "reproduce", "cache", "warm")
+CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
+CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")
 
 
 def help_of(*command: str) -> str:
@@ -35,6 +37,8 @@ def page() -> str:
         f"```text\n{help_of()}\n```\n",
     ]
     parts += [f"## elsv {name}\n\n```text\n{help_of(name)}\n```\n" for name in COMMANDS]
+    parts += [f"## elsv campaign\n\n```text\n{help_of('campaign')}\n```\n"]
+    parts += [f"### elsv campaign {name}\n\n```text\n{help_of('campaign', name)}\n```\n" for name in CAMPAIGN]
     return "\n".join(parts)
 
 

@@ -104,7 +104,7 @@ def test_a_retry_with_the_same_key_gets_the_first_answer(campaign, clock):
 
 
 def test_no_outcome_in_time_is_a_failure_and_a_late_one_corrects_it(campaign, clock):
-    bought, refused, silent = campaign.decide(count=3)
+    bought, refused, _ = campaign.decide(count=3)
     clock.pass_(7 * 86400 - 1)
     assert counts(campaign)["expired"] == 0
     clock.pass_(1)

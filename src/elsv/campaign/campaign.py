@@ -24,11 +24,11 @@ from elsv.campaign.audit import Audit, replay
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
-from elsv.campaign.opening import begin, problem_of, settings_of
+from elsv.campaign.opening import begin, open_store, problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt, Row, Tally, told
 from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
 from elsv.campaign.status import Status, status_of
-from elsv.campaign.store import Store, StoreError, Transaction, open_store
+from elsv.campaign.store import Store, StoreError, Transaction
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from pathlib import Path
 from typing import Any
 
 from elsv._numbers import whole
@@ -16,6 +17,18 @@ from elsv.policies import make_policy
 from elsv.problem import Problem
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
+
+
+def open_store(place: str | Path, create: bool = True) -> Store:
+    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``)."""
+    text = str(place)
+    if text.startswith(("postgresql://", "postgres://")):
+        from elsv.campaign.postgres import PostgresStore
+
+        return PostgresStore(text)
+    from elsv.campaign.sqlite import SqliteStore
+
+    return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
 
 
 def begin(

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from importlib import resources
-from pathlib import Path
 from typing import Any, Protocol
 
 from elsv.errors import CorruptFileError, ElsvError
@@ -65,18 +64,6 @@ class Store(Protocol):
     def close(self) -> None:
         """Give the connection back; the next use opens it again."""
         ...
-
-
-def open_store(place: str | Path, create: bool = True) -> Store:
-    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``)."""
-    text = str(place)
-    if text.startswith(("postgresql://", "postgres://")):
-        from elsv.campaign.postgres import PostgresStore
-
-        return PostgresStore(text)
-    from elsv.campaign.sqlite import SqliteStore
-
-    return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
 
 
 def migrations(kind: str) -> list[tuple[int, str, str]]:

@@ -1,0 +1,257 @@
+"""``elsv campaign``: live decisions from the command line; a cron job needs nothing else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elsv._files import unreadable
+from elsv.cli.console import Json, ProblemFile, print_json, working
+from elsv.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elsv.campaign import Campaign
+    from elsv.problem import Problem
+
+campaign = typer.Typer(
+    name="campaign",
+    help="Live decisions whose outcomes come late, in one file or database.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Store = Annotated[
+    str, typer.Argument(metavar="STORE", help="Path of a file, or postgresql://user@host/database.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.")]
+
+
+@campaign.command()
+def new(
+    store: Store,
+    name: Name,
+    problem: ProblemFile,
+    policy: Annotated[str | None, typer.Option("-p", "--policy", help="Policy; default: plan.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="How long to wait for an outcome, such as '7 days'; then: a failure.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="Unit of the rewards, such as EUR.")] = None,
+    floor: Annotated[float | None, typer.Option(help="Least probability of every arm; default: 0.")] = None,
+    holdout: Annotated[float | None, typer.Option(help="Share of customers who get --control.")] = None,
+    control: Annotated[str | None, typer.Option(help="Arm to measure against, by name or number.")] = None,
+    fallback: Annotated[str | None, typer.Option(help="Arm while paused; default: --control, or 1.")] = None,
+    late: Annotated[
+        bool | None, typer.Option("--late/--no-late", help="Whether late outcomes count; default: yes.")
+    ] = None,
+    sticky: Annotated[
+        bool | None,
+        typer.Option("--sticky/--no-sticky", help="Whether customers keep an open decision; default: yes."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn; default: fresh.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Begin a campaign, or change the settings of one; what is not given stays as it is."""
+    from elsv.campaign import Campaign
+    from elsv.problem import Problem
+
+    loaded = Problem.load(problem)
+    given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
+    given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}
+    given |= {key: _arm(arm, loaded) for key, arm in (("control", control), ("fallback", fallback))}
+    settings = {key: value for key, value in given.items() if value is not None}
+    with Campaign.open(store, name, loaded, seed=seed, **settings) as opened:
+        _show(opened.status().to_dict() if as_json else opened.status())
+
+
+@campaign.command()
+def decide(
+    store: Store,
+    name: Name,
+    customer: Annotated[str | None, typer.Option(help="Text that tells customers apart.")] = None,
+    customers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Decide for the customers of a file, one on a line.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(help="Decide for so many customers who are not known.")] = None,
+    key: Annotated[str | None, typer.Option(help="A retry with the same key gets the first answer.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Choose the arm for a customer, or for many: id, arm, probability and name, one on a line."""
+    if sum(given is not None for given in (customer, customers, count)) > 1:
+        raise InvalidInputError("--customer, --customers and --count each say whom to decide for; give one")
+    with _open(store, name) as opened, working("deciding"):
+        if customers is not None:
+            made = opened.decide(_lines(customers), key=key)
+        elif count is not None:
+            made = opened.decide(count=count, key=key)
+        else:
+            made = [opened.decide(customer, key=key)]
+    if as_json and customers is None and count is None:
+        _show(made[0].to_dict())
+    elif as_json:
+        _show({"decisions": [decision.to_dict() for decision in made]})
+    else:
+        for one in made:
+            who = "" if one.customer is None else f"\t{one.customer}"
+            print(f"{one.id}\t{one.arm + 1}\t{one.propensity:.6g}\t{one.name}{who}")
+
+
+@campaign.command()
+def reward(
+    store: Store,
+    name: Name,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id that decide printed.")],
+    success: Annotated[bool, typer.Option("--success/--failure", help="What happened.")],
+    as_json: Json = False,
+) -> None:
+    """Report an outcome: recorded, late, duplicate or conflict."""
+    with _open(store, name) as opened:
+        receipt = opened.reward(decision, success=success)
+    _show(receipt.to_dict() if as_json else receipt.status)
+
+
+@campaign.command()
+def status(store: Store, name: Name, as_json: Json = False) -> None:
+    """Say how the campaign stands: earnings, gains with intervals, every arm."""
+    with _open(store, name) as opened, working("computing"):
+        found = opened.status()
+    _show(found.to_dict() if as_json else found)
+
+
+@campaign.command()
+def explain(store: Store, name: Name, as_json: Json = False) -> None:
+    """Say what the next customer would get, and why."""
+    with _open(store, name) as opened, working("computing"):
+        found = opened.explain()
+    _show(found.to_dict() if as_json else found)
+
+
+@campaign.command()
+def report(
+    store: Store,
+    name: Name,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Page to write; default: NAME.html.")] = Path(""),
+    as_json: Json = False,
+) -> None:
+    """Write the status as one self-contained page."""
+    from elsv.report.page import slug
+
+    target = out if out.name else Path(f"{slug(name)}.html")
+    with _open(store, name) as opened, working("writing the page"):
+        opened.report(target)
+    _show({"out": str(target)} if as_json else f"wrote {target}")
+
+
+@campaign.command()
+def export(
+    store: Store,
+    name: Name,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Table to write: .csv or .parquet.")],
+    as_json: Json = False,
+) -> None:
+    """Write all decisions with their outcomes."""
+    with _open(store, name) as opened:
+        rows = opened.export(out)
+    _show({"out": str(out), "rows": rows} if as_json else f"wrote {rows:,} decisions to {out}")
+
+
+@campaign.command(name="import")
+def import_(
+    store: Store,
+    name: Name,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Columns decision, success: outcomes. Columns arm, successes, failures: history.",
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Take outcomes of decisions, or history from before the campaign, from a .csv or .parquet file."""
+    with _open(store, name) as opened:
+        found = opened.import_outcomes(file)
+    _show(found.to_dict() if as_json else found)
+
+
+@campaign.command()
+def pause(store: Store, name: Name, as_json: Json = False) -> None:
+    """Give every customer the fallback arm; outcomes are still taken."""
+    _set(store, name, as_json, lambda opened: opened.pause())
+
+
+@campaign.command()
+def resume(store: Store, name: Name, as_json: Json = False) -> None:
+    """Let the policy choose again."""
+    _set(store, name, as_json, lambda opened: opened.resume())
+
+
+@campaign.command()
+def extend(
+    store: Store,
+    name: Name,
+    customers: Annotated[int, typer.Argument(metavar="CUSTOMERS", help="How many there will be in all.")],
+    as_json: Json = False,
+) -> None:
+    """Plan for more customers than before."""
+    _set(store, name, as_json, lambda opened: opened.extend(customers))
+
+
+@campaign.command()
+def audit(store: Store, name: Name, as_json: Json = False) -> None:
+    """Replay the whole log and compare every count; exit code 1 if anything differs."""
+    with _open(store, name) as opened:
+        found = opened.audit()
+    _show(found.to_dict() if as_json else found)
+    if not found.exact:
+        raise typer.Exit(1)
+
+
+def _open(store: str, name: str) -> Campaign:
+    from elsv.campaign import Campaign
+
+    return Campaign.open(store, name)
+
+
+def _set(store: str, name: str, as_json: bool, change: Any) -> None:
+    from dataclasses import asdict
+
+    with _open(store, name) as opened:
+        change(opened)
+        settings = opened.settings
+    planned = "no end" if settings.horizon is None else f"{settings.horizon:,} customers"
+    told = f"{name}: {'paused' if settings.paused else 'running'}, planned for {planned}"
+    values = asdict(settings)
+    for key in ("control", "fallback"):
+        values[key] = None if values[key] is None else values[key] + 1
+    _show(values if as_json else told)
+
+
+def _show(what: object) -> None:
+    if isinstance(what, dict):
+        print_json(what)
+    else:
+        print(what)
+
+
+def _arm(given: str | None, problem: Problem) -> str | int | None:
+    """Return an arm by its name or, counted from 1 on the command line, by its number."""
+    if given is None or given in problem.names or not given.isdigit():
+        return given
+    if not 1 <= int(given) <= problem.arms:
+        raise InvalidInputError(f"arm must be a name or a number from 1 to {problem.arms}, got {given}")
+    return int(given) - 1
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file, or of stdin for ``-``."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise unreadable(
+            f"customers from {path}", error, "give a file with one customer on a line"
+        ) from error
+    except ValueError as error:
+        raise InvalidInputError(f"{path} must be text in UTF-8: {error}") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,219 @@
+"""Stores that cannot do what they are asked: clear errors, nothing lost, and going on afterwards."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from campaigns import Clock, postgres_server, shop
+from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
+from elsv.campaign.store import migrations, statements
+
+QUICK = {"policy": "random:pending=ignore"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "shop.db"
+
+
+def test_a_full_disk_loses_nothing(path):
+    campaign = Campaign.open(path, "x", shop(horizon=100_000), **QUICK)
+    first = campaign.decide()
+    connection = campaign._store._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    campaign.decide(count=2)
+    with pytest.raises(StoreError, match=r"full; nothing was recorded by this call: free some space"):
+        campaign.decide(count=2000)
+    decided = campaign.status().decided
+    assert campaign.audit().exact
+    connection.execute("PRAGMA max_page_count = 1000000")
+    campaign.decide(count=20)
+    assert campaign.status().decided == decided + 20
+    assert campaign.reward(first.id, success=True).status == "recorded"
+    assert campaign.audit().exact
+
+
+def test_a_file_that_may_only_be_read(path):
+    with Campaign.open(path, "x", shop(), **QUICK) as campaign:
+        decision = campaign.decide()
+    path.chmod(0o444)
+    for directory in (path.parent, *path.parent.parents[:2]):
+        directory.chmod(0o555)
+    code = f"""
+from elsv import Campaign, StoreError
+campaign = Campaign.open({str(path)!r}, "x")
+print(campaign.status().decided, campaign.audit().exact)
+for call in (campaign.decide, lambda: campaign.reward({decision.id!r}, success=True), campaign.pause):
+    try:
+        call()
+    except StoreError as error:
+        print(error)
+"""
+    user = "nobody" if os.geteuid() == 0 else None
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    if user and not readable_by(user, sys.executable):
+        pytest.skip("another user cannot run this Python")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code], user=user, env=environment, capture_output=True, text=True, cwd="/"
+        )
+    finally:
+        for directory in (path.parent, *path.parent.parents[:2]):
+            directory.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "1 True"
+    assert len(lines) == 4
+    assert all("readonly" in line and "give yourself the right to write" in line for line in lines[1:])
+
+
+def test_a_store_that_may_only_be_read(path):
+    campaign = Campaign.open(path, "x", shop(), window=0.001, clock=Clock(), **QUICK)
+    decision = campaign.decide()
+    campaign._clock.pass_(10)  # it is due, and cannot be expired
+    campaign._store._connection.execute("PRAGMA query_only = ON")
+    assert campaign.status().decided == 1
+    campaign.explain()
+    assert campaign.audit().exact
+    for call in (campaign.decide, campaign.pause, lambda: campaign.reward(decision.id, success=True)):
+        with pytest.raises(StoreError, match="give yourself the right to write"):
+            call()
+    campaign._store._connection.execute("PRAGMA query_only = OFF")
+    assert campaign.reward(decision.id, success=True).status == "late"
+
+
+def readable_by(user, program):
+    try:
+        command = [program, "-c", "import elsv, numpy"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        return (
+            subprocess.run(command, user=user, env=environment, cwd="/", capture_output=True).returncode == 0
+        )
+    except OSError:
+        return False
+
+
+def test_a_damaged_file(path):
+    with Campaign.open(path, "x", shop(), **QUICK) as campaign:
+        campaign.decide(count=500)
+    whole = path.read_bytes()
+    path.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(CorruptFileError, match="damaged or no campaign file"):
+        Campaign.open(path, "x")
+    for other in path.parent.glob("shop.db-*"):
+        other.unlink()
+    path.write_bytes(whole[:8192] + b"\x5a" * (len(whole) - 8192))
+    with pytest.raises((CorruptFileError, StoreError)):
+        Campaign.open(path, "x").audit()
+    path.write_bytes(whole)
+    assert Campaign.open(path, "x").audit().exact
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    with pytest.raises(InvalidInputError, match="is a directory"):
+        Campaign.open(tmp_path, "x", shop())
+    with pytest.raises(StoreError, match="in a directory that exists"):
+        Campaign.open(tmp_path / "none" / "x.db", "x", shop())
+
+
+def test_another_database_is_not_touched(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+        connection.execute("INSERT INTO mine VALUES (1)")
+    connection.close()
+    with Campaign.open(path, "x", shop(), **QUICK) as campaign:
+        campaign.decide()
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT a FROM mine").fetchall() == [(1,)]
+    connection.close()
+
+
+def test_a_file_of_a_newer_elsv_is_refused(path):
+    Campaign.open(path, "x", shop()).close()
+    connection = sqlite3.connect(path)
+    connection.execute("INSERT INTO elsv_migration VALUES (99, 'later', 0)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(CorruptFileError, match="written by a newer elsv"):
+        Campaign.open(path, "x")
+
+
+def test_both_stores_have_the_same_migrations():
+    sqlite, postgres = migrations("sqlite"), migrations("postgres")
+    assert [name for _, name, _ in sqlite] == [name for _, name, _ in postgres]
+    assert [number for number, _, _ in sqlite] == list(range(1, len(sqlite) + 1))
+    for (_, _, one), (_, _, other) in zip(sqlite, postgres, strict=True):
+        tables = [[s.split()[:3] for s in statements(sql)] for sql in (one, other)]
+        assert tables[0] == tables[1]
+
+
+def test_every_write_is_on_disk_when_it_returns(path):
+    campaign = Campaign.open(path, "x", shop(), **QUICK)
+    connection = campaign._store._connection
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    copy = path.parent / "copy"
+    copy.mkdir()
+    campaign.decide(count=3)
+    for file in path.parent.glob("shop.db*"):
+        shutil.copy(file, copy)  # as a crash would leave it
+    assert Campaign.open(copy / "shop.db", "x").status().decided == 3
+
+
+def test_a_database_that_goes_and_comes_back():
+    with postgres_server() as server:
+        place = server.new_database()
+        campaign = Campaign.open(place, "x", shop(), **QUICK)
+        decision = campaign.decide("a", key="k")
+        server.stop("immediate")
+        with pytest.raises(StoreError, match=r"no PostgreSQL server answers|was lost"):
+            campaign.decide("b")
+        with pytest.raises(StoreError, match="nothing was recorded by this call"):
+            campaign.decide("b")
+        with pytest.raises(StoreError):
+            campaign.reward(decision.id, success=True)
+        server.start()
+        assert campaign.reward(decision.id, success=True).status == "recorded"
+        assert campaign.decide("a", key="k").id == decision.id
+        assert campaign.status().decided == 1
+        # The server restarts between two calls: the next one finds a new connection by itself.
+        server.stop("fast")
+        server.start()
+        campaign.decide("c")
+        assert campaign.audit().exact
+        with pytest.raises(StoreError, match="does not exist"):
+            Campaign.open(server.url("nothing"), "x", shop())
+        campaign.close()
+
+
+def test_a_url_that_leads_nowhere():
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError, match="no PostgreSQL server answers at postgresql://localhost/x: "):
+        Campaign.open("postgresql://someone:secret@localhost:1/x", "x", shop())
+
+
+def test_without_psycopg_the_error_names_the_extra(tmp_path):
+    code = """
+import sys
+sys.modules["psycopg"] = None
+from elsv import Campaign, MissingExtraError
+try:
+    Campaign.open("postgresql://localhost/x", "x")
+except MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'elsv[postgres]'" in done.stdout
+
+
+def test_migrations_travel_with_the_package():
+    import elsv
+
+    root = Path(elsv.__file__).parent / "campaign" / "migrations"
+    assert {p.name for p in root.iterdir()} == {"sqlite", "postgres"}

@@ -1,0 +1,104 @@
+"""`elsv campaign`: a whole campaign by commands alone."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from campaigns import NAMES, shop
+from elsv.cli.app import app
+from elsv.errors import InvalidInputError
+
+RUN = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shop(horizon=20).save("shop.toml")
+
+
+def call(*words, code=0):
+    result = RUN.invoke(app, ["campaign", *map(str, words)])
+    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def answer(*words):
+    return json.loads(call(*words, "--json"))
+
+
+def test_a_campaign_by_commands_alone(tmp_path):
+    told = answer(
+        "new", "shop.db", "spring", "shop.toml", "--policy", "greedy", "--window", "7 days", "--unit", "EUR",
+        "--control", "4", "--holdout", "0.1", "--floor", "0.02", "--seed", "1",
+    )  # fmt: skip
+    assert (told["phase"], told["customers"]) == ("not begun", 20)
+    made = answer("decide", "shop.db", "spring", "--customer", "c-1")
+    assert made["name"] == NAMES[made["arm"] - 1]
+    assert made["id"] in call("decide", "shop.db", "spring", "--customer", "c-1")
+    assert call("reward", "shop.db", "spring", made["id"], "--success") == "recorded\n"
+    assert answer("reward", "shop.db", "spring", made["id"], "--failure")["status"] == "conflict"
+    (tmp_path / "list.txt").write_text("a\n\nb\nc\n")
+    several = answer("decide", "shop.db", "spring", "--customers", "list.txt", "--key", "monday")["decisions"]
+    assert [one["customer"] for one in several] == ["a", "b", "c"]
+    again = call("decide", "shop.db", "spring", "--customers", "list.txt", "--key", "monday")
+    assert [line.split("\t")[0] for line in again.splitlines()] == [one["id"] for one in several]
+    assert len(call("decide", "shop.db", "spring", "--count", "2").splitlines()) == 2
+    (tmp_path / "bought.csv").write_text(f"decision,success\n{several[0]['id']},1\n{several[1]['id']},0\n")
+    assert answer("import", "shop.db", "spring", "bought.csv")["recorded"] == 2
+    assert answer("pause", "shop.db", "spring")["paused"] is True
+    assert answer("decide", "shop.db", "spring")["reason"] == "paused"
+    assert call("resume", "shop.db", "spring") == "spring: running, planned for 20 customers\n"
+    assert answer("extend", "shop.db", "spring", 40)["horizon"] == 40
+    status = answer("status", "shop.db", "spring")
+    assert (status["decided"], status["customers"]) == (7, 40)
+    assert "always full price" in call("status", "shop.db", "spring")
+    assert answer("explain", "shop.db", "spring")["step"] == 8
+    assert "→" in call("explain", "shop.db", "spring")
+    assert answer("export", "shop.db", "spring", "log.csv")["rows"] == 7
+    assert call("report", "shop.db", "spring") == "wrote spring.html\n"
+    assert answer("report", "shop.db", "spring", "--out", "x.html") == {"out": "x.html"}
+    assert answer("audit", "shop.db", "spring")["exact"] is True
+    answer("new", "shop.db", "spring", "shop.toml", "--no-late", "--no-sticky")
+    assert answer("pause", "shop.db", "spring")["accept_late"] is False
+
+
+def test_an_audit_that_fails_has_its_own_exit_code():
+    import sqlite3
+
+    call("new", "shop.db", "x", "shop.toml", "--policy", "greedy")
+    call("decide", "shop.db", "x")
+    connection = sqlite3.connect("shop.db")
+    connection.execute("UPDATE elsv_tally SET open = 5 WHERE arm = 1")
+    connection.commit()
+    connection.close()
+    assert "open of arm 2 is stored as 5" in call("audit", "shop.db", "x", code=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (("status", "none.db", "x"), "no campaign file none.db"),
+        (("new", "shop.db", "x", "shop.toml", "--control", "9"), "from 1 to 4, got 9"),
+        (("decide", "shop.db", "x", "--customers", "none.txt"), "cannot read customers from none.txt"),
+        (("decide", "shop.db", "x", "--count", "2", "--customer", "a"), "give one"),
+        (("reward", "shop.db", "x", "nobody", "--success"), "no decision 'nobody'"),
+    ],
+)
+def test_errors(words, match):
+    if words[1] == "shop.db" and words[0] != "new":
+        call("new", "shop.db", "x", "shop.toml", "--policy", "greedy")
+    with pytest.raises(InvalidInputError, match=match):
+        call(*words)
+
+
+def test_errors_end_with_exit_code_2():
+    command = [sys.executable, "-m", "elsv.cli", "campaign", "status", "none.db", "x"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("elsv: there is no campaign file none.db")
