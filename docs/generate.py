@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
-COMMANDS = ("decide", "gittins", "value", "compare", "solve", "evaluate", "reproduce", "cache", "warm")
+COMMANDS = ("decide", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
+COMMANDS += ("reproduce", "cache", "warm")
 CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
 CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")
 

@@ -25,6 +25,7 @@ from elsv.policies.single import Gain
 from elsv.problem import Problem, belief_of
 from elsv.search import lookahead
 from elsv.simulation.compare import Comparison, compare
+from elsv.simulation.rehearse import Rehearsal, rehearse
 from elsv.state import State
 from elsv.structure import Structure
 from elsv.values import SeparableValue, ValueFunction
@@ -48,6 +49,7 @@ __all__ = [
     "MissingExtraError",
     "Policy",
     "Problem",
+    "Rehearsal",
     "Rejection",
     "SamplingError",
     "SeparableValue",
@@ -67,6 +69,7 @@ __all__ = [
     "make_index",
     "make_policy",
     "policy_names",
+    "rehearse",
     "solve",
     "structure",
 ]

@@ -19,6 +19,7 @@ from elsv.cli.console import complain, discard_output, print_in_any_encoding
 from elsv.cli.decide import decide
 from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
+from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
 from elsv.cli.value import value
 from elsv.cli.warm import warm
@@ -47,7 +48,7 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, gittins, value, compare, solve, evaluate, reproduce, cache, warm):
+for command in (decide, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
     app.command()(command)
 app.add_typer(campaign)
 

@@ -48,6 +48,7 @@ class Run:
     checkpoints: IntArray = field(repr=False)  # steps whose distribution is kept
     keep_raw: bool = False
     delays: Delays | None = None  # None: every outcome is known before the next step
+    patience: int | None = None  # policies keep their arm for every t // patience steps; None: for one
     made: tuple[Policy, ...] = field(init=False, repr=False)  # the policies, built once
 
     def __post_init__(self) -> None:
@@ -68,6 +69,10 @@ class Run:
     def smallest(self) -> float:
         """The regret at which the bins of the histogram begin to widen, in units."""
         return SMALLEST * (self.problem.scale / self.unit)
+
+    def asks(self, step: int) -> bool:
+        """Return whether policies are asked at `step`, or keep the arm of the step before."""
+        return self.patience is None or step <= self.patience or step % (step // self.patience) == 0
 
     @property
     def steps_of_chunk(self) -> int:
@@ -192,13 +197,14 @@ def _play(
     else:
         choose = _late_chooser(run, policy, waiting, rng)
     row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
-    seconds = 0.0
+    seconds, arm = 0.0, np.empty(0, dtype=np.int64)
     for t in range(1, horizon + 1):
         go_on(t)
         if waiting is not None:
             waiting.deliver(t)
         began = time.perf_counter()
-        arm = choose(successes, pulls, t)
+        if run.asks(t):
+            arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began
         if waiting is not None:
             waiting.send(t, arm, pulls)

@@ -1,0 +1,73 @@
+"""A rehearsal as a figure and as one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from elsv.report import figures
+from elsv.report.page import Page
+from elsv.report.style import require_matplotlib
+from elsv.simulation.rehearse import Outcome, Rehearsal
+
+
+def gain_figure(rehearsal: Rehearsal) -> Any:
+    """Return the gain over the present arm in per cent, by customers, with 95 % bands."""
+    rows = {name: [row for row in rehearsal.outcomes if row.policy == name] for name in rehearsal.policies}
+    return figures.lines(
+        np.array(rehearsal.sizes, dtype=np.float64),
+        {name: [row.percent for row in some] for name, some in rows.items()},
+        {name: [100 * row.error / row.present for row in some] for name, some in rows.items()},
+        x_label="customers",
+        y_label="gain (%)",
+        log_x=len(rehearsal.sizes) > 1,
+        markers=True,
+        reference=(0.0, f"always {rehearsal.problem.names[rehearsal.against]}"),
+    )
+
+
+def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
+    """Return the page."""
+    require_matplotlib()
+    name = rehearsal.problem.names[rehearsal.against]
+    page = Page(
+        "Is a campaign worth it?",
+        f"Against always {name}; {rehearsal.instances:,} shops drawn from the prior; seed {rehearsal.seed}.",
+    )
+    page.callout(rehearsal.recommendation())
+    svg = figures.to_svg(gain_figure(rehearsal))
+    page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
+    page.table(
+        ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"],
+        [_row(row) for row in rehearsal.outcomes],
+        f"Expected earnings and the gain over always {name} (± 95 %, or exact); the range of the gain over "
+        "shops; the share of shops in which the policy earns less; the share in which the last customer gets "
+        "the best arm, and the median number of customers until it is settled.",
+        align="rlrrrrrrr",
+    )
+    page.settings(
+        {
+            "assumed": rehearsal.problem.structure.describe(),
+            "outcomes": rehearsal.delays or "known before the next customer",
+            "earnings": "expected ones, given a shop's own conversions: luck of single customers is left out",
+        }
+    )
+    if command:
+        page.text("This command repeats the rehearsal:")
+        page.code(command)
+    return page
+
+
+def _row(row: Outcome) -> list[str | int | float | None]:
+    return [
+        f"{row.customers:,}",
+        row.policy,
+        f"{row.earnings:,.2f}",
+        f"{row.gain:+,.2f} " + ("exact" if row.exact else f"± {row.error:,.2f}"),
+        f"{row.percent:+.1f} %",
+        f"{row.low:+,.2f} – {row.high:+,.2f}",
+        f"{100 * row.losing:.0f} %",
+        f"{100 * row.found:.0f} %",
+        None if row.until is None else f"{row.until:,.0f}",
+    ]

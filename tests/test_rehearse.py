@@ -1,0 +1,114 @@
+"""Rehearsals: what campaigns would earn, against plain simulation and exact evaluation."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import elsv
+from campaigns import NAMES, shop
+from elsv import InvalidInputError, Problem, evaluate, rehearse
+from elsv.cli.app import app
+
+
+def test_small_campaigns_are_exact():
+    problem = Problem(rewards=[0.5, 1.0], order="decreasing", horizon=99)
+    found = rehearse(problem, [10, 20], policies=["greedy", "thompson"], instances=300)
+    assert found.sizes == (10, 20)
+    assert found.policies == ("greedy", "thompson")
+    for row in found.outcomes:
+        sized = Problem(rewards=[0.5, 1.0], order="decreasing", horizon=row.customers)
+        (exact,) = evaluate(sized, [row.policy])
+        (present,) = evaluate(sized, [f"fixed:arm={found.against + 1}"])
+        assert row.exact
+        assert row.error == 0
+        assert row.earnings == pytest.approx(exact.value, rel=1e-9)
+        assert row.gain == pytest.approx(exact.value - present.value, abs=1e-6)
+
+
+def test_simulated_gains_agree_with_exact_ones():
+    problem = Problem(rewards=[0.5, 0.7, 1.0], order="decreasing", horizon=20)
+    late = rehearse(problem, [20], policies="elsv", instances=3000, lost=1e-12)
+    exact = rehearse(problem, [20], policies="elsv", instances=10)
+    assert not late.outcomes[0].exact
+    assert exact.outcomes[0].exact
+    assert late.outcomes[0].gain == pytest.approx(exact.outcomes[0].gain, abs=2 * late.outcomes[0].error)
+
+
+def test_the_present_arm_gains_nothing_over_itself():
+    found = rehearse(shop(), [30, 400], policies="fixed:arm=2", against="30 % off", instances=50)
+    for row in found.outcomes:
+        assert row.gain == pytest.approx(0, abs=1e-9)
+        assert (row.low, row.high, row.losing) == (0, 0, 0)
+        assert row.present == pytest.approx(row.customers * 0.7 * 0.6)
+    assert "With 400 customers the gain over always 30 % off is under 1 %: not worth it." in str(found)
+
+
+def test_the_best_arm_and_when_it_is_found():
+    problem = Problem(rewards=[1.0, 1.0], prior=[[900, 100], [100, 900]], horizon=10)
+    found = rehearse(problem, [200], policies=["fixed:arm=1", "random"], against=1, instances=100, lost=0.001)
+    first, drawn = found.outcomes
+    assert (first.found, first.until, first.losing) == (1.0, 0.0, 0.0)
+    assert 0.3 < drawn.found < 0.7
+    assert "worth it" in found.recommendation()
+    assert found.recommendation().startswith("With 200 customers the gain is")
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    one = rehearse(
+        shop(), [50], policies=["greedy", "thompson"], instances=40, seed=3, delay="geometric:5", jobs=1
+    )
+    two = rehearse(shop(), [50], policies=["greedy", "thompson"], instances=40, seed=3, delay="geometric:5")
+    assert one.to_dict() == two.to_dict()
+    assert one.to_dict()["outcomes_known"] == "outcomes are known on average 5 customers later"
+    json.dumps(one.to_dict())
+
+
+def test_policies_are_asked_less_often_later():
+    asked = []
+
+    def spy(state, step, rng):
+        asked.append(step)
+        return np.zeros(state.shape, dtype=int)
+
+    rehearse(shop(), [1000], policies=spy, instances=10, jobs=1, lost=0.001)
+    assert asked[:25] == list(range(1, 26))
+    assert len(asked) < 160
+    assert max(b / a for a, b in pairwise(asked[30:])) < 1.06
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"customers": []}, "at least one number"),
+        ({"customers": [0]}, "customers must be a whole number"),
+        ({"against": "half price"}, "unknown arm 'half price'"),
+        ({"against": 7}, "number below 4, got 7"),
+        ({"delay": "soon"}, "delay must be"),
+        ({"policies": "plann"}, "did you mean 'plan'"),
+    ],
+)
+def test_what_makes_no_sense(options, match):
+    with pytest.raises(InvalidInputError, match=match):
+        rehearse(shop(), **{"customers": [10], "policies": "greedy", **options})
+
+
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shop().save("shop.toml")
+    words = ["rehearse", "shop.toml", "--customers", "20,60", "-p", "greedy", "-p", "thompson"]
+    words += ["--against", "4", "--instances", "30"]
+    result = CliRunner().invoke(app, [*words, "--out", "page.html"])
+    assert result.exit_code == 0, result.output
+    assert "against always full price" in result.output
+    text = (tmp_path / "page.html").read_text()
+    assert "Is a campaign worth it?" in text
+    assert text.count("<svg ") == 1
+    assert "elsv rehearse shop.toml" in text
+    told = json.loads(CliRunner().invoke(app, [*words, "--delay", "10", "--json"]).stdout)
+    assert told["name"] == NAMES[3]
+    assert len(told["rows"]) == 4
+    result = CliRunner().invoke(app, ["rehearse", "shop.toml", "--customers", "many"])
+    assert isinstance(result.exception, elsv.InvalidInputError)
