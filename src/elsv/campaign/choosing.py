@@ -108,7 +108,7 @@ class _Batch:
 
     Probabilities change seldom within a batch, and a planner takes a millisecond to be asked. So they are
     supposed to hold for the next 1, 2, 4, … customers (`STRIDE` at most) and looked up behind these; if they
-    have changed, the place is found by halving. Policies that draw are asked for each customer.
+    have changed, the place is found by halving. Only policies that say so (`strides`) are asked like that.
     """
 
     STRIDE = 16
@@ -148,8 +148,7 @@ class _Batch:
     def _room(self, place: int) -> int:
         """Return for how many customers probabilities may be supposed to hold."""
         policy, reason = self._chooser.acting(self._first + place)
-        repeats = getattr(policy, "merges_equal_states", False) or reason != "policy"
-        if not repeats and getattr(policy, "tabulated", None) is None:
+        if reason == "policy" and not getattr(policy, "strides", False):
             return 1
         last = self._chooser.problem.horizon
         until_end = self._count if last is None or reason != "policy" else last + 1 - self._first

@@ -84,6 +84,11 @@ class Plan(BestScore):
         check_count(self.points)
         whole("effort", self.effort)
 
+    @property
+    def strides(self) -> bool:
+        """Whether a long batch of decisions may ask it for some of them only, since it takes long."""
+        return self.merges_equal_states
+
     def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
         return super().__call__(state, step, cast(np.random.Generator, rng))
