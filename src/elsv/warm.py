@@ -104,6 +104,7 @@ def _compare() -> None:
     names = ["plan", "elsv", "gittins", "thompson", "thompson:belief=rejection", "block"]
     for problem in (_problem("decreasing"), _problem(None)):
         compare(problem, names, instances=8)
+        compare(problem, ["gittins"], instances=8, delay=2)
 
 
 _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (

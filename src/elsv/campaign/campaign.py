@@ -7,10 +7,8 @@ campaign; each call is one transaction.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, overload
@@ -21,18 +19,18 @@ from elsv._numbers import shown, whole
 from elsv.campaign import deciding, log
 from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.choosing import Chooser
+from elsv.campaign.desk import Desk
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
 from elsv.campaign.opening import begin, open_store, problem_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Row, Tally, told
+from elsv.campaign.records import Decision, RewardReceipt, Row, told
 from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
 from elsv.campaign.status import Status, status_of
-from elsv.campaign.store import Store, StoreError, Transaction
+from elsv.campaign.store import Store, Transaction
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
-from elsv.policies import Policy, make_policy
+from elsv.policies import Policy
 from elsv.problem import Problem
 
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
@@ -43,7 +41,7 @@ class UnknownDecisionError(InvalidInputError):
     """An outcome was reported for a decision that the campaign does not have."""
 
 
-class Campaign:
+class Campaign(Desk):
     """Decisions, outcomes and what follows from them; make one with `Campaign.open`.
 
     Examples
@@ -59,11 +57,6 @@ class Campaign:
     >>> campaign.audit().exact
     True
     """
-
-    def __init__(self, store: Store, name: str, clock: Callable[[], float], own: Policy | None) -> None:
-        self._store, self.name, self._clock, self._own = store, name, clock, own
-        self._known: tuple[object, Chooser] | None = None
-        self._ready = False
 
     @classmethod
     def open(
@@ -231,14 +224,6 @@ class Campaign:
             log.release(writing, head)
         return receipts
 
-    def expire(self) -> int:
-        """Count open decisions whose window has passed as failures; every other call does so too."""
-        with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            count = log.expire(writing, head, self._now())
-            log.release(writing, head)
-        return count
-
     def status(self) -> Status:
         """Return how the campaign stands, for people: ``print(campaign.status())``."""
         chooser, tallies, head = self._moment()
@@ -319,58 +304,3 @@ class Campaign:
     def close(self) -> None:
         """Give the file or connection back; the next call opens it again."""
         self._store.close()
-
-    def _change(self, **changes: Any) -> None:
-        with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            before = settings_of(writing, head)
-            after = before.changed(problem_of(head), **changes)
-            if after != before:
-                log.append_settings(writing, head, self._now(), after.to_json())
-            log.release(writing, head)
-
-    def _head(self, transaction: Transaction) -> Head:
-        head = log.find(transaction, self.name)
-        if head is None:
-            raise InvalidInputError(f"there is no campaign {self.name!r} in {self._store.place} any more")
-        return head
-
-    def _moment(self) -> tuple[Chooser, list[Tally], Head]:
-        """Return how things stand, with what is due expired if the store can be written."""
-        with suppress(StoreError):  # a read-only copy can still be looked at
-            self.expire()
-        with self._store.reading() as reading:
-            head = self._head(reading)
-            tallies = log.tallies(reading, head)
-            return self._chooser(reading, head, tallies), tallies, head
-
-    def _chooser(self, transaction: Transaction, head: Head, tallies: Sequence[Tally]) -> Chooser:
-        """Return how arms are chosen now; made anew when the settings or the history have changed."""
-        history = tuple((t.past_successes, t.past_failures) for t in tallies)
-        known = head.version, head.problem, history
-        if self._known is None or self._known[0] != known:
-            settings = settings_of(transaction, head)
-            problem = problem_as_planned(problem_of(head), settings.horizon, history)
-            if settings.policy is None and self._own is None:
-                raise InvalidInputError(
-                    "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
-                )
-            policy = make_policy(settings.policy if self._own is None else self._own, problem)  # type: ignore[arg-type]
-            self._known = known, Chooser(problem, policy, settings)
-        return self._known[1]
-
-    def _get_ready(self) -> None:
-        """Choose once without writing, so that nobody waits while this process compiles."""
-        if not self._ready:
-            with self._store.reading() as reading:
-                head = self._head(reading)
-                tallies = log.tallies(reading, head)
-                chooser = self._chooser(reading, head, tallies)
-            chooser.choose(tallies, 2, head.seed)
-            self._ready = True
-
-    def _now(self) -> float:
-        now = float(self._clock())
-        if not math.isfinite(now):
-            raise InvalidInputError(f"clock must return seconds since 1970, got {now}")
-        return now
