@@ -145,6 +145,20 @@ def test_a_clock_that_goes_back_harms_nothing(campaign, clock):
         campaign.decide()
 
 
+def test_two_clocks(place):
+    """Two hosts whose clocks differ: what one has expired is late for the other, and nothing is lost."""
+    slow, fast = Clock(1000.0), Clock(1000.0 + 3600)
+    here = Campaign.open(place, "x", shop(), window="30 min", clock=slow, **QUICK)
+    there = Campaign.open(place, "x", clock=fast)
+    decision = here.decide()
+    assert there.expire() == 1
+    assert here.reward(decision.id, success=True).status == "late"
+    other = there.decide()
+    assert here.reward(other.id, success=True).status == "recorded"
+    assert here.status().arms == there.status().arms
+    assert here.audit().exact
+
+
 def test_decisions_under_way_count(place, clock):
     """Six customers who wait at once do not all get the same arm, as they would if nothing were under way."""
     problem = Problem(rewards=[0.5, 0.5, 0.5], horizon=60)

@@ -22,7 +22,7 @@ def campaign_page(status: Status, course: Course) -> Page:
     page = Page(
         f"Campaign {status.name}",
         f"{status.phase.capitalize()}: {status.decided:,}{planned} customers, "
-        f"{status.under_way:,} outcomes under way; {status.at}.",
+        f"{status.under_way:,} outcomes under way; {status.at[:16].replace('T', ' ')} UTC.",
     )
     _earnings(page, status)
     _arms(page, status)

@@ -35,16 +35,17 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
         "Is a campaign worth it?",
         f"Against always {name}; {rehearsal.instances:,} shops drawn from the prior; seed {rehearsal.seed}.",
     )
+    page.section("Result")
     page.callout(rehearsal.recommendation())
     svg = figures.to_svg(gain_figure(rehearsal))
     page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
     page.table(
-        ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"],
+        ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds"],
         [_row(row) for row in rehearsal.outcomes],
         f"Expected earnings and the gain over always {name} (± 95 %, or exact); the range of the gain over "
         "shops; the share of shops in which the policy earns less; the share in which the last customer gets "
-        "the best arm, and the median number of customers until it is settled.",
-        align="rlrrrrrrr",
+        "the best arm (and the median number of customers until that is settled).",
+        align="rlrrrrrr",
     )
     page.settings(
         {
@@ -68,6 +69,5 @@ def _row(row: Outcome) -> list[str | int | float | None]:
         f"{row.percent:+.1f} %",
         f"{row.low:+,.2f} – {row.high:+,.2f}",
         f"{100 * row.losing:.0f} %",
-        f"{100 * row.found:.0f} %",
-        None if row.until is None else f"{row.until:,.0f}",
+        f"{100 * row.found:.0f} %" + ("" if row.until is None else f" ({row.until:,.0f})"),
     ]

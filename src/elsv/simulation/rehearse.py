@@ -111,7 +111,7 @@ class Rehearsal:
             parts.append(
                 f"{'With' if first == 0 else 'From'} {row.customers:,} customers the gain is "
                 f"{row.percent:.1f} %{more}: worth it. In {100 * row.losing:.0f} of 100 shops always {name} "
-                f"would earn more, in 5 of them by more than {max(0.0, -row.low):,.2f}."
+                f"would earn more{'' if row.low >= 0 else f', in 5 of them by more than {-row.low:,.2f}'}."
             )
         return " ".join(parts)
 
