@@ -300,7 +300,7 @@ def test_a_policy_of_your_own(place, clock):
         ({"floor": -0.1}, "floor must be a share"),
         ({"holdout": 0.1}, "give control="),
         ({"holdout": 1.0, "control": 0}, "holdout must be a share"),
-        ({"control": "half price"}, "unknown control 'half price'"),
+        ({"control": "half price"}, "unknown arm 'half price'"),
         ({"fallback": 4}, "from 0 to 3, got 4"),
         ({"window": "a week or so"}, "a length of time such as '7 days'"),
         ({"window": 0}, "a length of time"),

@@ -85,7 +85,7 @@ def test_policies_are_asked_less_often_later():
         ({"customers": []}, "at least one number"),
         ({"customers": [0]}, "customers must be a whole number"),
         ({"against": "half price"}, "unknown arm 'half price'"),
-        ({"against": 7}, "number below 4, got 7"),
+        ({"against": 7}, "from 0 to 3, got 7"),
         ({"delay": "soon"}, "delay must be"),
         ({"policies": "plann"}, "did you mean 'plan'"),
     ],

@@ -6,7 +6,7 @@ Read `campaign` first, then `choosing` (which arm, with which probability) and `
 
 from elsv.campaign.audit import Audit
 from elsv.campaign.campaign import Campaign, UnknownDecisionError
-from elsv.campaign.gains import Gain
+from elsv.campaign.gains import GainSoFar
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import ArmStatus, Status
@@ -17,7 +17,7 @@ __all__ = [
     "Audit",
     "Campaign",
     "Decision",
-    "Gain",
+    "GainSoFar",
     "RewardReceipt",
     "Settings",
     "Status",

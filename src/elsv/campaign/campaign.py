@@ -100,7 +100,7 @@ class Campaign(Desk):
             Least probability of every arm, 0 by default: the planner alone. With about 0.05 divided by the
             number of arms the campaign can be evaluated from its own log, for a few per cent of customers.
         holdout, control
-            Share of customers who get the arm `control` (a name or a number from 0), to measure against.
+            Share of customers who get the arm `control` (its name or its number from 0), to measure against.
         fallback
             The arm while the campaign is paused; default: the control arm, or the first.
         unit

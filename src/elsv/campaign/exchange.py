@@ -18,10 +18,10 @@ from elsv._numbers import shown
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
-from elsv.campaign.settings import arm_of
 from elsv.campaign.store import Transaction
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.export import check_suffix, write_columns
+from elsv.policies.single import find_arm
 from elsv.problem import Problem
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -167,7 +167,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table, strict=True):
-            arm = _arm(row["arm"], problem)
+            arm = find_arm(problem, str(row["arm"]).strip())
             won, lost = totals.get(arm, (0, 0))
             if "success" in columns:
                 more = (1, 0) if _truth(row["success"], line, path) else (0, 1)
@@ -201,16 +201,6 @@ def _from_parquet(path: Path) -> Iterable[dict[str, Any]]:
     except Exception as error:
         raise CorruptFileError(f"{path} is no Parquet file: {error}") from error
     return rows
-
-
-def _arm(given: Any, problem: Problem) -> int:
-    """Return an arm that a file names, or numbers from 1."""
-    text = str(given).strip()
-    if text in problem.names or not text.isdigit():
-        return arm_of(problem, text)
-    if not 1 <= int(text) <= problem.arms:
-        raise InvalidInputError(f"arm must be a name or a number from 1 to {problem.arms}, got {text}")
-    return int(text) - 1
 
 
 def _truth(value: Any, line: int, path: str | Path) -> bool:

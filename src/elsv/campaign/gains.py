@@ -25,12 +25,11 @@ from elsv._typing import FloatArray
 from elsv.beliefs.abilities import POINTS, points
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.records import SQUARE_UNIT, WEIGHT_UNIT, Tally
-
-Z95 = 1.959963984540054
+from elsv.simulation.intervals import Z95
 
 
 @dataclass(frozen=True)
-class Gain:
+class GainSoFar:
     """What the campaign earned more than an alternative, over the outcomes that are in."""
 
     against: str  # best, control or split
@@ -54,7 +53,7 @@ class Gain:
 
 def gains_of(
     chooser: Chooser, tallies: Sequence[Tally], best_arm: int, control: int | None
-) -> tuple[Gain, ...]:
+) -> tuple[GainSoFar, ...]:
     """Return the gains over always the best arm, the control arm if there is one, and an equal split."""
     if not any(t.seen for t in tallies):
         return ()
@@ -75,7 +74,7 @@ def gains_of(
             gain, low, high = _from_belief(rewards * theta, weight, tallies, mix)
         earned = float(sum(r * t.successes for r, t in zip(rewards, tallies, strict=True)))
         method = "log" if supported else "belief"
-        found.append(Gain(against, name, gain, low, high, max(0.0, earned - gain), method))
+        found.append(GainSoFar(against, name, gain, low, high, max(0.0, earned - gain), method))
     return tuple(found)
 
 

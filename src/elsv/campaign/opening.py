@@ -10,10 +10,11 @@ from typing import Any
 from elsv._numbers import whole
 from elsv.campaign import log
 from elsv.campaign.log import Head
-from elsv.campaign.settings import Settings, arm_of
+from elsv.campaign.settings import Settings
 from elsv.campaign.store import Store, Transaction
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.policies import make_policy
+from elsv.policies.single import find_arm
 from elsv.problem import Problem
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
@@ -102,7 +103,7 @@ def _wanted(head: Head, before: Settings | None, problem: Problem | None, given:
     changes = dict(given)
     for key in ("control", "fallback"):
         if changes.get(key) is not None:
-            changes[key] = arm_of(own, changes[key], key)
+            changes[key] = find_arm(own, changes[key])
     begun_with = json.loads(head.problem).get("horizon")
     if before is not None and own.horizon not in (begun_with, before.horizon):
         if own.horizon is None or before.horizon is None or (own.horizon < before.horizon and head.decisions):

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from elsv._numbers import shown, whole
-from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
+from elsv._numbers import shown
+from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY
 from elsv.problem import Problem
 
@@ -67,21 +67,6 @@ class Settings:
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
         return new
-
-
-def arm_of(problem: Problem, given: object, what: str = "arm") -> int:
-    """Return an arm, from 0, that a user names or numbers from 0."""
-    if isinstance(given, str):
-        if given not in problem.names:
-            raise unknown_name(what, given, problem.names)
-        return problem.names.index(given)
-    arm = whole(what, given, 0)
-    if arm >= problem.arms:
-        raise InvalidInputError(
-            f"{what} must be a name or a number from 0 to {problem.arms - 1}, got {arm}; "
-            f"names: {', '.join(problem.names)}"
-        )
-    return arm
 
 
 def seconds_of(window: object) -> float | None:

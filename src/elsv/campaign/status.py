@@ -12,7 +12,7 @@ import numpy as np
 from elsv.beliefs import Independent
 from elsv.beliefs.abilities import best, log_weight, marginals, weighs
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.gains import Gain, gains_of
+from elsv.campaign.gains import GainSoFar, gains_of
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
@@ -60,7 +60,7 @@ class Status:
     under_way: int
     earned: float
     arms: tuple[ArmStatus, ...]
-    gains: tuple[Gain, ...]
+    gains: tuple[GainSoFar, ...]
     ahead: float | None  # expected earnings of the customers left, with the arm that is best now
     to_learn: float | None  # the most that knowing more could add to that
     doubt: float | None  # how many times likelier the outcomes are without the structure; None if not known

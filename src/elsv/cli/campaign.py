@@ -14,7 +14,6 @@ from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elsv.campaign import Campaign
-    from elsv.problem import Problem
 
 campaign = typer.Typer(
     name="campaign",
@@ -59,7 +58,7 @@ def new(
     loaded = Problem.load(problem)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}
-    given |= {key: _arm(arm, loaded) for key, arm in (("control", control), ("fallback", fallback))}
+    given |= {"control": control, "fallback": fallback}
     settings = {key: value for key, value in given.items() if value is not None}
     with Campaign.open(store, name, loaded, seed=seed, **settings) as opened:
         _show(opened.status().to_dict() if as_json else opened.status())
@@ -233,15 +232,6 @@ def _show(what: object) -> None:
         print_json(what)
     else:
         print(what)
-
-
-def _arm(given: str | None, problem: Problem) -> str | int | None:
-    """Return an arm by its name or, counted from 1 on the command line, by its number."""
-    if given is None or given in problem.names or not given.isdigit():
-        return given
-    if not 1 <= int(given) <= problem.arms:
-        raise InvalidInputError(f"arm must be a name or a number from 1 to {problem.arms}, got {given}")
-    return int(given) - 1
 
 
 def _lines(path: Path) -> list[str]:

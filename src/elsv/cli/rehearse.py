@@ -61,7 +61,7 @@ def rehearse(
         found = run(
             loaded,
             _sizes(customers),
-            against=_arm(against, loaded.names),
+            against=against,
             policies=names,
             instances=instances,
             seed=seed,
@@ -92,12 +92,3 @@ def _sizes(text: str) -> list[int]:
         raise InvalidInputError(
             f"customers must be whole numbers joined by commas, such as 100,1000, got {text!r}"
         ) from error
-
-
-def _arm(given: str | None, names: tuple[str, ...]) -> str | int | None:
-    """Return an arm by its name or, counted from 1 on the command line, by its number."""
-    if given is None or given in names or not given.isdigit():
-        return given
-    if not 1 <= int(given) <= len(names):
-        raise InvalidInputError(f"arm must be a name or a number from 1 to {len(names)}, got {given}")
-    return int(given) - 1

@@ -22,8 +22,8 @@ from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state
 from elsv.problem import Problem
-from elsv.simulation.earnings import ArmTally, tally_arms
 from elsv.simulation.delays import Delays, Waiting
+from elsv.simulation.earnings import ArmTally, tally_arms
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.state import State
 

@@ -19,21 +19,20 @@ import numpy as np
 from elsv._numbers import whole
 from elsv._typing import FloatArray
 from elsv.beliefs.abilities import weighs
-from elsv.beliefs.base import mean_of
-from elsv.errors import InvalidInputError, unknown_name
+from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate, on_layers
 from elsv.exact.passes import cost_of, passes_of
 from elsv.names import parse
 from elsv.policies import Policy, make_policy
+from elsv.policies.single import best_single_arm, expected_rewards, find_arm
 from elsv.problem import Problem
-from elsv.simulation.aggregate import Z95
 from elsv.simulation.compare import Progress
 from elsv.simulation.delays import Delays, delays_of
 from elsv.simulation.engine import Run
 from elsv.simulation.instances import FromPrior
+from elsv.simulation.intervals import Z95
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import run_chunks
-from elsv.state import State
 
 SIZES = (100, 300, 1000, 3000)
 POLICIES = ("plan:effort=4096",)
@@ -172,7 +171,7 @@ def rehearse(
     customers
         The numbers of customers to try.
     against
-        The present arm, a name or a number from 0; default: the arm with the largest expected reward.
+        The present arm, its name or its number from 0; default: the one that is best in expectation.
     policies
         Names or functions; default: `plan` with less effort than it makes live.
     instances
@@ -191,7 +190,7 @@ def rehearse(
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    present = _present(problem, against)
+    present = best_single_arm(problem) if against is None else find_arm(problem, against)
     late = delays_of(delay, batch, lost)
     found: list[Outcome] = []
     for k, size in enumerate(sizes):
@@ -221,18 +220,6 @@ def rehearse(
     return Rehearsal(problem, present, instances, seed, words, tuple(found))
 
 
-def _present(problem: Problem, against: str | int | None) -> int:
-    if against is None:
-        return int((problem.rewards * mean_of(problem.belief, State.initial(problem))).argmax())
-    if isinstance(against, str):
-        if against not in problem.names:
-            raise unknown_name("arm", against, problem.names)
-        return problem.names.index(against)
-    if whole("against", against, 0) >= problem.arms:
-        raise InvalidInputError(f"against must be a name or a number below {problem.arms}, got {against}")
-    return against
-
-
 def _summary(curves: FloatArray | None) -> FloatArray:
     """Return final regret, the last step without a best arm, and whether the last had one, ``[B, 3]``."""
     assert curves is not None
@@ -246,7 +233,7 @@ def _outcomes(
     run: Run, policies: Sequence[Any], parts: list[FloatArray], present: int, late: Delays | None
 ) -> list[Outcome]:
     problem, size = run.problem, run.horizon
-    own = float((problem.rewards * mean_of(problem.belief, State.initial(problem)))[present] * size)
+    own = float(expected_rewards(problem)[present] * size)
     rows = []
     for policy, part in zip(policies, parts, strict=False):
         gains = run.unit * (parts[-1][:, 0] - part[:, 0])
