@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,13 @@ def begin(
 
 def problem_of(head: Head) -> Problem:
     """Return the problem that the campaign was begun with."""
+    return _parsed(head.problem)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Problem:
     try:
-        return Problem.from_dict(json.loads(head.problem))
+        return Problem.from_dict(json.loads(text))
     except (ValueError, TypeError) as error:
         raise CorruptFileError(
             f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
