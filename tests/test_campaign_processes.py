@@ -99,6 +99,31 @@ def test_eight_processes_count_exactly(place, tmp_path):
     campaign.close()
 
 
+def test_several_may_begin_at_once(place):
+    code = """
+import sys
+from elsv import Campaign, Problem
+problem = Problem(rewards=[0.5, 1.0], horizon=1000)
+sys.stdin.readline()
+with Campaign.open(sys.argv[1], "x", problem, policy="random:pending=ignore") as campaign:
+    campaign.decide(count=3)
+"""
+    command, pipes = (
+        [sys.executable, "-c", code, place],
+        {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE},
+    )
+    started = [subprocess.Popen(command, text=True, **pipes) for _ in range(4)]
+    for process in started:
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    for process in started:
+        _, err = process.communicate(timeout=200)
+        assert process.returncode == 0, err
+    with Campaign.open(place, "x") as campaign:
+        assert campaign.status().decided == 12
+        assert campaign.audit().exact
+
+
 def test_processes_that_are_killed_lose_nothing(place, tmp_path):
     campaign = Campaign.open(place, "x", shop(horizon=100_000), **SETTINGS, seed=3)
     decided, rewarded, unsure = {}, {}, {}

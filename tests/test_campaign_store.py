@@ -43,8 +43,10 @@ def test_a_file_that_may_only_be_read(path):
     with Campaign.open(path, "x", shop(), **QUICK) as campaign:
         decision = campaign.decide()
     path.chmod(0o444)
-    for directory in (path.parent, *path.parent.parents[:2]):
-        directory.chmod(0o555)
+    path.parent.chmod(0o555)
+    closed = {directory: directory.stat().st_mode for directory in path.parent.parents[:2]}
+    for directory, mode in closed.items():
+        directory.chmod(mode | 0o055)  # so that another user comes as far
     code = f"""
 from elsv import Campaign, StoreError
 campaign = Campaign.open({str(path)!r}, "x")
@@ -57,15 +59,16 @@ for call in (campaign.decide, lambda: campaign.reward({decision.id!r}, success=T
 """
     user = "nobody" if os.geteuid() == 0 else None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    if user and not readable_by(user, sys.executable):
-        pytest.skip("another user cannot run this Python")
     try:
+        if user and not readable_by(user, sys.executable):
+            pytest.skip("another user cannot run this Python")
         done = subprocess.run(
             [sys.executable, "-c", code], user=user, env=environment, capture_output=True, text=True, cwd="/"
         )
     finally:
-        for directory in (path.parent, *path.parent.parents[:2]):
-            directory.chmod(0o755)
+        path.parent.chmod(0o755)
+        for directory, mode in closed.items():
+            directory.chmod(mode)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "1 True"
@@ -73,18 +76,20 @@ for call in (campaign.decide, lambda: campaign.reward({decision.id!r}, success=T
     assert all("readonly" in line and "give yourself the right to write" in line for line in lines[1:])
 
 
-def test_a_store_that_may_only_be_read(path):
-    campaign = Campaign.open(path, "x", shop(), window=0.001, clock=Clock(), **QUICK)
-    decision = campaign.decide()
-    campaign._clock.pass_(10)  # it is due, and cannot be expired
-    campaign._store._connection.execute("PRAGMA query_only = ON")
-    assert campaign.status().decided == 1
-    campaign.explain()
-    assert campaign.audit().exact
-    for call in (campaign.decide, campaign.pause, lambda: campaign.reward(decision.id, success=True)):
-        with pytest.raises(StoreError, match="give yourself the right to write"):
-            call()
-    campaign._store._connection.execute("PRAGMA query_only = OFF")
+def test_a_store_that_may_only_be_read(path, monkeypatch):
+    """The same within one process, whoever runs it."""
+    with Campaign.open(path, "x", shop(), window=0.001, clock=Clock(), **QUICK) as campaign:
+        decision = campaign.decide()
+        campaign._clock.pass_(10)  # it is due, and cannot be expired
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda *_: False)
+        assert campaign.status().decided == 1
+        campaign.explain()
+        assert campaign.audit().exact
+        for call in (campaign.decide, campaign.pause, lambda: campaign.reward(decision.id, success=True)):
+            with pytest.raises(StoreError, match="give yourself the right to write"):
+                call()
+        campaign.close()
     assert campaign.reward(decision.id, success=True).status == "late"
 
 

@@ -69,6 +69,8 @@ class SqliteStore:
             connection.execute("BEGIN")
             with self._ending(connection):
                 yield _Cursor(connection)
+            if not self._writable:
+                self.close()  # whoever may write it may have done so by the next time
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -97,7 +99,12 @@ class SqliteStore:
             return self._connection
         # After a fork the connection is the parent's: leave it to it.
         connection = sqlite3.connect(
-            self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._address(),
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=True,
         )
         try:
             self._prepare(connection)
@@ -107,9 +114,21 @@ class SqliteStore:
         self._connection, self._process = connection, os.getpid()
         return connection
 
+    @property
+    def _writable(self) -> bool:
+        folder = self._path.absolute().parent
+        return os.access(folder, os.W_OK) and (not self._path.exists() or os.access(self._path, os.W_OK))
+
+    def _address(self) -> str:
+        """Return where to connect to; a file that may only be read is not asked for its write-ahead log."""
+        address = self._path.absolute().as_uri()
+        if self._writable or not self._path.exists():
+            return address
+        ahead = self._path.with_name(f"{self._path.name}-wal")
+        return address + ("?mode=ro" if ahead.exists() and ahead.stat().st_size else "?immutable=1")
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        writable = os.access(self._path, os.W_OK) and os.access(self._path.resolve().parent, os.W_OK)
-        if writable:
+        if self._writable:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
