@@ -10,7 +10,7 @@ import numpy as np
 from elsv.campaign.status import Status
 from elsv.report import figures
 from elsv.report.page import Page
-from elsv.report.style import WIDTH, new_figure, require_matplotlib, styled, styles
+from elsv.report.style import WIDTH, new_figure, redrawable, require_matplotlib, styles
 
 Course = Sequence[tuple[int, int, int, int]]  # last customer of a part, arm, decisions, successes
 
@@ -64,7 +64,7 @@ def _earnings(page: Page, status: Status) -> None:
 def _arms(page: Page, status: Status) -> None:
     page.section("Arms")
     page.figure(
-        figures.to_svg(_intervals(status)),
+        figures.for_page(_intervals(status)),
         "Expected earnings of one customer by arm, with 95 % intervals: what a success pays times how often "
         "it happens, by all that is known.",
         "arms",
@@ -123,12 +123,12 @@ def _course(page: Page, status: Status, course: Course) -> None:
         y_label="customers of each arm",
         style=styles(names),
     )
-    page.figure(figures.to_svg(drawn), "Who got which arm: customers of each arm so far.", "course")
+    page.figure(figures.for_page(drawn), "Who got which arm: customers of each arm so far.", "course")
     total = np.concatenate(([0.0], earned.cumsum()))
     label = f"earned ({status.unit})" if status.unit else "earned"
     drawn = figures.lines(x, {"campaign": total}, None, x_label="customers", y_label=label)
     page.figure(
-        figures.to_svg(drawn),
+        figures.for_page(drawn),
         "Earnings by customer; the last ones may still have outcomes under way.",
         "earnings",
     )
@@ -147,20 +147,20 @@ def _settings(page: Page, status: Status) -> None:
     )
 
 
-@styled
-def _intervals(status: Status) -> Any:
+@redrawable
+def _intervals(status: Status, *, width: float = WIDTH, axes: None = None) -> Any:
     """Draw the expected earnings of each arm with its interval, in the arms' own order."""
     arms, look = status.arms, styles(arm.name for arm in status.arms)
-    figure = new_figure(WIDTH, 0.7 + 0.32 * len(arms))
-    axes = figure.subplots()
+    figure = new_figure(width, 0.7 + 0.32 * len(arms))
+    panel = figure.subplots()
     for row, arm in enumerate(arms):
         colour = look[arm.name].colour
-        axes.plot([arm.reward * arm.low, arm.reward * arm.high], [row, row], color=colour, linewidth=2.2)
-        axes.plot([arm.worth], [row], "o", color=colour, markersize=6)
-    axes.set_yticks(range(len(arms)), [arm.name for arm in arms])
-    axes.set_ylim(len(arms) - 0.5, -0.5)
-    axes.set_xlim(left=0)
-    axes.grid(True, axis="x")
-    axes.grid(False, axis="y")
-    axes.set_xlabel(f"expected earnings of one customer{f' ({status.unit})' if status.unit else ''}")
+        panel.plot([arm.reward * arm.low, arm.reward * arm.high], [row, row], color=colour, linewidth=2.2)
+        panel.plot([arm.worth], [row], "o", color=colour, markersize=6)
+    panel.set_yticks(range(len(arms)), [arm.name for arm in arms])
+    panel.set_ylim(len(arms) - 0.5, -0.5)
+    panel.set_xlim(left=0)
+    panel.grid(True, axis="x")
+    panel.grid(False, axis="y")
+    panel.set_xlabel(f"expected earnings of one customer{f' ({status.unit})' if status.unit else ''}")
     return figure

@@ -37,7 +37,7 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     )
     page.section("Result")
     page.callout(rehearsal.recommendation())
-    svg = figures.to_svg(gain_figure(rehearsal))
+    svg = figures.for_page(gain_figure(rehearsal))
     page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
     page.table(
         ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds"],

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from elsv._numbers import whole
+from elsv._progress import Progress
 from elsv._typing import FloatArray
 from elsv.beliefs.abilities import weighs
 from elsv.errors import InvalidInputError
@@ -26,7 +27,6 @@ from elsv.names import parse
 from elsv.policies import Policy, make_policy
 from elsv.policies.single import best_single_arm, expected_rewards, find_arm
 from elsv.problem import Problem
-from elsv.simulation.compare import Progress
 from elsv.simulation.delays import Delays, delays_of
 from elsv.simulation.engine import Run
 from elsv.simulation.instances import FromPrior
