@@ -135,7 +135,7 @@ def test_the_page(tmp_path, decided):
     assert "spring &lt;b&gt;" in text
     assert "<script" not in text
     assert "http://" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
-    assert text.count("<figure class=\"figure\"") == (3 if decided else 1)
+    assert text.count('<figure class="figure"') == (3 if decided else 1)
     assert text.index("In short") > text.index("Settings")
     for sentence in campaign.status().sentences():
         assert re.sub(r"\s", " ", sentence)[:20] in re.sub(r"\s", " ", text)

@@ -105,7 +105,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert "against always full price" in result.output
     text = (tmp_path / "page.html").read_text()
     assert "Is a campaign worth it?" in text
-    assert text.count("<figure class=\"figure\"") == 1
+    assert text.count('<figure class="figure"') == 1
     assert "elsv rehearse shop.toml" in text
     told = json.loads(CliRunner().invoke(app, [*words, "--delay", "10", "--json"]).stdout)
     assert told["name"] == NAMES[3]

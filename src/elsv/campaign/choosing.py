@@ -111,7 +111,7 @@ class _Batch:
     have changed, the place is found by halving. Only policies that say so (`strides`) are asked like that.
     """
 
-    STRIDE = 16
+    STRIDE = 32
 
     def __init__(self, chooser: Chooser, tallies: Sequence[Tally], count: int, seed: int) -> None:
         self._chooser, self._count, self._seed = chooser, count, seed
