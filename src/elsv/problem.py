@@ -25,7 +25,8 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
-from elsv.structure import Structure, structure_of
+from elsv.structure import Offers, Structure, structure_of
+from elsv.structure.base import from_dict, on
 
 _KEYS = ("rewards", "order", "structure", "horizon", "discount", "prior", "names")
 _MOST_ROWS = 20  # of arms that a notebook shows
@@ -105,9 +106,10 @@ class Problem:
         payoff.flags.writeable = False
         table.flags.writeable = False
         checked_horizon, checked_discount = _objective(horizon, discount)
+        about = Offers(labels, payoff, table)
         for name, value in (
             ("rewards", payoff),
-            ("structure", structure_of(order if structure is None else structure)),
+            ("structure", on(structure_of(order if structure is None else structure), about)),
             ("horizon", checked_horizon),
             ("discount", checked_discount),
             ("prior", table),
@@ -133,8 +135,8 @@ class Problem:
     @property
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
-        order: Order | None = self.structure.to_dict().get("order")
-        return order
+        stated = self.structure.to_dict()
+        return stated["order"] if set(stated) == {"order"} and isinstance(stated["order"], str) else None
 
     @cached_property
     def belief(self) -> Belief:
@@ -182,7 +184,7 @@ class Problem:
         """Return plain Python values under the keys of the TOML file."""
         values: dict[str, Any] = {"rewards": self.rewards.tolist()}
         stated = self.structure.to_dict()
-        if isinstance(stated.get("order"), str):
+        if self.order is not None:
             values |= stated
         elif stated:
             values["structure"] = stated
@@ -211,6 +213,8 @@ class Problem:
         except (ValueError, RecursionError) as error:  # not TOML, not text, too many digits or brackets
             raise CorruptFileError(f"{path} is not a TOML file: {error}; {_REMEDY}") from error
         try:
+            if isinstance(values.get("structure"), dict):
+                values["structure"] = from_dict(values["structure"], folder=Path(path).parent)
             return cls.from_dict(values)
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}: {error}") from error

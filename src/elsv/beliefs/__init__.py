@@ -8,7 +8,24 @@ for whole layers of the lattice.
 
 from elsv.beliefs.base import Belief, ExactBelief
 from elsv.beliefs.chain import Chain
+from elsv.beliefs.gibbs import Gibbs
 from elsv.beliefs.independent import Independent
+from elsv.beliefs.kept import Kept
+from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.mixture import Mixture
 from elsv.beliefs.rejection import Estimate, Rejection
+from elsv.beliefs.samples import Samples
 
-__all__ = ["Belief", "Chain", "Estimate", "ExactBelief", "Independent", "Rejection"]
+__all__ = [
+    "Belief",
+    "Chain",
+    "Estimate",
+    "ExactBelief",
+    "Gibbs",
+    "Independent",
+    "Kept",
+    "Ladder",
+    "Mixture",
+    "Rejection",
+    "Samples",
+]

@@ -30,7 +30,7 @@ class FromPrior:
     def describe(self) -> str:
         """Say in words where the means come from."""
         known = self.problem.structure.to_dict()
-        short = known.get("order") or (self.problem.structure.describe() if known else "")
+        short = self.problem.order or (self.problem.structure.describe() if known else "")
         return f"drawn from the prior{', ' if short else ''}{short}"
 
 

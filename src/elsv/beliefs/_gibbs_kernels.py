@@ -1,0 +1,98 @@
+"""Gibbs sweeps over means in a partial order: each arm in turn, given those just below and above it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from elsv._jit import helper, kernel
+from elsv._typing import FloatArray, IntArray
+
+_FAR = 45.0  # nats from the mode beyond which an arm's density is nothing
+
+
+@helper
+def log_mass(alpha: float, beta: float, u: float) -> float:
+    """Return the logarithm of a Beta density by the logit u, not normalised."""
+    both = math.log1p(math.exp(-abs(u)))
+    return alpha * (min(u, 0.0) - both) + beta * (min(-u, 0.0) - both)
+
+
+@helper
+def slice_step(
+    alpha: float, beta: float, low: float, high: float, now: float, rng: np.random.Generator
+) -> float:
+    """Return a draw from a Beta density between two logits, by a slice that shrinks towards `now`."""
+    level = log_mass(alpha, beta, now) + math.log(1 - rng.random())
+    a, b = low, high
+    for _ in range(200):
+        u = a + (b - a) * rng.random()
+        if log_mass(alpha, beta, u) >= level:
+            return u
+        if u < now:
+            a = u
+        else:
+            b = u
+    return now
+
+
+@kernel
+def gibbs(
+    alpha: FloatArray,
+    beta: FloatArray,
+    scale: FloatArray,
+    ends: FloatArray,
+    lower: IntArray,
+    lower_starts: IntArray,
+    upper: IntArray,
+    upper_starts: IntArray,
+    order: IntArray,
+    burn: int,
+    thin: int,
+    rng: np.random.Generator,
+    place: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Set draws ``[kept, N]`` of one chain that begins with `place` ``[N]``, places on the common axis.
+
+    Parameters
+    ----------
+    alpha, beta
+        The state, ``[N]``.
+    scale
+        Where on the axis an arm's mean is 1, ``[N]``.
+    ends
+        Least and largest mean of every arm, ``[N, 2]``.
+    lower, lower_starts, upper, upper_starts
+        The arms just below and above every arm.
+    order
+        In which the arms are visited.
+    burn, thin
+        Sweeps before the first draw that is kept, and from one to the next.
+    rng
+        Source of random numbers.
+    place
+        Where the chain begins; is changed.
+    out
+        The means.
+    """
+    for sweep in range(burn + thin * len(out)):
+        for i in order:
+            low, high = ends[i, 0], ends[i, 1]
+            for q in range(lower_starts[i], lower_starts[i + 1]):
+                low = max(low, place[lower[q]] / scale[i])
+            for q in range(upper_starts[i], upper_starts[i + 1]):
+                high = min(high, place[upper[q]] / scale[i])
+            mode = math.log(alpha[i] / beta[i])
+            a = math.log(low / (1 - low)) if low > 0 else min(mode, 0.0) - _FAR / alpha[i]
+            b = math.log(high / (1 - high)) if high < 1 else max(mode, 0.0) + _FAR / beta[i]
+            x = place[i] / scale[i]
+            if a < b and 0 < x < 1:
+                u = slice_step(alpha[i], beta[i], a, b, math.log(x / (1 - x)), rng)
+                x = 1 / (1 + math.exp(-u)) if u > -700 else 0.0
+                place[i] = scale[i] * min(max(x, low), high)
+        if sweep >= burn and (sweep - burn) % thin == 0:
+            row = (sweep - burn) // thin
+            for i in range(len(place)):
+                out[row, i] = place[i] / scale[i]

@@ -1,0 +1,171 @@
+r"""Beliefs by draws that are kept: any condition on the means, on top of a belief that can be drawn from.
+
+Joint points of the base belief at a state are kept where the condition holds; means and the rest are those of
+the points kept, with a Monte Carlo error. Weights W are those of the prior's points that are kept,
+
+.. math:: W(s) \propto \sum_{m \text{ kept}} \prod_i \theta_{mi}^{s_i}(1-\theta_{mi})^{f_i},
+
+so that exact solutions are consistent: they are exact for these points. (The share kept in each state would
+give a W with its own error in every state.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs._counted import best_of_points
+from elsv.beliefs.base import Belief, check_rewards
+from elsv.beliefs.points import MOST, check_count, joint_points
+from elsv.beliefs.samples import Samples
+from elsv.errors import InvalidInputError
+from elsv.state import State
+
+COUNT = 1 << 14  # points that are drawn in a state
+LEAST = 1 / 200  # share of them that must be kept
+_MOST_TRIES = 10_000
+Condition = Callable[[FloatArray], AnyArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Posterior of the means given a further condition on them, by draws that are kept.
+
+    Parameters
+    ----------
+    base
+        The belief that is drawn from.
+    condition
+        Says of means ``[..., N]`` whether they are possible, ``[...]``.
+    prior
+        Counts ``[N, 2]`` before any data.
+    count
+        Points that are drawn in a state.
+    otherwise
+        Belief to ask in states where too few points are kept; default: such states are refused.
+    """
+
+    base: Belief
+    condition: Condition
+    prior: FloatArray = field(repr=False)  # [N, 2]
+    count: int = COUNT
+    otherwise: Belief | None = None
+    repeats: ClassVar[bool] = True
+
+    def acceptance(self, state: State) -> FloatArray:
+        """Return the share of the base belief that meets the condition, ``[...]``."""
+        alpha, beta = state.rows()
+        out = np.array([self._kept(a, b, self.count)[1] for a, b in zip(alpha, beta, strict=True)])
+        return out.reshape(state.shape)
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return posterior means, shape ``[..., N]``; `rng` is not used."""
+        return self._moments(state)[0]
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``."""
+        return self._moments(state)[1]
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        return self._moments(state)[:2]
+
+    def error(self, state: State) -> FloatArray:
+        """Return the standard error of a mean, that of as many independent draws, ``[...]``."""
+        return self._moments(state)[2]
+
+    def log_weight(self, state: State) -> FloatArray:
+        """Return log W of the prior's points that are kept, ``[...]``."""
+        return self._start.log_weight(state)
+
+    @cached_property
+    def _start(self) -> Samples:
+        """The prior's points that are kept."""
+        points = self._enough(self.prior[:, 0], self.prior[:, 1], self.count)
+        return Samples(points, self.prior)
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return one joint draw of the means for every instance, shape ``[..., N]``."""
+        alpha, beta = state.rows()
+        out, left = np.empty_like(alpha), np.arange(len(alpha))
+        for _ in range(_MOST_TRIES):
+            drawn = self.base.draw(State.trusted(alpha[left], beta[left]), rng)
+            good = np.asarray(self.condition(drawn), dtype=bool)
+            out[left[good]] = drawn[good]
+            left = left[~good]
+            if not len(left):
+                return out.reshape(state.alpha.shape)
+        if self.otherwise is not None:
+            out[left] = self.otherwise.draw(State.trusted(alpha[left], beta[left]), rng)
+            return out.reshape(state.alpha.shape)
+        raise _too_few(0.0)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return `count` joint points ``[..., M, N]`` that are kept, and their weights ``[..., M]``."""
+        size = check_count(count)
+        alpha, beta = state.rows()
+        theta = np.empty((len(alpha), size, state.arms))
+        for k in range(len(alpha)):
+            found = self._enough(alpha[k], beta[k], size)
+            theta[k] = found[np.arange(size) % len(found)]
+        shape = (*state.shape, size)
+        return theta.reshape(*shape, state.arms), np.full(shape, 1 / size)
+
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
+        return self.best_with_error(state, rewards, tolerance)[:2]
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
+
+        def kept(one: State) -> tuple[FloatArray, FloatArray]:
+            points = self._enough(one.alpha, one.beta, self.count)
+            return points, np.ones(len(points))
+
+        return best_of_points(kept, state, check_rewards(state, rewards))
+
+    def _moments(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+        alpha, beta = state.rows()
+        mean, variance, error = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
+        for k in range(len(alpha)):
+            points = self._enough(alpha[k], beta[k], self.count)
+            mean[k], variance[k] = points.mean(axis=0), points.var(axis=0)
+            error[k] = np.sqrt(variance[k].max() / len(points))
+        shape = state.alpha.shape
+        return mean.reshape(shape), variance.reshape(shape), error.reshape(state.shape)
+
+    def _kept(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, float]:
+        """Return the points of one state that are kept, and their share."""
+        theta, weight = joint_points(self.base, State.trusted(alpha, beta), count)
+        good = np.asarray(self.condition(theta), dtype=bool) & (weight > 0)
+        return theta[good], float(weight[good].sum() / weight.sum())
+
+    def _enough(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+        """Return up to `count` points of one state that are kept, or at least a good part of that."""
+        tried = count
+        while True:
+            points, share = self._kept(alpha, beta, tried)
+            if share < LEAST and tried >= min(self.count, COUNT):
+                if self.otherwise is None:
+                    raise _too_few(share)
+                return joint_points(self.otherwise, State.trusted(alpha, beta), count)[0]
+            if len(points) >= count or tried >= min(8 * count, MOST):
+                return points[:count]
+            tried *= 2
+
+
+def _too_few(share: float) -> InvalidInputError:
+    return InvalidInputError(
+        f"at least {LEAST:.1%} of the draws must meet the condition, got {share:.2%}: the data contradict it, "
+        "or it is too narrow; state it as an order or bounds if it is one, or put it into a mixture"
+    )

@@ -1,0 +1,170 @@
+r"""Several beliefs, each with a probability: "the order holds with probability 0.9, else nothing is known".
+
+The prior is :math:`\sum_c \pi_c\, p_c`, each part normalised. After data the parts weigh
+
+.. math:: \pi_c(s) \propto \pi_c\, W_c(s) / W_c(\text{prior}),
+
+means, probabilities and :math:`W(s) = \sum_c \pi_c W_c(s)/W_c(\text{prior})` are weighted sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import FloatArray
+from elsv.beliefs import abilities
+from elsv.beliefs.base import Belief, check_level, mean_of
+from elsv.beliefs.points import check_count, joint_points
+from elsv.state import State
+
+# Levels at which the parts' quantiles are taken, to be turned into one distribution; finer in the tails.
+_LEVELS = tuple(float(level) for level in 1 / (1 + np.exp(-np.linspace(-14.0, 14.0, 401))))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Posterior under one of several beliefs.
+
+    Parameters
+    ----------
+    parts
+        The beliefs; each must give `log_weight`.
+    shares
+        Their probabilities before any data, of sum 1.
+    prior
+        Counts ``[N, 2]`` before any data.
+
+    Examples
+    --------
+    >>> from elsv.beliefs import Chain, Independent
+    >>> both = Mixture((Chain(), Independent()), (0.9, 0.1), np.ones((2, 2)))
+    >>> both.mean(State([1, 1], [1, 1])).round(4)
+    array([0.65, 0.35])
+    >>> both.chances(State([1, 9], [9, 1])).round(3)  # data against the order
+    array([0.   , 1.   ])
+    """
+
+    parts: tuple[Belief, ...]
+    shares: tuple[float, ...]
+    prior: FloatArray = field(repr=False)  # [N, 2]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all parts give the same means for the same state."""
+        return all(map(abilities.repeats, self.parts))
+
+    @cached_property
+    def _log_start(self) -> FloatArray:
+        """Logarithm of the share over W of the prior of every part, ``[C]``."""
+        start = State(self.prior[:, 0], self.prior[:, 1])
+        before = np.array([float(_log_weight(part, start)) for part in self.parts])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.shares) - before)
+
+    def _logs(self, state: State) -> FloatArray:
+        """Return the logarithms of what the parts add to W, ``[C, ...]``."""
+        start = self._log_start
+        return np.stack([_log_weight(part, state) + start[c] for c, part in enumerate(self.parts)])
+
+    def log_weight(self, state: State) -> FloatArray:
+        """Return log W, relative to the prior's, ``[...]``."""
+        logs = self._logs(state)
+        top = logs.max(axis=0)
+        return np.asarray(top + np.log(np.exp(logs - top).sum(axis=0)))
+
+    def chances(self, state: State) -> FloatArray:
+        """Return the probability of every part given the data, ``[..., C]``."""
+        logs = np.moveaxis(self._logs(state), 0, -1)
+        weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return posterior means, shape ``[..., N]``."""
+        chance = self.chances(state)
+        means = [mean_of(part, state, rng) for part in self.parts]
+        return np.asarray(sum(chance[..., c, None] * mean for c, mean in enumerate(means)))
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``: within the parts and between their means."""
+        chance = self.chances(state)
+        means = np.stack([mean_of(part, state) for part in self.parts])
+        inner = np.stack([abilities.variance(part, state) for part in self.parts])
+        weight = np.moveaxis(chance, -1, 0)[..., None]
+        middle = (weight * means).sum(axis=0)
+        return np.asarray((weight * (inner + (means - middle) ** 2)).sum(axis=0))
+
+    def error(self, state: State) -> FloatArray:
+        """Return the largest error of a part's means, weighed by its probability, ``[...]``."""
+        chance = self.chances(state)
+        found = [abilities.error(part, state) for part in self.parts]
+        return np.asarray(sum(chance[..., c] * error for c, error in enumerate(found)))
+
+    def quantile(self, state: State, level: float) -> FloatArray:
+        """Return posterior quantiles at `level`, shape ``[..., N]``, to about 1e-4 of the spread."""
+        wanted = check_level(level)
+        chance = self.chances(state).reshape(-1, len(self.parts))
+        tables = [
+            abilities.marginals(part, state, _LEVELS)[1].reshape(len(_LEVELS), -1, state.arms)
+            for part in self.parts
+        ]
+        out = np.empty((len(chance), state.arms))
+        for b in range(len(chance)):
+            for i in range(state.arms):
+                columns = [table[:, b, i] for table in tables]
+                places = np.unique(np.concatenate(columns))
+                below = sum(
+                    chance[b, c] * np.interp(places, column, _LEVELS, left=0.0, right=1.0)
+                    for c, column in enumerate(columns)
+                )
+                out[b, i] = np.interp(wanted, np.maximum.accumulate(below), places)
+        return out.reshape(state.alpha.shape)
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return one joint draw of the means for every instance, shape ``[..., N]``."""
+        alpha, beta = state.rows()
+        chance = self.chances(State.trusted(alpha, beta))
+        chosen = (np.cumsum(chance, axis=-1) < rng.random((len(alpha), 1))).sum(axis=-1)
+        out = np.empty_like(alpha)
+        for c, part in enumerate(self.parts):
+            here = np.flatnonzero(chosen == c) if c + 1 < len(self.parts) else np.flatnonzero(chosen >= c)
+            if len(here):
+                out[here] = part.draw(State.trusted(alpha[here], beta[here]), rng)
+        return out.reshape(state.alpha.shape)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``: those of every part, weighed."""
+        each = max(1, check_count(count) // len(self.parts))
+        chance = self.chances(state)
+        found = [joint_points(part, state, each) for part in self.parts]
+        theta = np.concatenate([points for points, _ in found], axis=-2)
+        weight = [
+            chance[..., c, None] * share / share.sum(axis=-1, keepdims=True)
+            for c, (_, share) in enumerate(found)
+        ]
+        return theta, np.concatenate(weight, axis=-1)
+
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
+        return self.best_with_error(state, rewards, tolerance)[:2]
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, both those of the parts, weighed."""
+        chance = self.chances(state)
+        found = [abilities.best_with_error(part, state, rewards, tolerance) for part in self.parts]
+        best = sum(chance[..., c, None] * one[0] for c, one in enumerate(found))
+        largest = sum(chance[..., c] * one[1] for c, one in enumerate(found))
+        error = sum(chance[..., c] * one[2] for c, one in enumerate(found))
+        return np.asarray(best), np.asarray(largest), np.asarray(error)
+
+
+def _log_weight(part: Belief, state: State) -> FloatArray:
+    return abilities.log_weight(part, state)

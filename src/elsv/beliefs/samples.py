@@ -1,0 +1,236 @@
+r"""Beliefs from draws of any joint prior: a demand curve, a Gaussian process, PyMC or Stan output.
+
+M draws :math:`\theta_m` of the means, of weight :math:`w_m`, stand for the prior. After
+:math:`s_i` successes and :math:`f_i` failures the weights are
+
+.. math:: w_m \prod_i \theta_{mi}^{s_i} (1-\theta_{mi})^{f_i},
+
+so that :math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)` holds to rounding, and everything is
+exact for that discrete prior. How well it stands for the one that was meant is told by the effective number
+of draws, :math:`(\sum w)^2 / \sum w^2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._notices import say_once
+from elsv._numbers import numbers
+from elsv._typing import FloatArray
+from elsv.beliefs._counted import best_of_points
+from elsv.beliefs.base import check_level, check_rewards
+from elsv.beliefs.points import check_count
+from elsv.errors import InvalidInputError
+from elsv.state import State
+
+FEW = 300.0  # effective draws below which a notice is given
+_ONCE = 1 << 24  # numbers in one table of weights
+_SEED = 20_261_115
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Posterior of means whose prior is given by draws.
+
+    Parameters
+    ----------
+    draws
+        Means ``[M, N]``, each row one draw of all arms.
+    prior
+        The counts ``[N, 2]`` of a problem before any data: what a state has beyond them is data.
+    weights
+        Of the draws; default: equal.
+
+    Examples
+    --------
+    >>> belief = Samples([[0.2, 0.1], [0.6, 0.5]], prior=[[1, 1], [1, 1]])
+    >>> belief.mean(State([2, 1], [1, 1])).round(3)  # one success of the first arm
+    array([0.5, 0.4])
+    """
+
+    draws: FloatArray = field(repr=False)  # [M, N]
+    prior: FloatArray = field(repr=False)  # [N, 2]
+    weights: FloatArray = field(repr=False)  # [M], sum 1
+    repeats: ClassVar[bool] = True
+
+    def __init__(self, draws: ArrayLike, prior: ArrayLike, weights: ArrayLike | None = None) -> None:
+        table, start = check_draws(draws), numbers("prior", prior)
+        if start.shape != (table.shape[1], 2):
+            raise InvalidInputError(
+                f"samples must have one column for each of {len(start)} arms, got {table.shape[1]}"
+            )
+        share = np.ones(len(table)) if weights is None else numbers("weights", weights)
+        if share.shape != (len(table),) or not (share.min() >= 0 and 0 < share.sum() < np.inf):
+            raise InvalidInputError(
+                f"weights must be {len(table)} numbers that are not negative, one for each draw, "
+                f"and not all 0, got shape {share.shape}"
+            )
+        for name, value in (("draws", table), ("prior", start), ("weights", share / share.sum())):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _logs(self) -> FloatArray:
+        """Logarithms of the means, then of one less them, ``[2 N, M]``."""
+        inside = np.clip(self.draws, 1e-300, 1 - 1e-16)
+        return np.ascontiguousarray(np.concatenate([np.log(inside), np.log1p(-inside)], axis=1).T)
+
+    @cached_property
+    def _log_weights(self) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return posterior means, shape ``[..., N]``; `rng` is not used."""
+        out = np.empty(state.rows()[0].shape)
+        for here, weight in self._shares(state):
+            out[here] = weight @ self.draws
+        return out.reshape(state.alpha.shape)
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``."""
+        return self.mean_and_variance(state)[1]
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        mean = np.empty(state.rows()[0].shape)
+        variance = np.empty_like(mean)
+        for here, weight in self._shares(state):
+            mean[here] = weight @ self.draws
+            # About the prior's mean, of which the posterior's is not far in terms of rounding.
+            middle = self.weights @ self.draws
+            second = weight @ (self.draws - middle) ** 2
+            variance[here] = np.maximum(second - (mean[here] - middle) ** 2, 0.0)
+        return mean.reshape(state.alpha.shape), variance.reshape(state.alpha.shape)
+
+    def log_weight(self, state: State) -> FloatArray:
+        r"""Return :math:`\log \sum_m w_m \prod_i \theta_{mi}^{s_i}(1-\theta_{mi})^{f_i}`, ``[...]``."""
+        alpha, beta = self._rows(state)
+        out = np.empty(len(alpha))
+        for here, log in self._batches(alpha, beta):
+            top = log.max(axis=1)
+            out[here] = top + np.log(np.exp(log - top[:, None]).sum(axis=1))
+        return out.reshape(state.shape)
+
+    def effective(self, state: State) -> FloatArray:
+        r"""Return the effective number of draws, :math:`(\sum w)^2/\sum w^2`, ``[...]``."""
+        out = np.empty(len(state.rows()[0]))
+        for here, weight in self._shares(state, notice=False):
+            out[here] = 1 / (weight**2).sum(axis=1)
+        return out.reshape(state.shape)
+
+    def error(self, state: State) -> FloatArray:
+        """Return the standard error of a mean, that of as many draws as are effective, ``[...]``."""
+        spread: FloatArray = np.sqrt(self.variance(state).max(axis=-1) / self.effective(state))
+        return spread
+
+    def quantile(self, state: State, level: float) -> FloatArray:
+        """Return posterior quantiles at `level`, shape ``[..., N]``."""
+        wanted = check_level(level)
+        rank = np.argsort(self.draws, axis=0)
+        out = np.empty(state.rows()[0].shape)
+        for here, weight in self._shares(state):
+            for i in range(state.arms):
+                below = np.cumsum(weight[:, rank[:, i]], axis=1)
+                at = (below < wanted).sum(axis=1)
+                out[here, i] = self.draws[rank[np.minimum(at, len(rank) - 1), i], i]
+        return out.reshape(state.alpha.shape)
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return one joint draw of the means for every instance, shape ``[..., N]``."""
+        uniform = rng.random(len(state.rows()[0]))
+        out = np.empty((len(uniform), state.arms))
+        for here, weight in self._shares(state):
+            below = np.cumsum(weight, axis=1)
+            at = (below < uniform[here, None] * below[:, -1:]).sum(axis=1)
+            out[here] = self.draws[np.minimum(at, len(self.draws) - 1)]
+        return out.reshape(state.alpha.shape)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
+
+        All draws if there are no more than `count`; else `count` of them, at even steps of the weight along
+        the draws as they are given, so that a draw of more than its part is there as often as it should be.
+        """
+        size = check_count(count)
+        rows = state.rows()[0]
+        if len(self.draws) <= size:
+            theta = np.broadcast_to(self.draws, (len(rows), *self.draws.shape))
+            share = np.empty((len(rows), len(self.draws)))
+            for here, weight in self._shares(state):
+                share[here] = weight
+        else:
+            theta, share = np.empty((len(rows), size, state.arms)), np.full((len(rows), size), 1 / size)
+            steps = (np.arange(size) + 0.5) / size
+            for here, weight in self._shares(state):
+                for row, below in zip(range(*here.indices(len(rows))), np.cumsum(weight, axis=1), strict=True):
+                    at = np.searchsorted(below, steps * below[-1])
+                    theta[row] = self.draws[np.minimum(at, len(self.draws) - 1)]
+        shape = (*state.shape, share.shape[1])
+        return theta.reshape(*shape, state.arms), share.reshape(shape)
+
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
+        return self.best_with_error(state, rewards, tolerance)[:2]
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, that of as many draws as are effective, ``[...]``."""
+
+        def weighted(one: State) -> tuple[FloatArray, FloatArray]:
+            return self.draws, next(self._shares(one))[1][0]
+
+        return best_of_points(weighted, state, check_rewards(state, rewards))
+
+    def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
+        if state.arms != len(self.prior):
+            raise InvalidInputError(
+                f"these samples are of {len(self.prior)} arms, got a state of {state.arms}"
+            )
+        return state.rows()
+
+    def _batches(self, alpha: FloatArray, beta: FloatArray):  # type: ignore[no-untyped-def]
+        """Yield some states and the logarithms of their weights ``[b, M]``, not normalised."""
+        data = np.concatenate([alpha - self.prior[:, 0], beta - self.prior[:, 1]], axis=1)
+        size = max(1, _ONCE // len(self.draws))
+        for first in range(0, len(data), size):
+            here = slice(first, min(first + size, len(data)))
+            used = np.flatnonzero(data[here].any(axis=0))
+            if len(used) == data.shape[1]:
+                log = data[here] @ self._logs
+            else:
+                log = data[here][:, used] @ self._logs[used]
+            yield here, log + self._log_weights
+
+    def _shares(self, state: State, notice: bool = True):  # type: ignore[no-untyped-def]
+        """Yield some states and their weights ``[b, M]``, of sum 1."""
+        for here, log in self._batches(*self._rows(state)):
+            log -= log.max(axis=1, keepdims=True)
+            weight = np.exp(log, out=log)
+            weight /= weight.sum(axis=1, keepdims=True)
+            if notice and 1 / np.einsum("bm,bm->b", weight, weight).max() < min(FEW, 0.5 * len(self.draws)):
+                say_once(
+                    f"fewer than {FEW:.0f} of the {len(self.draws):,} draws of the prior still count after "
+                    "these data: answers are rough; give more draws, or draws from the posterior so far"
+                )
+            yield here, weight
+
+
+def check_draws(draws: ArrayLike) -> FloatArray:
+    """Return draws of means as ``[M, N]``; leading axes, such as chains and draws, are taken together."""
+    table = numbers("samples", np.asarray(draws))
+    if table.ndim < 2 or table.size == 0:
+        raise InvalidInputError(f"samples must have shape [draws, arms], got {table.shape}")
+    table = np.ascontiguousarray(table.reshape(-1, table.shape[-1]))
+    if not (table.min() >= 0 and table.max() <= 1):
+        bad = table[~((table >= 0) & (table <= 1))][0]
+        raise InvalidInputError(f"samples must be means from 0 to 1, got {bad:g}")
+    return table

@@ -1,0 +1,216 @@
+r"""What every structure has: words, a table for files, which means are possible, and the belief under it.
+
+A structure says which vectors of means are possible, or how likely; the prior is the product of Betas under
+it. Everything above the belief needs nothing else, so that a structure of your own works wherever these do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._numbers import shown
+from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs import Belief, Independent
+from elsv.beliefs.base import Order
+from elsv.errors import InvalidInputError, unknown_name
+
+if TYPE_CHECKING:
+    from elsv.structure.both import Both
+
+
+@runtime_checkable
+class Structure(Protocol):
+    """A statement about the means; frozen, compared by value.
+
+    Two more methods are used where a structure has them: ``on(offers)`` returns the statement about the arms
+    of a problem (names turned into numbers, rewards and prior taken along), and ``rejection(**counts)`` the
+    paper's belief, which draws and keeps.
+    """
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values under the key by which `from_dict` knows the statement; {} for none."""
+        ...
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
+        ...
+
+    def belief(self) -> Belief:
+        """Return the exact belief under the statement."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """The arms that a statement is about."""
+
+    names: tuple[str, ...]
+    rewards: FloatArray  # [N]
+    prior: FloatArray  # [N, 2]
+
+    @property
+    def arms(self) -> int:
+        """N, the number of arms."""
+        return len(self.names)
+
+    def number(self, arm: object) -> int:
+        """Return the number from 0 of an arm that is given by its name or its number from 1."""
+        if isinstance(arm, str) and arm in self.names:
+            return self.names.index(arm)
+        if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= self.arms:
+            return int(arm) - 1
+        raise InvalidInputError(
+            f"a statement must name arms of the problem, by name ({', '.join(map(repr, self.names))}) or "
+            f"number from 1 to {self.arms}, got {shown(arm)}"
+        )
+
+
+class Statement:
+    """What statements of this package have in common: they join with ``&``."""
+
+    def __and__(self, other: object) -> Both:
+        from elsv.structure.both import join
+
+        return join(self, other)
+
+    def __rand__(self, other: object) -> Both:
+        from elsv.structure.both import join
+
+        return join(other, self)
+
+
+@dataclass(frozen=True)
+class Free(Statement):
+    """Nothing is known: the arms are independent."""
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        return "nothing is assumed: the arms are independent"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return no statement."""
+        return {}
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return true for all means."""
+        return np.ones(np.shape(means)[:-1], dtype=bool)
+
+    def belief(self) -> Belief:
+        """Return the belief of independent arms."""
+        return Independent()
+
+    def rejection(self, **counts: Any) -> Belief:
+        """Return the same: there is nothing to reject."""
+        return Independent()
+
+
+def free() -> Free:
+    """Return the structure that says nothing."""
+    return Free()
+
+
+Builder = Callable[[Any], Structure]
+_BUILDERS: dict[str, Builder] = {"free": lambda _: Free()}
+METHOD = "method"  # the key of a table that says how the belief is computed
+_SHORT = {"decreasing": "order", "increasing": "order", "unimodal": "unimodal", "free": "free"}
+
+
+def register(key: str, build: Builder) -> None:
+    """Make `from_dict` (and so files and saved bandits) know a statement of your own.
+
+    Parameters
+    ----------
+    key
+        The key under which the structure's `to_dict` puts its value.
+    build
+        Called with that value; returns the structure, or raises `InvalidInputError`.
+    """
+    _BUILDERS[key] = build
+
+
+def from_dict(values: Mapping[str, Any] | str, folder: Path | None = None) -> Structure:
+    """Return the structure that `values` states, the inverse of `to_dict`.
+
+    Parameters
+    ----------
+    values
+        A table of statements, which all hold, or one word such as ``"decreasing"``.
+    folder
+        Where files that a statement names are looked for; default: the present folder.
+
+    Examples
+    --------
+    >>> from_dict({"order": "decreasing"}).describe()
+    'the means decrease: each arm succeeds at least as often as the next'
+    """
+    if isinstance(values, str):
+        if values not in _SHORT:
+            raise unknown_name("structure", values, _SHORT)
+        return _BUILDERS[_SHORT[values]](True if values in ("unimodal", "free") else values)
+    if not isinstance(values, Mapping):
+        raise InvalidInputError(f'structure must be a table such as {{order = "decreasing"}}, got {values!r}')
+    for key in values:
+        if key not in _BUILDERS and key != METHOD:
+            raise unknown_name("statement", str(key), _BUILDERS)
+    parts = []
+    for key, value in values.items():
+        if key != METHOD:
+            parts.append(_BUILDERS[key](_in_folder(key, value, folder)))
+    from elsv.structure.both import join
+
+    whole: Structure = Free()
+    for k, part in enumerate(parts):
+        whole = part if k == 0 else join(whole, part)
+    if (method := values.get(METHOD, "auto")) != "auto":
+        return _by(whole, method)
+    return whole
+
+
+def _by(structure: Structure, method: Any) -> Structure:
+    choose = getattr(structure, "by", None)
+    if choose is None:
+        raise InvalidInputError(
+            f"method can be chosen for statements that rank the arms, not where {structure.describe()}"
+        )
+    chosen: Structure = choose(method)
+    return chosen
+
+
+def _in_folder(key: str, value: Any, folder: Path | None) -> Any:
+    """Return the value with the path of a file of samples made one from `folder`."""
+    if key == "samples" and isinstance(value, str) and folder is not None:
+        return str(folder / value)
+    return value
+
+
+def structure_of(given: Structure | Mapping[str, Any] | Order | None) -> Structure:
+    """Return the structure that a user's argument stands for: a structure, its table, a word or None."""
+    if given is None:
+        return Free()
+    if isinstance(given, Mapping | str):
+        return from_dict(given)
+    if not isinstance(given, Structure) or isinstance(given, type):
+        raise InvalidInputError(
+            "structure must be a statement such as elsv.structure.decreasing() "
+            f"(with describe, to_dict, holds and belief), got {given!r}"
+        )
+    return given
+
+
+def on(structure: Structure, offers: Offers) -> Structure:
+    """Return the statement about given arms; one without `on` is about any."""
+    about = getattr(structure, "on", None)
+    if about is None:
+        return structure
+    bound: Structure = about(offers)
+    return bound

@@ -1,0 +1,143 @@
+"""Several statements that all hold: ``a & b``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._typing import AnyArray
+from elsv.beliefs import Belief, Kept
+from elsv.beliefs.kept import Condition
+from elsv.errors import InvalidInputError, unknown_name
+from elsv.structure.base import Free, Offers, Statement, Structure, on
+from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
+from elsv.structure.drawn import Where
+from elsv.structure.facts import Facts
+from elsv.structure.rankings import Ranking
+
+
+@dataclass(frozen=True)
+class Both(Statement):
+    """Several statements, all of which hold."""
+
+    parts: tuple[Structure, ...]
+    method: Method = "auto"
+    offers: Offers | None = None
+
+    def by(self, method: Method) -> Both:
+        """Return the statements with their belief computed in a given way; see `Ranking.by`."""
+        if method not in METHODS:
+            raise unknown_name("method", str(method), METHODS)
+        return replace(self, method=method)
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        return "; ".join(part.describe() for part in self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all statements in one table; those with the same key are joined."""
+        values: dict[str, Any] = {}
+        for part in self.parts:
+            for key, value in part.to_dict().items():
+                if key in values:
+                    values[key] = _joined(key, values[key], value, self.offers)
+                else:
+                    values[key] = value
+        if self.method != "auto":
+            values["method"] = self.method
+        return values
+
+    def on(self, offers: Offers) -> Both:
+        """Return the statements about these arms; an error names arms that clash."""
+        bound = replace(self, parts=tuple(on(part, offers) for part in self.parts), offers=offers)
+        facts, _, _ = bound._sorted(offers)
+        facts.checked()
+        return bound
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
+        given = np.asarray(means, dtype=np.float64)
+        return All(tuple(part.holds for part in self.parts))(given)
+
+    def belief(self) -> Belief:
+        """Return the belief under all statements."""
+        if self.offers is None:
+            raise InvalidInputError(
+                "the belief under these statements needs their arms; give them to a problem, "
+                "elsv.Problem(..., structure=...), and take the problem's belief"
+            )
+        facts, conditions, drawn = self._sorted(self.offers)
+        if drawn is not None:
+            extra = (*conditions, facts.holds) if facts != _nothing(self.offers) else conditions
+            return Kept(drawn.belief(), All(extra), self.offers.prior) if extra else drawn.belief()
+        return belief_of_facts(facts, self.offers.prior, self.method, conditions)
+
+    def _sorted(self, offers: Offers) -> tuple[Facts, tuple[Condition, ...], Structure | None]:
+        """Return facts on one scale, conditions for draws, and a part that brings a belief of its own."""
+        facts = _nothing(offers)
+        conditions: list[Condition] = []
+        drawn: Structure | None = None
+        for part in self.parts:
+            if isinstance(part, Ranking):
+                own = part.facts(offers)
+                if facts.ranks and own.ranks and own.scale != facts.scale:
+                    conditions.append(own.holds)
+                else:
+                    facts = facts.joined(own)
+            elif isinstance(part, Where):
+                conditions.append(part.holds)
+            elif drawn is None:
+                drawn = part
+            else:
+                raise InvalidInputError(
+                    f"only one of several statements can be a prior of its own, got both: {drawn.describe()}; "
+                    f"{part.describe()}"
+                )
+        return facts, tuple(conditions), drawn
+
+
+def _nothing(offers: Offers) -> Facts:
+    return Facts(offers.names, tuple(offers.rewards.tolist()))
+
+
+def _joined(key: str, first: Any, second: Any, offers: Offers | None) -> Any:
+    """Return one value for two statements under the same key."""
+    if first == second:
+        return first
+    if key in ("order", "gaps") and offers is not None:
+        return [*_pairs(first, offers), *_pairs(second, offers)]
+    if key == "bounds":
+        return [_narrower(a, b) for a, b in zip(first, second, strict=True)]
+    raise InvalidInputError(f"two statements of {key} cannot be written as one: {first} and {second}")
+
+
+def _pairs(value: Any, offers: Offers) -> list[Any]:
+    """Return an order as pairs."""
+    if isinstance(value, str):
+        steps = [[k + 1, k + 2] for k in range(offers.arms - 1)]
+        return steps if value == "decreasing" else [pair[::-1] for pair in steps]
+    return list(value)
+
+
+def _narrower(first: list[float], second: list[float]) -> list[float]:
+    if not first or not second:
+        return first or second
+    return [max(first[0], second[0]), min(first[1], second[1])]
+
+
+def join(first: object, second: object) -> Any:
+    """Return the statement that both hold."""
+    parts: list[Structure] = []
+    for given in (first, second):
+        if not isinstance(given, Structure):
+            raise InvalidInputError(f"statements join with statements, got {given!r}")
+        if isinstance(given, Both):
+            parts += given.parts
+        elif not isinstance(given, Free):
+            parts.append(given)
+    if not parts:
+        return Free()
+    return parts[0] if len(parts) == 1 else Both(tuple(parts))

@@ -1,0 +1,110 @@
+r"""What a statement says of given arms, as far as it ranks or bounds them: pairs, a peak, least and largest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs.ranking import Pairs, closure
+from elsv.errors import InvalidInputError
+
+Scale = Literal["mean", "reward"]
+Limits = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Pairs, a peak and bounds of some arms; arms from 0."""
+
+    names: tuple[str, ...]
+    rewards: tuple[float, ...]
+    order: Pairs = ()
+    unimodal: bool = False
+    scale: Scale = "mean"  # of what order and peak are
+    bounds: Limits | None = None
+    gaps: tuple[tuple[int, int, float], ...] = ()  # (a, b, least): mean a is at least that much above mean b
+
+    @property
+    def ranks(self) -> bool:
+        """Whether there is an order or a peak."""
+        return bool(self.order) or self.unimodal
+
+    def joined(self, other: Facts) -> Facts:
+        """Return both together; their orders must be on one scale."""
+        scale = self.scale if self.ranks else other.scale
+        return replace(
+            self,
+            order=tuple(dict.fromkeys((*self.order, *other.order))),
+            unimodal=self.unimodal or other.unimodal,
+            scale=scale,
+            bounds=_narrower(self.bounds, other.bounds),
+            gaps=tuple(dict.fromkeys((*self.gaps, *other.gaps))),
+        )
+
+    def holds(self, means: FloatArray) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, ``[...]``."""
+        given = np.asarray(means, dtype=np.float64)
+        worth = given * np.array(self.rewards) if self.scale == "reward" else given
+        good = np.ones(given.shape[:-1], dtype=bool)
+        for a, b in self.order:
+            good &= worth[..., a] >= worth[..., b]
+        if self.unimodal:
+            left = np.maximum.accumulate(worth, axis=-1)
+            right = np.maximum.accumulate(worth[..., ::-1], axis=-1)[..., ::-1]
+            good &= (worth >= np.minimum(left, right)).all(axis=-1)
+        if self.bounds is not None:
+            low, high = np.array(self.bounds).T
+            good &= ((given >= low) & (given <= high)).all(axis=-1)
+        for a, b, least in self.gaps:
+            good &= given[..., a] >= given[..., b] + least
+        return np.asarray(good)
+
+    def checked(self) -> Facts:
+        """Return itself if means are possible; else an error names the arms that clash."""
+        above = self._acyclic()
+        limits = self.bounds or ((0.0, 1.0),) * len(self.names)
+        unit = np.array(self.rewards) if self.scale == "reward" else np.ones(len(self.names))
+        for a, b in np.argwhere(above):
+            if limits[a][1] * unit[a] <= limits[b][0] * unit[b]:
+                raise InvalidInputError(
+                    f"{self.names[a]} must be at least as good as {self.names[b]}, but its bounds end at "
+                    f"{limits[a][1]:g} and those of {self.names[b]} begin at {limits[b][0]:g}"
+                )
+        for a, b, least in self.gaps:
+            if limits[a][1] - limits[b][0] <= least:
+                raise InvalidInputError(
+                    f"{self.names[a]} must be at least {least:g} above {self.names[b]}, but their bounds leave "
+                    f"{max(limits[a][1] - limits[b][0], 0):g} at most"
+                )
+        return self
+
+    def _acyclic(self) -> AnyArray:
+        try:
+            return closure(len(self.names), self.order)
+        except InvalidInputError as error:
+            text = str(error)
+            for k in range(len(self.names), 0, -1):
+                text = text.replace(f"arm {k} ", f"{self.names[k - 1]} ").replace(
+                    f"arm {k}>", f"{self.names[k - 1]}>"
+                )
+                if text.endswith(f"arm {k}"):
+                    text = text[: -len(f"arm {k}")] + self.names[k - 1]
+            raise InvalidInputError(text) from None
+
+
+def _narrower(first: Limits | None, second: Limits | None) -> Limits | None:
+    if first is None or second is None:
+        return first or second
+    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
+
+
+def check_limits(names: Iterable[str], limits: Limits) -> Limits:
+    """Return bounds if each leaves something."""
+    for name, (low, high) in zip(names, limits, strict=True):
+        if not 0 <= low < high <= 1:
+            raise InvalidInputError(f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}")
+    return limits

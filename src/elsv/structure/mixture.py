@@ -1,0 +1,98 @@
+"""Statements that hold with a probability: "probably decreasing"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._numbers import shown
+from elsv._typing import AnyArray
+from elsv.beliefs import Belief, Mixture
+from elsv.errors import InvalidInputError
+from elsv.structure.base import Offers, Statement, Structure, on, register, structure_of
+
+
+@dataclass(frozen=True)
+class MixtureOf(Statement):
+    """One of several statements holds, each with a probability."""
+
+    parts: tuple[tuple[float, Structure], ...]
+    offers: Offers | None = None
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        said = [f"with probability {share:g}, {part.describe()}" for share, part in self.parts]
+        return "; ".join(said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return probabilities and statements; a single word where one will do."""
+        return {"mixture": [[share, _short(part)] for share, part in self.parts]}
+
+    def on(self, offers: Offers) -> MixtureOf:
+        """Return the statements about these arms."""
+        return replace(
+            self, parts=tuple((share, on(part, offers)) for share, part in self.parts), offers=offers
+        )
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return whether means are possible under one of the statements."""
+        given = np.asarray(means, dtype=np.float64)
+        return np.any([part.holds(given) for _, part in self.parts], axis=0)
+
+    def belief(self) -> Belief:
+        """Return the weighted beliefs; each must give weights W."""
+        if self.offers is None:
+            raise InvalidInputError(
+                "the belief under a mixture needs the prior; give it to a problem, "
+                "elsv.Problem(..., structure=...), and take the problem's belief"
+            )
+        if len(self.parts) == 1:
+            return self.parts[0][1].belief()
+        beliefs = tuple(part.belief() for _, part in self.parts)
+        return Mixture(beliefs, tuple(share for share, _ in self.parts), self.offers.prior)
+
+
+def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) -> MixtureOf:
+    """Return the statement that one of several holds.
+
+    Parameters
+    ----------
+    parts
+        Pairs of a probability and a statement, such as ``[(0.9, decreasing()), (0.1, free())]``; the
+        probabilities sum to 1.
+    """
+    if isinstance(parts, str | Mapping) or not isinstance(parts, Sequence) or len(parts) == 0:
+        raise InvalidInputError(
+            f'mixture must be a list such as [[0.9, "decreasing"], [0.1, "free"]], got {shown(parts)}'
+        )
+    found = []
+    for pair in parts:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidInputError(f'mixture must have pairs such as [0.9, "decreasing"], got {shown(pair)}')
+        share, given = pair
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share <= 1:
+            raise InvalidInputError(f"probabilities of a mixture must lie from 0 to 1, got {shown(share)}")
+        found.append((float(share), structure_of(given)))  # type: ignore[arg-type]
+    total = sum(share for share, _ in found)
+    if abs(total - 1) > 1e-9:
+        raise InvalidInputError(f"probabilities of a mixture must sum to 1, got {total:g}")
+    return MixtureOf(tuple(found))
+
+
+def _short(part: Structure) -> Any:
+    """Return a statement as one word where there is one, else as its table."""
+    stated = part.to_dict()
+    if not stated:
+        return "free"
+    if stated == {"unimodal": True}:
+        return "unimodal"
+    if set(stated) == {"order"} and isinstance(stated["order"], str):
+        return stated["order"]
+    return stated
+
+
+register("mixture", mixture)

@@ -1,0 +1,408 @@
+r"""Statements that rank or bound the arms: orders, grids, a single peak, bounds, gaps (paper §5.2, and past it)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._numbers import shown, whole
+from elsv._typing import AnyArray
+from elsv.beliefs import Belief, Chain, Rejection
+from elsv.beliefs.base import Order, check_order
+from elsv.errors import InvalidInputError, unknown_name
+from elsv.structure.base import Offers, Statement, register
+from elsv.structure.beliefs_of import METHODS, Method, belief_of_facts
+from elsv.structure.facts import Facts, Scale, check_limits
+
+Arm = str | int
+
+
+@dataclass(frozen=True)
+class Ranking(Statement):
+    """A statement that comes to facts about arms; `on` says which arms."""
+
+    method: Method = field(default="auto", kw_only=True)
+    offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
+    key: ClassVar[str] = ""
+
+    @abstractmethod
+    def facts(self, offers: Offers) -> Facts:
+        """Return what is said of these arms."""
+
+    @abstractmethod
+    def value(self) -> Any:
+        """Return the plain value under `key`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+
+    def by(self, method: Method) -> Self:
+        """Return the statement with its belief computed in a given way.
+
+        Parameters
+        ----------
+        method
+            ``"exact"`` (quadrature, or an error where that is too wide), ``"keep"`` (draws that are kept),
+            ``"gibbs"``, or ``"auto"``: the first of these that works.
+        """
+        if method not in METHODS:
+            raise unknown_name("method", str(method), METHODS)
+        return replace(self, method=method)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement under its key."""
+        chosen = {} if self.method == "auto" else {"method": self.method}
+        return {self.key: self.value(), **chosen}
+
+    def on(self, offers: Offers) -> Self:
+        """Return the statement about these arms."""
+        bound = replace(self, offers=offers)
+        bound.facts(offers).checked()
+        return bound
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
+        given = np.asarray(means, dtype=np.float64)
+        return self.facts(self.offers or _unnamed(given.shape[-1])).holds(given)
+
+    def belief(self) -> Belief:
+        """Return the belief under the statement."""
+        if self.offers is None:
+            raise InvalidInputError(
+                f"the belief under this statement needs its arms ({self.describe()}); "
+                "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
+            )
+        return belief_of_facts(self.facts(self.offers), self.offers.prior, self.method)
+
+    def _name(self, arm: Arm) -> str:
+        if self.offers is not None:
+            return self.offers.names[self.offers.number(arm)]
+        return f"arm {arm}" if isinstance(arm, int) else arm
+
+
+def _unnamed(arms: int) -> Offers:
+    return Offers(tuple(f"arm {k + 1}" for k in range(arms)), np.ones(arms), np.ones((arms, 2)))
+
+
+def _facts(offers: Offers, **known: Any) -> Facts:
+    return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
+
+
+@dataclass(frozen=True)
+class Monotone(Ranking):
+    r"""The means fall, :math:`\mu_1 \ge \dots \ge \mu_N`, or rise (paper §5.2)."""
+
+    order: Order
+    key: ClassVar[str] = "order"
+
+    def __post_init__(self) -> None:
+        check_order(self.order)
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return one pair after another."""
+        falling = tuple((k, k + 1) for k in range(offers.arms - 1))
+        return _facts(
+            offers, order=falling if self.order == "decreasing" else tuple((b, a) for a, b in falling)
+        )
+
+    def value(self) -> Any:
+        """Return the direction."""
+        return self.order
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        way, other = ("decrease", "least") if self.order == "decreasing" else ("increase", "most")
+        return f"the means {way}: each arm succeeds at {other} as often as the next"
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return whether no mean is out of order."""
+        steps = np.diff(np.asarray(means, dtype=np.float64), axis=-1)
+        return np.asarray(((steps <= 0) if self.order == "decreasing" else (steps >= 0)).all(axis=-1))
+
+    def belief(self) -> Belief:
+        """Return the exact belief of a chain, or the one that `by` asks for."""
+        if self.method in ("auto", "exact"):
+            return Chain(self.order)
+        return super().belief()
+
+    def rejection(self, **counts: Any) -> Belief:
+        """Return the paper's own belief, which draws and keeps what is in order (Algorithm 4)."""
+        return Rejection(self.order, **counts)
+
+
+@dataclass(frozen=True)
+class PartialOrder(Ranking):
+    """Some arms are at least as good as others: pairs, the larger one first."""
+
+    pairs: tuple[tuple[Arm, Arm], ...]
+    key: ClassVar[str] = "order"
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return the pairs."""
+        return _facts(
+            offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs)
+        )
+
+    def value(self) -> Any:
+        """Return the pairs, by number once the arms are known."""
+        if self.offers is None:
+            return [list(pair) for pair in self.pairs]
+        return [[self.offers.number(a) + 1, self.offers.number(b) + 1] for a, b in self.pairs]
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        said = [f"{self._name(a)} is at least as good as {self._name(b)}" for a, b in self.pairs]
+        return "; ".join(said) if said else "no arm is known to be better than another"
+
+
+@dataclass(frozen=True)
+class Grid(Ranking):
+    """Arms in rows and columns, row by row; means fall along both."""
+
+    rows: int
+    columns: int
+    key: ClassVar[str] = "grid"
+
+    def __post_init__(self) -> None:
+        whole("rows", self.rows)
+        whole("columns", self.columns)
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return the pairs of neighbours."""
+        if self.rows * self.columns != offers.arms:
+            raise InvalidInputError(
+                f"a grid of {self.rows} rows and {self.columns} columns has {self.rows * self.columns} arms, "
+                f"the problem has {offers.arms}"
+            )
+        at = np.arange(offers.arms).reshape(self.rows, self.columns)
+        beside = np.stack([at[:, :-1], at[:, 1:]], axis=-1).reshape(-1, 2)
+        under = np.stack([at[:-1], at[1:]], axis=-1).reshape(-1, 2)
+        return _facts(offers, order=tuple((int(a), int(b)) for a, b in np.concatenate([beside, under])))
+
+    def value(self) -> Any:
+        """Return rows and columns."""
+        return [self.rows, self.columns]
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        return f"the arms form {self.rows} rows and {self.columns} columns, and means fall along both"
+
+
+@dataclass(frozen=True)
+class Unimodal(Ranking):
+    """Means, or expected rewards, rise to one arm and fall from there."""
+
+    scale: Scale = "mean"
+    key: ClassVar[str] = "unimodal"
+
+    def __post_init__(self) -> None:
+        if self.scale not in ("mean", "reward"):
+            raise unknown_name("scale", str(self.scale), ("mean", "reward"))
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return that there is one peak."""
+        return _facts(offers, unimodal=True, scale=self.scale)
+
+    def value(self) -> Any:
+        """Return true, or the scale."""
+        return True if self.scale == "mean" else self.scale
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        what = "the means" if self.scale == "mean" else "the expected rewards"
+        return f"{what} have a single peak: they rise to one arm and fall from there"
+
+
+@dataclass(frozen=True)
+class Bounds(Ranking):
+    """Means between two numbers, arm by arm."""
+
+    limits: tuple[tuple[float, float] | None, ...]
+    key: ClassVar[str] = "bounds"
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return the bounds."""
+        if len(self.limits) != offers.arms:
+            raise InvalidInputError(
+                f"bounds must have one entry for each of the {offers.arms} arms, got {len(self.limits)}; "
+                "give None (in a file []) for an arm without"
+            )
+        whole_range = tuple((0.0, 1.0) if pair is None else pair for pair in self.limits)
+        return _facts(offers, bounds=check_limits(offers.names, whole_range))
+
+    def value(self) -> Any:
+        """Return pairs, empty for an arm without."""
+        return [[] if pair is None else list(pair) for pair in self.limits]
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        said = [
+            f"{self._name(k + 1)} lies from {pair[0]:g} to {pair[1]:g}"
+            for k, pair in enumerate(self.limits)
+            if pair is not None
+        ]
+        return "; ".join(said) if said else "no arm is bounded"
+
+
+@dataclass(frozen=True)
+class Gaps(Ranking):
+    """Some means are above others by a least difference."""
+
+    gaps: tuple[tuple[Arm, Arm, float], ...]
+    key: ClassVar[str] = "gaps"
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return the differences, and the order that follows from them."""
+        known = tuple((offers.number(a), offers.number(b), least) for a, b, least in self.gaps)
+        return _facts(offers, order=tuple((a, b) for a, b, _ in known), gaps=known)
+
+    def value(self) -> Any:
+        """Return triples, by number once the arms are known."""
+        if self.offers is None:
+            return [list(triple) for triple in self.gaps]
+        return [[self.offers.number(a) + 1, self.offers.number(b) + 1, d] for a, b, d in self.gaps]
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        return "; ".join(
+            f"{self._name(a)} is at least {least:g} above {self._name(b)}" for a, b, least in self.gaps
+        )
+
+
+def decreasing() -> Monotone:
+    """Return the statement that no arm succeeds more often than the one before it."""
+    return Monotone("decreasing")
+
+
+def increasing() -> Monotone:
+    """Return the statement that no arm succeeds less often than the one before it."""
+    return Monotone("increasing")
+
+
+def order(pairs: Sequence[Sequence[Arm]]) -> PartialOrder:
+    """Return the statement that the first arm of each pair is at least as good as the second.
+
+    Parameters
+    ----------
+    pairs
+        Arms by name or number from 1, such as ``[("gold", "silver"), ("gold", "basic")]``.
+    """
+    return PartialOrder(tuple(_pair(pair) for pair in _rows("order", pairs)))
+
+
+def grid(rows: int, columns: int) -> Grid:
+    """Return the statement that arms, row by row, have means that fall along rows and columns."""
+    return Grid(rows, columns)
+
+
+def unimodal(on: Scale = "mean") -> Unimodal:
+    """Return the statement that there is a single peak.
+
+    Parameters
+    ----------
+    on
+        ``"mean"``, or ``"reward"`` for a peak of :math:`r_i\\mu_i`.
+    """
+    return Unimodal(on)
+
+
+def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
+    """Return the statement that means lie between two numbers.
+
+    Parameters
+    ----------
+    limits
+        For each arm the least and the largest mean, or None.
+    """
+    found: list[tuple[float, float] | None] = []
+    for pair in _rows("bounds", limits):
+        if pair is None or len(_rows("bounds", pair)) == 0:
+            found.append(None)
+            continue
+        if len(pair) != 2 or not all(_is_number(x) for x in pair):
+            raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
+        found.append((float(pair[0]), float(pair[1])))
+    limited = [(f"arm {k + 1}", pair) for k, pair in enumerate(found) if pair is not None]
+    check_limits([name for name, _ in limited], tuple(pair for _, pair in limited))
+    return Bounds(tuple(found))
+
+
+def gap(larger: Arm, smaller: Arm, at_least: float) -> Gaps:
+    """Return the statement that one mean is above another by a least difference.
+
+    Parameters
+    ----------
+    larger, smaller
+        Arms by name or number from 1.
+    at_least
+        The difference, from 0 to 1.
+    """
+    return gaps([(larger, smaller, at_least)])
+
+
+def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
+    """Return the statement of several differences, each ``(larger, smaller, least)``."""
+    found = []
+    for triple in _rows("gaps", triples):
+        if len(_rows("gaps", triple)) != 3 or not _is_number(triple[2]) or not 0 <= triple[2] < 1:
+            raise InvalidInputError(
+                f'gaps must be triples such as ["a", "b", 0.05], the difference from 0 to 1, got {shown(triple)}'
+            )
+        found.append((*_pair(triple[:2]), float(triple[2])))
+    return Gaps(tuple(found))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _rows(name: str, given: object) -> Sequence[Any]:
+    if isinstance(given, np.ndarray):
+        return cast(Sequence[Any], given.tolist())
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidInputError(f"{name} must be a list, got {shown(given)}")
+    return given
+
+
+def _pair(given: object) -> tuple[Arm, Arm]:
+    pair = _rows("order", given)
+    if len(pair) != 2 or not all(isinstance(arm, str | int | np.integer) for arm in pair):
+        raise InvalidInputError(
+            f'an order must be pairs of arms such as ["gold", "silver"] or [1, 2], got {shown(given)}'
+        )
+    if pair[0] == pair[1]:
+        raise InvalidInputError(f"an arm cannot be ordered against itself, got {shown(given)}")
+    first, second = (int(arm) if isinstance(arm, np.integer) else arm for arm in pair)
+    return first, second
+
+
+def _order(value: Any) -> Ranking:
+    return Monotone(cast(Order, value)) if isinstance(value, str) else order(value)
+
+
+def _grid(value: Any) -> Grid:
+    size = _rows("grid", value)
+    if len(size) != 2:
+        raise InvalidInputError(f"grid must be [rows, columns], got {shown(value)}")
+    return Grid(size[0], size[1])
+
+
+def _unimodal(value: Any) -> Ranking:
+    if value is True:
+        return Unimodal()
+    if not isinstance(value, str):
+        raise InvalidInputError(f'unimodal must be true or "reward", got {shown(value)}')
+    return Unimodal(cast(Scale, value))
+
+
+register("order", _order)
+register("grid", _grid)
+register("unimodal", _unimodal)
+register("bounds", bounds)
+register("gaps", gaps)
