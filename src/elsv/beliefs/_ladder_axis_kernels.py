@@ -115,6 +115,7 @@ def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, c
             mode[i] = math.nan  # at a bound: there the density per unit of u has a tail, and no narrow peak
     waiting = np.empty((_MOST, 2))
     logs = new_logs()
+    room = _FIRST * len(axis.begin) + 4
     for s in range(len(axis.begin)):
         low, high, some = ends_of(alpha, beta, axis, s, cut)
         if not some:
@@ -127,7 +128,7 @@ def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, c
         while depth > 0:
             depth -= 1
             a, b = waiting[depth, 0], waiting[depth, 1]
-            fine = b - a <= _SMALLEST_PANEL * (1 + abs(a)) or count + depth > _MOST - 4
+            fine = b - a <= _SMALLEST_PANEL * (1 + abs(a)) or count + depth > _MOST - room
             if not fine:
                 fine = resolves_arms(alpha, beta, axis, s, a, b, mode, peak, nats, cut, logs)
             if fine:
@@ -175,8 +176,9 @@ def resolves_arms(
                 bend += 0.5 * value
             elif k in (POINTS // 2 - 1, POINTS // 2):
                 bend -= 0.5 * value
-        if low <= mode[i] <= high:
-            most = max(most, peak[i])
+        if low <= mode[i] <= high and begin < mode[i] < end:
+            u = min(max(math.log((mode[i] - begin) / (end - mode[i])), left), right)
+            most = max(most, log_density(alpha[i], beta[i], known, begin, end, u))
         if not resolved(left, right, spread_of(most - least, bend), most - peak[i], nats, cut):
             return False
     return True

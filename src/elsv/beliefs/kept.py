@@ -25,11 +25,14 @@ from elsv.beliefs.base import Belief, check_rewards
 from elsv.beliefs.points import MOST, check_count, joint_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
-from elsv.state import State
+from elsv.lattice.numbering import Layer
+from elsv.lattice.workers import Crew
+from elsv.state import Arms, State
 
 COUNT = 1 << 14  # points that are drawn in a state
 LEAST = 1 / 200  # share of them that must be kept
 _MOST_TRIES = 10_000
+_BATCH = 1 << 12
 Condition = Callable[[FloatArray], AnyArray]
 
 
@@ -89,6 +92,13 @@ class Kept:
         """The prior's points that are kept."""
         points = self._enough(self.prior[:, 0], self.prior[:, 1], self.count)
         return Samples(points, self.prior)
+
+    def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray:
+        """Return P(arm i is best) in all states of a layer, ``[N, states]``, of the same points as W."""
+        out = np.empty((arms.arms, layer.size))
+        for here, state in layer.batches(arms, _BATCH):
+            out[:, here] = self._start.best(state, arms.rewards)[0].T
+        return out
 
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
