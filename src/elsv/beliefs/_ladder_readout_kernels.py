@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, kernel
+from elsv._jit import borrowing, helper, kernel
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._ladder_axis_kernels import (
     CUMULATIVE,
@@ -83,7 +83,7 @@ def batch_log_weight(
         log_weight[b] = solve(alpha[b], beta[b], program, axis, nats, cut).log_weight
 
 
-@helper
+@borrowing
 def between(knots: FloatArray, t: float) -> float:
     """Return the polynomial through `knots`, values at both ends and the nodes of a panel, at t in [0, 1]."""
     top, bottom = 0.0, 0.0
@@ -97,7 +97,7 @@ def between(knots: FloatArray, t: float) -> float:
     return top / bottom
 
 
-@helper
+@borrowing
 def inverse(knots: FloatArray, target: float) -> float:
     """Return t in [0, 1] where the polynomial through `knots`, monotone, is `target`."""
     rising = knots[POINTS + 1] >= knots[0]
@@ -112,7 +112,7 @@ def inverse(knots: FloatArray, target: float) -> float:
     for _ in range(40):
         t = (a * fb - b * fa) / (fb - fa)
         f = between(knots, t) - target
-        if abs(f) <= 1e-13 * abs(target) or abs(b - a) < 1e-14:
+        if abs(f) <= 1e-11 * abs(target) or abs(b - a) < 1e-12:
             return t
         if f * fb < 0:
             a, fa = b, fb
@@ -120,6 +120,39 @@ def inverse(knots: FloatArray, target: float) -> float:
             fa *= 0.5
         b, fb = t, f
     return b
+
+
+@borrowing
+def lean(t: float, out: FloatArray) -> None:
+    """Set what each knot of a panel counts for at t, so that several messages are read at once."""
+    bottom = 0.0
+    for k in range(POINTS + 2):
+        gap = t - _KNOTS[k]
+        if gap == 0.0:
+            for j in range(POINTS + 2):
+                out[j] = 0.0
+            out[k] = 1.0
+            return
+        out[k] = _BARYCENTRIC[k] / gap
+        bottom += out[k]
+    for k in range(POINTS + 2):
+        out[k] /= bottom
+
+
+@borrowing
+def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) -> float:
+    """Return the logarithm of a message inside a panel."""
+    count = inner.log.shape[1]
+    near, far = leaning[POINTS + 1], leaning[0]
+    other = p - 1
+    if above:
+        near, far, other = leaning[0], leaning[POINTS + 1], p + 1
+    value = near
+    if 0 <= other < count:
+        value += far * math.exp(inner.log[m, other] - inner.log[m, p])
+    for k in range(POINTS):
+        value += leaning[k + 1] * inner.value[m, p, k]
+    return inner.log[m, p] + (math.log(value) if value > 0 else NEVER)
 
 
 @kernel
@@ -228,17 +261,16 @@ def walk(
     """
     arms, count = len(alpha), len(panels.piece)
     waiting = np.empty((arms + 1, 2), np.int64)  # message, panel of the limit
-    limits = np.empty(arms + 1)
-    knots = np.empty(POINTS + 2)
-    waiting[0, 0], waiting[0, 1], limits[0] = len(program.from_above) - 1, count - 1, 1.0
+    limits, logs = np.empty(arms + 1), np.empty(arms + 1)  # t and the logarithm of the message there
+    knots, leaning = np.empty(POINTS + 2), np.empty(POINTS + 2)
+    whole = len(program.from_above) - 1
+    waiting[0, 0], waiting[0, 1], limits[0], logs[0] = whole, count - 1, 1.0, inner.log[whole, count - 1]
     depth = 1
     for step in range(arms):
         depth -= 1
         m, p, t = waiting[depth, 0], waiting[depth, 1], limits[depth]
         above = program.from_above[m]
-        message_knots(inner, m, p, above, knots)
-        limit = max(between(knots, t), 0.0)
-        wanted = inner.log[m, p] + (math.log(limit) if limit > 0 else NEVER) + math.log(uniform[step])
+        wanted = logs[depth] + math.log(uniform[step])
         if above:
             while p + 1 < count and inner.log[m, p + 1] >= wanted:
                 p += 1
@@ -251,14 +283,18 @@ def walk(
         if p == waiting[depth, 1]:
             found = max(found, t) if above else min(found, t)
         t = found
-        first, last = program.terms[m], program.terms[m + 1]
-        chosen = first
-        if last - first > 1:
-            chosen = term_at(alpha, beta, program, axis, panels, inner, m, p, t, uniform[arms + step])
+        lean(t, leaning)
+        chosen = program.terms[m]
+        if program.terms[m + 1] - chosen > 1:
+            chosen = term_at(
+                alpha, beta, program, axis, panels, inner, m, p, t, leaning, uniform[arms + step]
+            )
         i = program.arm[chosen]
         out[i] = min(place_of(axis, panels, p, t) / axis.support[i], 1.0)
         for q in range(program.factors[chosen], program.factors[chosen + 1]):
-            waiting[depth, 0], waiting[depth, 1], limits[depth] = program.factor[q], p, t
+            child = program.factor[q]
+            waiting[depth, 0], waiting[depth, 1], limits[depth] = child, p, t
+            logs[depth] = log_at(inner, child, p, program.from_above[child], leaning)
             depth += 1
 
 
@@ -273,13 +309,14 @@ def term_at(
     m: int,
     p: int,
     t: float,
+    leaning: FloatArray,
     uniform: float,
 ) -> int:
     """Return the term that a value of a message came from, each as likely as it is large there."""
     first, last = program.terms[m], program.terms[m + 1]
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
-    knots, logs = np.empty(POINTS + 2), np.empty(last - first)
+    logs = np.empty(last - first)
     most = -math.inf
     for term in range(first, last):
         i = program.arm[term]
@@ -288,9 +325,7 @@ def term_at(
             log = log_density(alpha[i], beta[i], axis.support[i], axis.begin[s], axis.end[s], u)
             for q in range(program.factors[term], program.factors[term + 1]):
                 child = program.factor[q]
-                message_knots(inner, child, p, program.from_above[child], knots)
-                value = between(knots, t)
-                log += inner.log[child, p] + (math.log(value) if value > 0 else NEVER)
+                log += log_at(inner, child, p, program.from_above[child], leaning)
         logs[term - first] = log
         most = max(most, log)
     total = 0.0

@@ -126,11 +126,18 @@ class Ladder:
         Evenly spread uniform numbers through the inverse that `draw` uses.
         """
         alpha, beta = self._rows(state)
-        uniform = uniforms(check_count(count), self._dimensions)
-        size = len(uniform)
-        starts = size * np.arange(len(alpha) + 1)
-        theta = self._walks(alpha, beta, starts, uniform).reshape(*state.shape, size, self.arms)
-        return theta, np.full(theta.shape[:-1], 1 / size)
+        number = check_count(count)
+        if len(alpha) == 1:
+            theta = _points_of(self, tuple(alpha[0].tolist()), tuple(beta[0].tolist()), number)
+        else:
+            theta = self._spread(alpha, beta, number)
+        theta = theta.reshape(*state.shape, -1, self.arms)
+        return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
+
+    def _spread(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+        """Return joint points of all states, one after another, ``[B M, N]``."""
+        uniform = uniforms(count, self._dimensions)
+        return self._walks(alpha, beta, len(uniform) * np.arange(len(alpha) + 1), uniform)
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
@@ -251,6 +258,16 @@ class Ladder:
             weight += found[2]
         shape = state.alpha.shape
         return mean.reshape(shape), variance.reshape(shape), weight.reshape(state.shape)
+
+
+@lru_cache(maxsize=8)
+def _points_of(
+    belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...], count: int
+) -> FloatArray:
+    """Return joint points of one state ``[M, N]``: a decision asks for them more than once."""
+    theta = belief._spread(np.array([alpha]), np.array([beta]), count)
+    theta.flags.writeable = False
+    return theta
 
 
 def _of(part: Ranking, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -81,6 +81,12 @@ class Samples:
         return np.ascontiguousarray(np.concatenate([np.log(inside), np.log1p(-inside)], axis=1).T)
 
     @cached_property
+    def _squares(self) -> tuple[FloatArray, FloatArray]:
+        """The prior's means ``[N]``, and the draws' squared distances from them ``[M, N]``."""
+        middle = self.weights @ self.draws
+        return middle, (self.draws - middle) ** 2
+
+    @cached_property
     def _log_weights(self) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.weights)
@@ -100,12 +106,10 @@ class Samples:
         """Return `mean` and `variance` at the cost of one."""
         mean = np.empty(state.rows()[0].shape)
         variance = np.empty_like(mean)
+        middle, squares = self._squares
         for here, weight in self._shares(state):
             mean[here] = weight @ self.draws
-            # About the prior's mean, of which the posterior's is not far in terms of rounding.
-            middle = self.weights @ self.draws
-            second = weight @ (self.draws - middle) ** 2
-            variance[here] = np.maximum(second - (mean[here] - middle) ** 2, 0.0)
+            variance[here] = np.maximum(weight @ squares - (mean[here] - middle) ** 2, 0.0)
         return mean.reshape(state.alpha.shape), variance.reshape(state.alpha.shape)
 
     def log_weight(self, state: State) -> FloatArray:
@@ -204,11 +208,12 @@ class Samples:
         for first in range(0, len(data), size):
             here = slice(first, min(first + size, len(data)))
             used = np.flatnonzero(data[here].any(axis=0))
-            if len(used) == data.shape[1]:
+            if 4 * len(used) > data.shape[1]:  # fewer are worth a copy
                 log = data[here] @ self._logs
             else:
                 log = data[here][:, used] @ self._logs[used]
-            yield here, log + self._log_weights
+            log += self._log_weights
+            yield here, log
 
     def _shares(self, state: State, notice: bool = True):  # type: ignore[no-untyped-def]
         """Yield some states and their weights ``[b, M]``, of sum 1."""
