@@ -136,7 +136,9 @@ class Problem:
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
         stated = self.structure.to_dict()
-        return stated["order"] if set(stated) == {"order"} and isinstance(stated["order"], str) else None
+        if set(stated) == {"order"} and isinstance(stated["order"], str):
+            return cast(Order, stated["order"])
+        return None
 
     @cached_property
     def belief(self) -> Belief:

@@ -1,7 +1,7 @@
 r"""The axis on which a ladder's arms are ranked, its panels, and the arms' densities on them.
 
-The axis runs from 0 to 1: the means themselves, or the rewards :math:`r_i\mu_i` over the largest reward. It is
-cut into pieces wherever an arm's density begins or ends (a bound, a reward), and each piece is followed in
+The axis runs from 0 to 1: the means themselves, or the rewards :math:`r_i\mu_i` over the largest reward. It
+is cut into pieces wherever an arm's density begins or ends (a bound, a reward), and each piece is followed in
 :math:`u = \mathrm{logit}` of the share of the piece that lies below: distances from both ends are exact, and
 whatever power of them a density begins or ends with is smooth.
 """
@@ -209,9 +209,7 @@ def resolved(left: float, right: float, spread: float, share: float, nats: float
 
 
 @helper
-def ends_of(
-    alpha: FloatArray, beta: FloatArray, axis: Axis, s: int, cut: float
-) -> tuple[float, float, bool]:
+def ends_of(alpha: FloatArray, beta: FloatArray, axis: Axis, s: int, cut: float) -> tuple[float, float, bool]:
     """Return the values of u beyond which nothing on a piece matters, and whether any arm lives there."""
     low, high, some = 0.0, 0.0, False
     for i in range(len(alpha)):

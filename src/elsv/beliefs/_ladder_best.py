@@ -64,7 +64,9 @@ def best_of_ladder(
             own = np.array(part.arms)
             share, density = np.empty(len(limit)), np.empty((count, len(own)))
             state = alpha[own], beta[own]
-            cut_off(*state, program, axis, panels, weight, np.ascontiguousarray(whole[:, own]), share, density)
+            cut_off(
+                *state, program, axis, panels, weight, np.ascontiguousarray(whole[:, own]), share, density
+            )
             rate[:, own] = density
             below *= share
             shares.append(share[:count])

@@ -1,4 +1,4 @@
-r"""Inside and outside messages of a ladder: one cumulative integral for each, whatever the number of rankings.
+r"""Inside and outside messages of a ladder: a cumulative integral for each, for any number of rankings.
 
 A program is a list of messages, each the integral up to x (or from x on) of a sum of terms, and a term is an
 arm's density times messages before it:
@@ -133,9 +133,10 @@ def accumulate(
 def accumulate_steep(
     messages: Messages, m: int, p: int, g: FloatArray, factor: float, start: float, unit: float, above: bool
 ) -> float:
-    """Set a message on a panel that is too wide for a polynomial, and matters little: logarithms are straight.
+    """Set a message on a panel that is too wide for a polynomial, and matters little.
 
-    A polynomial would leave a share of the panel's largest value everywhere on it.
+    Between nodes its logarithm is straight. A polynomial would leave a share of the panel's largest value
+    everywhere on it.
     """
     now, last, place = start, 0.0, 0.0
     for step in range(POINTS):
@@ -168,7 +169,7 @@ def term_log(program: Program, dense: Densities, inner: Messages, t: int, p: int
         m = program.factor[q]
         if m != without:
             log += inner.log[m, p]
-    return log
+    return float(log)
 
 
 @borrowing
@@ -318,9 +319,9 @@ def coarse(program: Program, solved: Solved, nats: float, cut: float) -> AnyArra
                 out[p] = not fine(solved.outer, m, p, left[p], right[p], held, nats, cut)
     for p in range(count):
         for other in (p - 1, p + 1):
-            if 0 <= other < count and matters[p] and solved.panels.piece[p] == solved.panels.piece[other]:
-                if right[other] - left[other] > _STEEP * (right[p] - left[p]):
-                    out[other] = True
+            near = 0 <= other < count and solved.panels.piece[p] == solved.panels.piece[other]
+            if near and matters[p] and right[other] - left[other] > _STEEP * (right[p] - left[p]):
+                out[other] = True
     return out
 
 
@@ -332,9 +333,7 @@ def fine(
     span, bend = messages.span[m, p], messages.bend[m, p]
     if not (span > 0.0 and bend > 0.0):
         return math.log(held) < -cut
-    return resolved(
-        left, right, spread_of(-math.log(span), 0.5 * math.log(bend)), math.log(held), nats, cut
-    )
+    return resolved(left, right, spread_of(-math.log(span), 0.5 * math.log(bend)), math.log(held), nats, cut)
 
 
 @helper

@@ -1,4 +1,4 @@
-"""What is read from the messages of a ladder: moments, quantiles, draws, and what a cut of all arms leaves."""
+"""What is read from a ladder's messages: moments, quantiles, draws, and what a cut of all arms leaves."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def between(knots: FloatArray, t: float) -> float:
     for k in range(POINTS + 2):
         gap = t - _KNOTS[k]
         if gap == 0.0:
-            return knots[k]
+            return float(knots[k])
         part = _BARYCENTRIC[k] / gap
         top += part * knots[k]
         bottom += part
@@ -108,18 +108,18 @@ def inverse(knots: FloatArray, target: float) -> float:
     a, b = _KNOTS[low], _KNOTS[low + 1]
     fa, fb = knots[low] - target, knots[low + 1] - target
     if fa * fb >= 0:
-        return a if abs(fa) <= abs(fb) else b
+        return float(a if abs(fa) <= abs(fb) else b)
     for _ in range(40):
         t = (a * fb - b * fa) / (fb - fa)
         f = between(knots, t) - target
         if abs(f) <= 1e-11 * abs(target) or abs(b - a) < 1e-12:
-            return t
+            return float(t)
         if f * fb < 0:
             a, fa = b, fb
         else:
             fa *= 0.5
         b, fb = t, f
-    return b
+    return float(b)
 
 
 @borrowing
@@ -152,7 +152,7 @@ def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) ->
         value += far * math.exp(inner.log[m, other] - inner.log[m, p])
     for k in range(POINTS):
         value += leaning[k + 1] * inner.value[m, p, k]
-    return inner.log[m, p] + (math.log(value) if value > 0 else NEVER)
+    return float(inner.log[m, p] + (math.log(value) if value > 0 else NEVER))
 
 
 @kernel
@@ -180,8 +180,8 @@ def batch_quantiles(
                     total += mass[i, p, k]
                     first += mass[i, p, k] * place[p, k]
             mean[b, i] = first / total / axis.support[i]
-            for l in range(len(levels)):
-                wanted, below, at = levels[l] * total, 0.0, 0
+            for level in range(len(levels)):
+                wanted, below, at = levels[level] * total, 0.0, 0
                 held = 0.0
                 for p in range(len(place)):
                     held = mass[i, p].sum()
@@ -195,7 +195,7 @@ def batch_quantiles(
                     for j in range(POINTS):
                         knots[k + 1] += CUMULATIVE[k, j] * mass[i, at, j] / WEIGHTS[j]
                 t = inverse(knots, min(wanted - below, held))
-                quantile[l, b, i] = place_of(axis, panels, at, t) / axis.support[i]
+                quantile[level, b, i] = place_of(axis, panels, at, t) / axis.support[i]
 
 
 @helper
@@ -204,8 +204,8 @@ def place_of(axis: Axis, panels: Panels, p: int, t: float) -> float:
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
     if u > 0 and axis.end[s] == 1.0:
-        return 1.0 - (axis.end[s] - axis.begin[s]) * math.exp(log_share(-u))
-    return axis.begin[s] + (axis.end[s] - axis.begin[s]) * math.exp(log_share(u))
+        return float(1.0 - (axis.end[s] - axis.begin[s]) * math.exp(log_share(-u)))
+    return float(axis.begin[s] + (axis.end[s] - axis.begin[s]) * math.exp(log_share(u)))
 
 
 @helper
@@ -217,7 +217,7 @@ def logit_of(axis: Axis, panels: Panels, i: int, p: int, t: float) -> float:
     below = begin + (end - begin) * math.exp(log_share(u))
     above = support - end + (end - begin) * math.exp(log_share(-u))
     if begin == 0.0 and end == support:
-        return u
+        return float(u)
     return math.log(max(below, 1e-300) / max(above, 1e-300))
 
 
@@ -336,8 +336,8 @@ def term_at(
     for k in range(last - first):
         left -= logs[k]
         if left <= 0:
-            return first + k
-    return last - 1
+            return int(first + k)
+    return int(last - 1)
 
 
 @kernel

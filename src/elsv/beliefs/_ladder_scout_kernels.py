@@ -1,7 +1,7 @@
 r"""Where the weight of a state lies when data contradict the order: a coarse pass in logarithms.
 
-There single densities are e^-1000 and less, no panel laid for the arms by themselves is right, and values on a
-wide panel leave the range of a double. Here everything is a logarithm at points along the axis, and between
+There single densities are e^-1000 and less, no panel laid for the arms by themselves is right, and values on
+a wide panel leave the range of a double. Here everything is a logarithm at points along the axis, and between
 two of them logarithms are straight lines: a few per cent of W at worst, but right in its place. Intervals are
 halved until those that matter are short.
 """
@@ -109,7 +109,7 @@ def term_at_points(
     for q in range(program.factors[t], program.factors[t + 1]):
         if program.factor[q] != without:
             log += inner[program.factor[q], j]
-    return max(log, NEVER)
+    return float(max(log, NEVER))
 
 
 @helper
@@ -187,7 +187,7 @@ def most_between(into: FloatArray, outer: FloatArray, width: FloatArray, k: int)
         fall = (b - max(into[k + 2] + outer[k + 2], NEVER)) / width[k + 1]
         if rise > 0 and fall > 0:
             top = max(top, (rise * b + fall * a + rise * fall * width[k]) / (rise + fall))
-    return top
+    return float(top)
 
 
 @helper
@@ -195,7 +195,7 @@ def span_of(log: FloatArray, k: int) -> float:
     """Return by how much a logarithm changes over an interval."""
     if log[k] <= NEVER or log[k + 1] <= NEVER:
         return 0.0
-    return abs(log[k + 1] - log[k])
+    return float(abs(log[k + 1] - log[k]))
 
 
 @helper
@@ -209,4 +209,4 @@ def bend_of(log: FloatArray, width: FloatArray, k: int) -> float:
         bend = max(bend, abs((log[k] - log[k - 1]) / width[k - 1] - slope))
     if k + 1 < len(width) and width[k + 1] > 0 and log[k + 2] > NEVER:
         bend = max(bend, abs((log[k + 2] - log[k + 1]) / width[k + 1] - slope))
-    return bend * width[k]
+    return float(bend * width[k])

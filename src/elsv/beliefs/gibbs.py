@@ -33,7 +33,7 @@ _SEED = 20_261_115
 
 @dataclass(frozen=True, eq=False)
 class Gibbs:
-    """Posterior of means in a partial order, by Gibbs sampling; the same draws for the same state.
+    r"""Posterior of means in a partial order, by Gibbs sampling; the same draws for the same state.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Gibbs:
     bounds
         For each arm the least and the largest mean, or None.
     rewards
-        If given, the order is one of :math:`r_i\\mu_i`.
+        If given, the order is one of :math:`r_i\mu_i`.
     """
 
     arms: int
@@ -151,9 +151,7 @@ def _sampled(
     return out
 
 
-def _begin(
-    scale: FloatArray, ends: FloatArray, above: AnyArray, visit: IntArray, share: float
-) -> FloatArray:
+def _begin(scale: FloatArray, ends: FloatArray, above: AnyArray, visit: IntArray, share: float) -> FloatArray:
     """Return a possible place of every arm, low for a small `share` and high for a large one."""
     top = ends[:, 1] * scale
     # No arm may be placed above what the arms over it can reach.

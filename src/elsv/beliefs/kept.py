@@ -176,6 +176,6 @@ class Kept:
 
 def _too_few(share: float) -> InvalidInputError:
     return InvalidInputError(
-        f"at least {LEAST:.1%} of the draws must meet the condition, got {share:.2%}: the data contradict it, "
+        f"at least {LEAST:.1%} of the draws must meet the condition, got {share:.2%}: data contradict it, "
         "or it is too narrow; state it as an order or bounds if it is one, or put it into a mixture"
     )

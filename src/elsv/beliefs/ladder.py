@@ -4,7 +4,8 @@ With :math:`f_i` the Beta densities, a ladder of sets of smallest arms has one m
 
 .. math:: L_J(x) = \int_0^x \sum_{I \to J \text{ placing } i} f_i L_I, \quad
     U_I(x) = \int_x^1 \sum_{I \to J \text{ placing } i} f_i U_J, \quad
-    p(\mu_i = x) \propto f_i(x) \sum_{I \to J \text{ placing } i} L_I(x)\, U_J(x), \quad W = L_{\text{all}}(1),
+    p(\mu_i = x) \propto f_i(x) \sum_{I \to J \text{ placing } i} L_I(x)\, U_J(x), \quad
+    W = L_{\text{all}}(1),
 
 however many rankings there are; trees have one message for each pair instead (`elsv.beliefs.ranking`). The
 order may also be one of the expected rewards :math:`r_i\mu_i`: the same on the axis :math:`r x`.
@@ -34,7 +35,7 @@ _NARROW = 1e-6  # of a standard deviation, to which a mean is held
 
 @dataclass(frozen=True)
 class Ladder:
-    """Posterior of the means given what ranks them, by quadrature.
+    r"""Posterior of the means given what ranks them, by quadrature.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Ladder:
     bounds
         For each arm the least and the largest mean, or None.
     rewards
-        If given, order and peak are those of :math:`r_i\\mu_i`, not of the means.
+        If given, order and peak are those of :math:`r_i\mu_i`, not of the means.
     tolerance
         Error of the means that is aimed for, between 1e-12 and 1e-3. `error` measures what was reached.
 
@@ -91,7 +92,7 @@ class Ladder:
         return self._moments(state, *_rule(self.tolerance))[:2]
 
     def log_weight(self, state: State) -> FloatArray:
-        r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` over what is possible."""
+        r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` where possible."""
         from elsv.beliefs._ladder_readout_kernels import batch_log_weight
 
         alpha, beta = self._rows(state)
@@ -228,7 +229,9 @@ class Ladder:
     def _solvers(self) -> tuple[tuple[Ranking, Any, Any], ...]:
         return _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
 
-    def _walks(self, alpha: FloatArray, beta: FloatArray, starts: IntArray, uniform: FloatArray) -> FloatArray:
+    def _walks(
+        self, alpha: FloatArray, beta: FloatArray, starts: IntArray, uniform: FloatArray
+    ) -> FloatArray:
         """Return draws ``[D, N]``; a row of `uniform` has numbers for the parts one after another."""
         from elsv.beliefs._ladder_readout_kernels import batch_draw
 
@@ -261,9 +264,7 @@ class Ladder:
 
 
 @lru_cache(maxsize=8)
-def _points_of(
-    belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...], count: int
-) -> FloatArray:
+def _points_of(belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...], count: int) -> FloatArray:
     """Return joint points of one state ``[M, N]``: a decision asks for them more than once."""
     theta = belief._spread(np.array([alpha]), np.array([beta]), count)
     theta.flags.writeable = False

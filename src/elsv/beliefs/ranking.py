@@ -234,7 +234,7 @@ def _reachable(builder: _Builder) -> _Builder:
         if message in wanted:
             wanted |= {factor for _, factors in builder.terms[message] for factor in factors}
     kept = _Builder()
-    number = {}
+    number: dict[int, int] = {}
     for message in sorted(wanted):
         terms = [(arm, tuple(number[m] for m in factors)) for arm, factors in builder.terms[message]]
         number[message] = kept.add(terms, builder.from_above[message])

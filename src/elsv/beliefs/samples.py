@@ -172,7 +172,9 @@ class Samples:
             theta, share = np.empty((len(rows), size, state.arms)), np.full((len(rows), size), 1 / size)
             steps = (np.arange(size) + 0.5) / size
             for here, weight in self._shares(state):
-                for row, below in zip(range(*here.indices(len(rows))), np.cumsum(weight, axis=1), strict=True):
+                for row, below in zip(
+                    range(*here.indices(len(rows))), np.cumsum(weight, axis=1), strict=True
+                ):
                     at = np.searchsorted(below, steps * below[-1])
                     theta[row] = self.draws[np.minimum(at, len(self.draws) - 1)]
         shape = (*state.shape, share.shape[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,6 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError, unknown_name
-
-if TYPE_CHECKING:
-    from elsv.structure.both import Both
 
 
 @runtime_checkable
@@ -78,12 +75,12 @@ class Offers:
 class Statement:
     """What statements of this package have in common: they join with ``&``."""
 
-    def __and__(self, other: object) -> Both:
+    def __and__(self, other: object) -> Structure:
         from elsv.structure.both import join
 
         return join(self, other)
 
-    def __rand__(self, other: object) -> Both:
+    def __rand__(self, other: object) -> Structure:
         from elsv.structure.both import join
 
         return join(other, self)

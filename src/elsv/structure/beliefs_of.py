@@ -14,7 +14,7 @@ from elsv.beliefs.kept import Condition
 from elsv.beliefs.ranking import Pairs, TooWideError, closure, covers, known_rankings
 from elsv.errors import InvalidInputError
 from elsv.state import State
-from elsv.structure.facts import Facts, Limits
+from elsv.structure.facts import Facts
 
 Method = Literal["auto", "exact", "keep", "gibbs"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -73,7 +73,9 @@ def belief_of_facts(
 def _exact(facts: Facts, order: Pairs) -> Belief:
     """Return the belief by quadrature; an error where a ladder would be too wide."""
     arms = len(facts.names)
-    bounds = None if facts.bounds is None or all(pair == (0.0, 1.0) for pair in facts.bounds) else facts.bounds
+    bounds = (
+        None if facts.bounds is None or all(pair == (0.0, 1.0) for pair in facts.bounds) else facts.bounds
+    )
     unimodal = facts.unimodal and arms > 2 and (bool(order) or not facts.order)
     if not order and not unimodal and bounds is None:
         return Independent()

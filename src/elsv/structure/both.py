@@ -93,8 +93,8 @@ class Both(Statement):
                 drawn = part
             else:
                 raise InvalidInputError(
-                    f"only one of several statements can be a prior of its own, got both: {drawn.describe()}; "
-                    f"{part.describe()}"
+                    "only one of several statements can be a prior of its own, got both: "
+                    f"{drawn.describe()}; {part.describe()}"
                 )
         return facts, tuple(conditions), drawn
 
@@ -128,7 +128,7 @@ def _narrower(first: list[float], second: list[float]) -> list[float]:
     return [max(first[0], second[0]), min(first[1], second[1])]
 
 
-def join(first: object, second: object) -> Any:
+def join(first: object, second: object) -> Structure:
     """Return the statement that both hold."""
     parts: list[Structure] = []
     for given in (first, second):

@@ -166,9 +166,9 @@ class Logistic(Statement):
         """Say in words what is assumed."""
         (a, b), (c, d) = self.conversion, self.odds_fall
         return (
-            f"a logistic demand curve over prices from {min(self.prices):g} to {max(self.prices):g}: conversion "
-            f"at the middle price from {a:g} to {b:g}, odds lower by a factor from {c:g} to {d:g} at the highest "
-            "price than at the lowest (each with probability 0.9)"
+            f"a logistic demand curve over prices from {min(self.prices):g} to {max(self.prices):g}: "
+            f"conversion at the middle price from {a:g} to {b:g}, odds lower by a factor from {c:g} to {d:g} "
+            "at the highest price than at the lowest (each with probability 0.9)"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -330,8 +330,10 @@ def _known_where(value: Any) -> Where:
 def _samples(value: Any) -> SampleDraws:
     if isinstance(value, Mapping):
         if not set(value) <= {"draws", "weights", "path"} or not {"draws", "path"} & set(value):
-            raise InvalidInputError(f"samples must have draws or a path, and perhaps weights, got {shown(value)}")
-        return samples(value.get("path", value.get("draws")), value.get("weights"))  # type: ignore[arg-type]
+            raise InvalidInputError(
+                f"samples must have draws or a path, and perhaps weights, got {shown(value)}"
+            )
+        return samples(value.get("path", value.get("draws")), value.get("weights"))
     return samples(value)
 
 
@@ -339,7 +341,8 @@ def _logistic(value: Any) -> Logistic:
     known = {"prices", "conversion", "odds_fall", "draws"}
     if not isinstance(value, Mapping) or "prices" not in value or not set(value) <= known:
         raise InvalidInputError(
-            f"logistic must be a table with prices, and perhaps conversion, odds_fall and draws, got {shown(value)}"
+            "logistic must be a table with prices, and perhaps conversion, odds_fall and draws, "
+            f"got {shown(value)}"
         )
     return logistic(**value)
 

@@ -1,4 +1,4 @@
-r"""What a statement says of given arms, as far as it ranks or bounds them: pairs, a peak, least and largest."""
+"""What a statement says of given arms, as far as it ranks or bounds them."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Facts:
         for a, b, least in self.gaps:
             if limits[a][1] - limits[b][0] <= least:
                 raise InvalidInputError(
-                    f"{self.names[a]} must be at least {least:g} above {self.names[b]}, but their bounds leave "
-                    f"{max(limits[a][1] - limits[b][0], 0):g} at most"
+                    f"{self.names[a]} must be at least {least:g} above {self.names[b]}, but their bounds "
+                    f"leave {max(limits[a][1] - limits[b][0], 0):g} at most"
                 )
         return self
 
@@ -106,5 +106,7 @@ def check_limits(names: Iterable[str], limits: Limits) -> Limits:
     """Return bounds if each leaves something."""
     for name, (low, high) in zip(names, limits, strict=True):
         if not 0 <= low < high <= 1:
-            raise InvalidInputError(f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}")
+            raise InvalidInputError(
+                f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
+            )
     return limits

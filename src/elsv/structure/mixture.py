@@ -41,7 +41,7 @@ class MixtureOf(Statement):
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return whether means are possible under one of the statements."""
         given = np.asarray(means, dtype=np.float64)
-        return np.any([part.holds(given) for _, part in self.parts], axis=0)
+        return np.asarray(np.any([part.holds(given) for _, part in self.parts], axis=0))
 
     def belief(self) -> Belief:
         """Return the weighted beliefs; each must give weights W."""

@@ -1,4 +1,4 @@
-r"""Statements that rank or bound the arms: orders, grids, a single peak, bounds, gaps (paper §5.2, and past it)."""
+"""Statements that rank or bound the arms: orders, grids, a peak, bounds, gaps (paper §5.2, and past it)."""
 
 from __future__ import annotations
 
@@ -145,9 +145,7 @@ class PartialOrder(Ranking):
 
     def facts(self, offers: Offers) -> Facts:
         """Return the pairs."""
-        return _facts(
-            offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs)
-        )
+        return _facts(offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs))
 
     def value(self) -> Any:
         """Return the pairs, by number once the arms are known."""
@@ -302,12 +300,12 @@ def grid(rows: int, columns: int) -> Grid:
 
 
 def unimodal(on: Scale = "mean") -> Unimodal:
-    """Return the statement that there is a single peak.
+    r"""Return the statement that there is a single peak.
 
     Parameters
     ----------
     on
-        ``"mean"``, or ``"reward"`` for a peak of :math:`r_i\\mu_i`.
+        ``"mean"``, or ``"reward"`` for a peak of :math:`r_i\mu_i`.
     """
     return Unimodal(on)
 
@@ -352,7 +350,8 @@ def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
     for triple in _rows("gaps", triples):
         if len(_rows("gaps", triple)) != 3 or not _is_number(triple[2]) or not 0 <= triple[2] < 1:
             raise InvalidInputError(
-                f'gaps must be triples such as ["a", "b", 0.05], the difference from 0 to 1, got {shown(triple)}'
+                'gaps must be triples such as ["a", "b", 0.05], the difference from 0 to 1, '
+                f"got {shown(triple)}"
             )
         found.append((*_pair(triple[:2]), float(triple[2])))
     return Gaps(tuple(found))
