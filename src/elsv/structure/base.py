@@ -76,14 +76,10 @@ class Statement:
     """What statements of this package have in common: they join with ``&``."""
 
     def __and__(self, other: object) -> Structure:
-        from elsv.structure.both import join
-
-        return join(self, other)
+        return joined(self, other)
 
     def __rand__(self, other: object) -> Structure:
-        from elsv.structure.both import join
-
-        return join(other, self)
+        return joined(other, self)
 
 
 @dataclass(frozen=True)
@@ -114,6 +110,19 @@ class Free(Statement):
 def free() -> Free:
     """Return the structure that says nothing."""
     return Free()
+
+
+_JOIN: list[Callable[[object, object], Structure]] = []
+
+
+def join_by(join: Callable[[object, object], Structure]) -> None:
+    """Say how two statements become one; `elsv.structure.both` does, which builds on this module."""
+    _JOIN[:] = [join]
+
+
+def joined(first: object, second: object) -> Structure:
+    """Return the statement that both hold."""
+    return _JOIN[0](first, second)
 
 
 Builder = Callable[[Any], Structure]
@@ -163,11 +172,9 @@ def from_dict(values: Mapping[str, Any] | str, folder: Path | None = None) -> St
     for key, value in values.items():
         if key != METHOD:
             parts.append(_BUILDERS[key](_in_folder(key, value, folder)))
-    from elsv.structure.both import join
-
     whole: Structure = Free()
     for k, part in enumerate(parts):
-        whole = part if k == 0 else join(whole, part)
+        whole = part if k == 0 else joined(whole, part)
     if (method := values.get(METHOD, "auto")) != "auto":
         return _by(whole, method)
     return whole

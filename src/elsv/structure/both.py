@@ -12,7 +12,7 @@ from elsv._typing import AnyArray
 from elsv.beliefs import Belief, Kept
 from elsv.beliefs.kept import Condition
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.base import Free, Offers, Statement, Structure, on
+from elsv.structure.base import Free, Offers, Statement, Structure, join_by, on
 from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
 from elsv.structure.facts import Facts
@@ -141,3 +141,6 @@ def join(first: object, second: object) -> Structure:
     if not parts:
         return Free()
     return parts[0] if len(parts) == 1 else Both(tuple(parts))
+
+
+join_by(join)
