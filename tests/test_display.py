@@ -33,17 +33,18 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def results():
-    yield PROBLEM
-    yield Bandit(PROBLEM, "elsv", seed=0).explain()
-    yield solve(PROBLEM)
-    yield evaluate(PROBLEM, ["optimal", "greedy", "random"])
-    yield evaluate(PROBLEM, "greedy")
+RESULTS = {
+    "problem": lambda: PROBLEM,
+    "explanation": lambda: Bandit(PROBLEM, "elsv", seed=0).explain(),
+    "solution": lambda: solve(PROBLEM),
+    "evaluations": lambda: evaluate(PROBLEM, ["optimal", "greedy", "random"]),
+    "evaluation": lambda: evaluate(PROBLEM, "greedy"),
+}
 
 
-@pytest.mark.parametrize("result", list(results()), ids=lambda r: type(r).__name__)
-def test_html_is_whole_and_has_no_colours_of_its_own(result):
-    text = result._repr_html_()
+@pytest.mark.parametrize("kind", RESULTS)
+def test_html_is_whole_and_has_no_colours_of_its_own(kind):
+    text = RESULTS[kind]()._repr_html_()
     seen = Balanced(text)
     assert "table" in seen.tags
     assert not {"script", "style", "link", "b"} & set(seen.tags)
