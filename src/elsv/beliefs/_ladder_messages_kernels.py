@@ -50,6 +50,7 @@ _LARGE = 300.0  # nats above which an exponential is taken in two parts
 _ROUNDS = 60
 _PATIENCE = 2  # rounds after which data seem to contradict the order
 _MARGIN = 10.0  # nats below the cut from which on a panel is not looked at
+_FEW = 6  # arms that make no message narrow
 _FINER = 0.5  # of the nats that a panel may span, for arms by themselves: messages add to them
 _MOST_PANELS = 40_000
 _STEEP = 4.0  # most by which a panel is wider than one beside it that matters
@@ -354,7 +355,10 @@ def solve(
     alpha: FloatArray, beta: FloatArray, program: Program, axis: Axis, nats: float, cut: float
 ) -> Solved:
     """Return a state on panels that resolve everything of it that matters."""
-    panels = first_panels(alpha, beta, axis, _FINER * nats, cut)
+    # The more arms meet in a message, the narrower it is; a first guess that is right saves a second pass.
+    meeting = len(alpha) if len(program.arm) > len(program.from_above) else _FEW
+    narrow = math.sqrt(max(1.0, meeting / _FEW))
+    panels = first_panels(alpha, beta, axis, _FINER * nats / narrow, cut)
     solved = solve_on(alpha, beta, program, axis, panels, cut)
     scouted = False
     for finished in range(_ROUNDS):
