@@ -46,7 +46,7 @@ LAYERS = (
     ("search",),
     ("policies",),
     ("exact", "simulation"),
-    ("report", "live"),
+    ("report", "live", "assumptions"),
     ("campaign",),
     ("warm",),
     ("experiments",),

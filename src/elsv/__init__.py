@@ -6,6 +6,7 @@ each thing is in the sources is said in docs/design.md.
 
 from elsv import structure
 from elsv._version import __version__ as __version__
+from elsv.assumptions import ArmCheck, Check, check
 from elsv.beliefs import Belief, Chain, Independent, Rejection
 from elsv.campaign import Campaign, Decision, StoreError, UnknownDecisionError
 from elsv.choice import best_arm
@@ -31,11 +32,13 @@ from elsv.structure import Structure
 from elsv.values import SeparableValue, ValueFunction
 
 __all__ = [
+    "ArmCheck",
     "ArmExplanation",
     "Bandit",
     "Belief",
     "Campaign",
     "Chain",
+    "Check",
     "Comparison",
     "CorruptFileError",
     "Decision",
@@ -62,6 +65,7 @@ __all__ = [
     "ValueFunction",
     "belief_of",
     "best_arm",
+    "check",
     "compare",
     "evaluate",
     "explain",

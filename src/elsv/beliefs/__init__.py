@@ -12,6 +12,7 @@ from elsv.beliefs.gibbs import Gibbs
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.kept import Kept
 from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.mixture import Mixture
 from elsv.beliefs.rejection import Estimate, Rejection
 from elsv.beliefs.samples import Samples
@@ -25,6 +26,7 @@ __all__ = [
     "Independent",
     "Kept",
     "Ladder",
+    "MethodUsed",
     "Mixture",
     "Rejection",
     "Samples",

@@ -23,6 +23,7 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_moments import conditional_means, moments
 from elsv.beliefs._chain_panels import in_parts
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
@@ -91,6 +92,11 @@ class Chain:
         finer, _, finer_weight = self._moments(state, min(0.5 * nats, 3.5), cut + 8)
         change: FloatArray = np.abs(mean - finer).max(axis=-1)
         return np.maximum(change, np.abs(weight - finer_weight))
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed."""
+        words = f"a chain of {state.arms} arms, integrated: {state.arms} messages"
+        return MethodUsed("chain", words, {"messages": state.arms})
 
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means, in order, for every instance, shape ``[..., N]``."""

@@ -19,6 +19,7 @@ from elsv._notices import say_once
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import check_rewards
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.beliefs.ranking import Pairs, closure, covers
 from elsv.state import State
@@ -69,6 +70,12 @@ class Gibbs:
     def r_hat(self, state: State) -> FloatArray:
         """Return by what factor the spread of all draws is above that within chains, ``[...]``; 1 is good."""
         return np.asarray(self._each(state, _r_hat).max(axis=-1))
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed in one state, and how far apart the chains are."""
+        apart = float(self.r_hat(state))
+        words = f"Gibbs sampling, {CHAINS} chains of {KEPT} draws: R-hat {apart:.3f} (1 is good)"
+        return MethodUsed("Gibbs", words, {"draws": CHAINS * KEPT, "r_hat": apart})
 
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""

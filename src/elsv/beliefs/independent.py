@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -140,6 +141,10 @@ class Independent:
     def error(self, state: State) -> FloatArray:
         """Return zero: the means are exact, ``[...]``."""
         return np.zeros(state.shape)
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed."""
+        return MethodUsed("independent", "each arm by itself, in closed form")
 
 
 def beta_rule(alpha: FloatArray, beta: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import Belief, check_rewards
+from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import MOST, check_count, joint_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
@@ -82,6 +83,17 @@ class Kept:
     def error(self, state: State) -> FloatArray:
         """Return the standard error of a mean, that of as many independent draws, ``[...]``."""
         return self._moments(state)[2]
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed in one state, and what share of the draws is kept."""
+        share = float(self.acceptance(state))
+        base = method_of(self.base, state).words
+        if share < LEAST and self.otherwise is not None:
+            other = method_of(self.otherwise, state)
+            words = f"{other.words} (too few draws would be kept: {100 * share:.2g} %)"
+            return MethodUsed(other.name, words, {**other.figures, "acceptance": share})
+        words = f"draws that are kept: {100 * share:.3g} % of {self.count:,} drawn from {base}"
+        return MethodUsed("draws kept", words, {"draws": self.count, "acceptance": share})
 
     def log_weight(self, state: State) -> FloatArray:
         """Return log W of the prior's points that are kept, ``[...]``."""

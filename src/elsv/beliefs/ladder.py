@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count, uniforms
 from elsv.beliefs.ranking import Pairs, Ranking, closure, known_rankings
 from elsv.errors import InvalidInputError
@@ -110,6 +111,19 @@ class Ladder:
         finer, _, finer_weight = self._moments(state, 0.6 * nats, cut + 8)
         change: FloatArray = np.abs(mean - finer).max(axis=-1)
         return np.maximum(change, np.abs(weight - finer_weight))
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed."""
+        count = {"messages": self.nodes}
+        joined = [part for part in self.parts if len(part.arms) > 1]
+        if not joined:
+            return MethodUsed("cut off", "each arm by itself, its density cut off at its bounds", count)
+        said = f"{self.nodes:,} messages"
+        if len(self.parts) > 1:
+            said += f" in {len(self.parts)} parts that do not depend on each other"
+        if all(part.tree for part in joined):
+            return MethodUsed("tree", f"a tree of {self.arms} arms, integrated: {said}", count)
+        return MethodUsed("ladder", f"a ladder of {said}, integrated", count)
 
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import FloatArray
 from elsv.beliefs import abilities
 from elsv.beliefs.base import Belief, check_level, mean_of
+from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import check_count, joint_points
 from elsv.state import State
 
@@ -102,6 +103,14 @@ class Mixture:
         chance = self.chances(state)
         found = [abilities.error(part, state) for part in self.parts]
         return np.asarray(sum(chance[..., c] * error for c, error in enumerate(found)))
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the parts' means are computed."""
+        parts = [method_of(part, state) for part in self.parts]
+        messages = sum(part.figures.get("messages", 0) for part in parts)
+        said = "; ".join(f"({c + 1}) {part.words}" for c, part in enumerate(parts))
+        count = {"messages": messages} if messages else {}
+        return MethodUsed("mixture", f"a mixture of {len(parts)}: {said}", count)
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``, to about 1e-4 of the spread."""

@@ -59,6 +59,11 @@ class Ranking:
         return len(self.from_above)
 
     @property
+    def tree(self) -> bool:
+        """Whether messages run along pairs, one for each arm."""
+        return self.single and self.nodes == len(self.arms)
+
+    @property
     def single(self) -> bool:
         """Whether every message has one term, so that a draw needs no choice."""
         return len(self.arm) == len(self.from_above)

@@ -24,6 +24,7 @@ from elsv._numbers import numbers
 from elsv._typing import FloatArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import check_level, check_rewards
+from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -132,6 +133,12 @@ class Samples:
         """Return the standard error of a mean, that of as many draws as are effective, ``[...]``."""
         spread: FloatArray = np.sqrt(self.variance(state).max(axis=-1) / self.effective(state))
         return spread
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed in one state, and how many draws still count."""
+        number, left = len(self.draws), float(self.effective(state))
+        words = f"{number:,} draws of the prior, weighted by the data: effectively {left:,.0f}"
+        return MethodUsed("samples", words, {"draws": number, "effective": left})
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""

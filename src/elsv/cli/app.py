@@ -14,6 +14,7 @@ import typer
 from elsv._notices import hush
 from elsv.cli.cache import cache
 from elsv.cli.campaign import campaign
+from elsv.cli.check import check
 from elsv.cli.compare import compare
 from elsv.cli.console import complain, discard_output, print_in_any_encoding
 from elsv.cli.decide import decide
@@ -48,7 +49,7 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
+for command in (decide, check, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
     app.command()(command)
 app.add_typer(campaign)
 

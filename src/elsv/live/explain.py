@@ -10,12 +10,13 @@ import numpy as np
 
 from elsv._html import block, note, table
 from elsv.beliefs.abilities import best as chances_of
-from elsv.beliefs.abilities import marginals
+from elsv.beliefs.abilities import factors, marginals
 from elsv.choice import best_arm
 from elsv.policies import Policy, ScoringPolicy
 from elsv.policies.meanings import meaning
 from elsv.problem import Problem
 from elsv.state import State, check_arms
+from elsv.structure.evidence import Evidence, evidence
 
 INTERVAL = (0.025, 0.975)
 _SAME_SCALE = 2.0  # rewards; scores above are no longer about one pull
@@ -47,11 +48,14 @@ class Explanation:
     step: int
     policy: str
     arms: tuple[ArmExplanation, ...]
+    assumed: str | None = None  # in words; None where nothing is
+    evidence: Evidence | None = None  # what the data say of it; None where there are none, or W is not known
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1, an infinite number as None."""
         values = asdict(self)
         values["arm"] += 1
+        values["evidence"] = None if self.evidence is None else self.evidence.to_dict()
         for arm in values["arms"]:
             arm["arm"] += 1
             for key, x in arm.items():
@@ -119,7 +123,16 @@ class Explanation:
             *([f"q: the score by which {self.policy} chooses, only differences count"] if scored else []),
         ]
         said = meaning(self.policy)
-        return "\n".join([head, *lines, "; ".join(words), *([f"{self.policy}: {said}"] if said else [])])
+        return "\n".join(
+            [head, *lines, "; ".join(words), *([f"{self.policy}: {said}"] if said else []), *self._watched()]
+        )
+
+    def _watched(self) -> list[str]:
+        """Return what the data say of what is assumed, and what to do where they contradict it."""
+        if self.evidence is None:
+            return []
+        said = [f"assumed: {self.assumed}; {self.evidence.figures()}"]
+        return [*said, f"warning: {warning}"] if (warning := self.evidence.warning()) is not None else said
 
 
 def _number(value: float | None) -> str:
@@ -194,4 +207,5 @@ def explain(
         )
         for i in range(problem.arms)
     )
-    return Explanation(arm, step, name, arms)
+    assumed = None if factors(belief) else problem.structure.describe()
+    return Explanation(arm, step, name, arms, assumed, evidence(problem, state) if pulls.any() else None)

@@ -27,6 +27,7 @@ from elsv.structure.base import (
 from elsv.structure.both import Both
 from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples, where
 from elsv.structure.mixture import MixtureOf, mixture
+from elsv.structure.outline import Outline
 from elsv.structure.rankings import (
     Bounds,
     Gaps,
@@ -53,6 +54,7 @@ __all__ = [
     "MixtureOf",
     "Monotone",
     "Offers",
+    "Outline",
     "PartialOrder",
     "SampleDraws",
     "Statement",

@@ -16,6 +16,7 @@ from elsv.structure.base import Free, Offers, Statement, Structure, join_by, on
 from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
 from elsv.structure.facts import Facts
+from elsv.structure.outline import Outline, outline_of, outline_of_facts
 from elsv.structure.rankings import Ranking
 
 
@@ -74,6 +75,18 @@ class Both(Statement):
             extra = (*conditions, facts.holds) if facts != _nothing(self.offers) else conditions
             return Kept(drawn.belief(), All(extra), self.offers.prior) if extra else drawn.belief()
         return belief_of_facts(facts, self.offers.prior, self.method, conditions)
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of all statements together, once they know their arms."""
+        if self.offers is None:
+            return Outline()
+        facts, _, drawn = self._sorted(self.offers)
+        whole = outline_of_facts(facts)
+        if drawn is not None and not facts.ranks:
+            return outline_of(drawn)
+        grids = [part for part in map(outline_of, self.parts) if part.grid is not None]
+        # Rows and columns are only drawn as such if nothing else orders the arms.
+        return grids[0] if len(grids) == 1 and grids[0].pairs == whole.pairs else whole
 
     def _sorted(self, offers: Offers) -> tuple[Facts, tuple[Condition, ...], Structure | None]:
         """Return facts on one scale, conditions for draws, and a part that brings a belief of its own."""

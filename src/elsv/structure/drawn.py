@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from elsv.beliefs.points import uniforms
 from elsv.beliefs.samples import check_draws
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.structure.base import Offers, Statement, register
+from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
 _KINDS = (".parquet", ".npy", ".csv")
@@ -211,6 +213,11 @@ class Logistic(Statement):
         slope = (odds * about).sum(axis=-1) / (about**2).sum()
         line = odds.mean(axis=-1)[..., None] + slope[..., None] * about
         return np.asarray((slope < 0) & (np.abs(odds - line) < 1e-6 * (1 + np.abs(odds))).all(axis=-1))
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it: a lower price sells at least as often."""
+        cheap = np.argsort(self.prices, kind="stable").tolist()
+        return Outline(pairs=tuple(pairwise(cheap)))
 
     def belief(self) -> Belief:
         """Return the belief of curves drawn from the prior."""

@@ -10,7 +10,7 @@ how many times likelier the data are under it. With even odds beforehand it is t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,6 +60,31 @@ class Evidence:
     def contradicted(self) -> bool:
         """Whether data speak against it by more than twenty to one."""
         return self.log_factor < -float(np.log(DOUBTFUL))
+
+    @property
+    def factor(self) -> float:
+        """The Bayes factor against nothing known: how many times likelier it makes the data."""
+        return float(np.exp(np.clip(self.log_factor, -700, 700)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "log_bayes_factor": self.log_factor,
+            "bayes_factor": self.factor,
+            "probability": self.probability,
+            "contradicted": self.contradicted,
+            "parts": list(self.parts),
+            "words": self.describe(),
+            "warning": self.warning(),
+        }
+
+    def figures(self) -> str:
+        """Return the probability and the Bayes factor as text."""
+        shares = ", ".join(f"{share:.3g}" for share in self.parts)
+        return (
+            f"P(assumed | data) = {self.probability:.3g} from even odds, "
+            f"Bayes factor {self.factor:.3g} against nothing known"
+        ) + (f"; its parts now have the probabilities {shares}" if self.parts else "")
 
     def describe(self) -> str:
         """Say it in words."""

@@ -14,6 +14,7 @@ from elsv._typing import AnyArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
 from elsv.structure.base import Offers, Statement, Structure, on, register, structure_of
+from elsv.structure.outline import Outline, outline_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class MixtureOf(Statement):
         """Return whether means are possible under one of the statements."""
         given = np.asarray(means, dtype=np.float64)
         return np.asarray(np.any([part.holds(given) for _, part in self.parts], axis=0))
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of its parts."""
+        parts = [(share, part.describe(), outline_of(part)) for share, part in self.parts]
+        return parts[0][2] if len(parts) == 1 else Outline(parts=tuple(parts))
 
     def belief(self) -> Belief:
         """Return the weighted beliefs; each must give weights W."""

@@ -18,6 +18,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Offers, Statement, register
 from elsv.structure.beliefs_of import METHODS, Method, belief_of_facts
 from elsv.structure.facts import Facts, Scale, check_limits
+from elsv.structure.outline import Outline, outline_of_facts
 
 Arm = str | int
 
@@ -79,6 +80,10 @@ class Ranking(Statement):
                 "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
             )
         return belief_of_facts(self.facts(self.offers), self.offers.prior, self.method)
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it, once it knows its arms."""
+        return Outline() if self.offers is None else outline_of_facts(self.facts(self.offers))
 
     def _name(self, arm: Arm) -> str:
         if self.offers is not None:
@@ -190,6 +195,10 @@ class Grid(Ranking):
     def describe(self) -> str:
         """Say in words what is assumed."""
         return f"the arms form {self.rows} rows and {self.columns} columns, and means fall along both"
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it: rows and columns."""
+        return replace(super().outline(), grid=(self.rows, self.columns))
 
 
 @dataclass(frozen=True)

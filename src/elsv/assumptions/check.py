@@ -1,0 +1,107 @@
+"""What a problem assumes: put together from what its structure and its belief say of themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from elsv.assumptions.base import ArmCheck, Findings, Marginal
+from elsv.assumptions.cost import milliseconds
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import error, factors, marginals
+from elsv.beliefs.method import method_of
+from elsv.errors import InvalidInputError
+from elsv.problem import Problem
+from elsv.state import State, check_arms
+from elsv.structure.evidence import evidence
+from elsv.structure.outline import outline_of
+
+_INTERVAL = (0.025, 0.975)
+_SEED = 0  # for beliefs that draw
+
+
+class Check(Findings):
+    """What a problem assumes; prints as text and draws itself."""
+
+    def __str__(self) -> str:
+        from elsv.assumptions.terminal import text
+
+        return text(self)
+
+    def svg(self) -> str:
+        """Return the order, and the means that it implies, as one SVG image that needs nothing else."""
+        from elsv.assumptions.svg import drawn
+
+        return drawn(self)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def check(problem: Problem, state: State | None = None) -> Check:
+    """Return what a problem assumes, what that implies before any data, and what it costs to compute.
+
+    Parameters
+    ----------
+    problem
+        Whose structure is checked.
+    state
+        Data, as Beta counts of one instance: what they say for or against the structure, and the means after
+        them. Default: none.
+
+    Examples
+    --------
+    >>> found = check(Problem(rewards=[1, 1], order="decreasing", horizon=5), State([1, 9], [9, 1]))
+    >>> found.assumed
+    'the means decrease: each arm succeeds at least as often as the next'
+    >>> [round(arm.prior.mean, 3) for arm in found.arms]
+    [0.667, 0.333]
+    >>> found.evidence.contradicted
+    True
+    """
+    belief, start = problem.belief, State.initial(problem)
+    something = not factors(belief)
+    now = start if state is None else _one(state, problem)
+    before = _marginals(belief, start)
+    after = None if state is None else _marginals(belief, now)
+    pulls = now.pulls(problem)
+    arms = tuple(
+        ArmCheck(
+            arm=i,
+            name=problem.names[i],
+            reward=float(problem.rewards[i]),
+            prior=before[i],
+            pulls=int(pulls[i]),
+            posterior=None if after is None else after[i],
+        )
+        for i in range(problem.arms)
+    )
+    wrong = float(error(belief, now))
+    return Check(
+        assumed=problem.structure.describe(),
+        outline=outline_of(problem.structure),
+        arms=arms,
+        method=method_of(belief, now),
+        milliseconds=milliseconds(belief, now, np.random.default_rng(_SEED)),
+        error=None if math.isnan(wrong) else wrong,
+        state=None if state is None else _pairs(now),
+        evidence=evidence(problem, now) if state is not None and pulls.any() else None,
+        something=something,
+    )
+
+
+def _marginals(belief: Belief, state: State) -> list[Marginal]:
+    mean, (low, high) = marginals(belief, state, _INTERVAL, np.random.default_rng(_SEED))
+    return [Marginal(*map(float, row)) for row in zip(mean, low, high, strict=True)]
+
+
+def _pairs(state: State) -> str:
+    return " ".join(f"{a:g},{b:g}" for a, b in zip(state.alpha, state.beta, strict=True))
+
+
+def _one(state: State, problem: Problem) -> State:
+    check_arms(state, problem)
+    if state.shape != ():
+        raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
+    return state

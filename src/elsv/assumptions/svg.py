@@ -1,0 +1,223 @@
+"""What is found out about an assumption, as one SVG image: the order, and the means that it implies.
+
+Drawn for the width of a telephone, 390 units, in colours that follow the reader's light or dark setting.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from html import escape
+
+from elsv.assumptions.base import ArmCheck, Findings, Marginal
+from elsv.assumptions.layout import levels, line
+from elsv.structure import Outline
+
+_WIDTH = 390.0
+_EDGE = 14.0  # left and right
+_LETTER = 6.9  # width of a letter of 13 units, about
+_BOX = 24.0  # height of an arm
+_STEP = 46.0  # from a row of arms to the next
+_ROW = 30.0  # of an interval
+_LETTERS = 54  # of a line of text
+_STYLE = """
+svg { color-scheme: light dark; background: var(--paper); --paper: #fdfdfb; --ink: #1c1f23; --soft: #5a6068;
+  --rule: #c4c9d0; --wash: #eef1f3; --accent: #0b5c8f; --bad: #b3401f; }
+@media (prefers-color-scheme: dark) {
+  svg { --paper: #15181c; --ink: #e4e6e8; --soft: #a3abb4;
+    --rule: #49515b; --wash: #252b32; --accent: #7dbde8; --bad: #f29b7f; }
+}
+text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, Arial, "DejaVu Sans", sans-serif; }
+text { fill: var(--ink); }
+.head { font-weight: 600; }
+.soft { fill: var(--soft); }
+.bad { fill: var(--bad); }
+.middle { text-anchor: middle; }
+.end { text-anchor: end; }
+.paper { fill: var(--paper); }
+.box { fill: var(--wash); stroke: var(--rule); }
+.edge { stroke: var(--soft); fill: none; }
+.rule { stroke: var(--rule); }
+.curve { stroke: var(--accent); stroke-width: 2; fill: none; }
+.prior { stroke: var(--rule); stroke-width: 8; stroke-linecap: round; }
+.now { stroke: var(--accent); stroke-width: 3; stroke-linecap: round; }
+.dot { fill: var(--accent); }
+.ring { fill: var(--paper); stroke: var(--soft); stroke-width: 2; }
+"""
+
+
+@dataclass
+class _Canvas:
+    """Elements from the top down, and how far down they reach."""
+
+    below: float = 22.0
+    elements: list[str] = field(default_factory=list)
+    numbered: bool = False  # whether arms are drawn as their numbers somewhere
+
+    def add(self, tag: str, content: str | None = None, **attributes: object) -> None:
+        """Add an element; numbers are shortened, an underscore in a name stands for a hyphen."""
+        said = "".join(
+            f' {key.strip("_").replace("_", "-")}="{_plain(value)}"' for key, value in attributes.items()
+        )
+        self.elements.append(
+            f"<{tag}{said}/>" if content is None else f"<{tag}{said}>{escape(content)}</{tag}>"
+        )
+
+    def write(self, said: str, kind: str = "") -> None:
+        """Add wrapped lines of text."""
+        for row in textwrap.wrap(said, _LETTERS, break_on_hyphens=False):
+            self.add("text", row, x=_EDGE, y=self.below, class_=kind)
+            self.below += 18.0
+
+
+def _plain(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+
+
+def drawn(found: Findings) -> str:
+    """Return the image."""
+    canvas = _Canvas()
+    canvas.write("What is assumed", "head")
+    canvas.write(found.assumed)
+    canvas.below += 4.0
+    parts = found.outline.parts
+    now = found.evidence.parts if found.evidence is not None else ()
+    for k, (share, words, part) in enumerate(parts):
+        changed = f", now {now[k]:.3g}" if k < len(now) else ""
+        named = "" if part.pairs or part.peak else f": {words}"
+        canvas.write(f"({k + 1}) with probability {share:g}{changed}{named}", "soft")
+        _picture(canvas, part, found.arms)
+    if not parts:
+        _picture(canvas, found.outline, found.arms)
+    _intervals(canvas, found)
+    canvas.write(f"Method: {found.method.words}", "soft")
+    if found.evidence is not None:
+        canvas.write(found.evidence.describe(), "bad" if found.evidence.contradicted else "")
+    body = "\n".join(canvas.elements)
+    height = round(canvas.below + 2)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height}" width="{_WIDTH:.0f}" '
+        f'height="{height}" role="img">\n<title>What is assumed of {len(found.arms)} arms</title>\n'
+        f'<style>{_STYLE}</style>\n<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
+    )
+
+
+def _picture(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...]) -> None:
+    """Draw an order, rows and columns, or a curve; nothing where there is nothing to draw."""
+    if outline.peak:
+        _curve(canvas, outline, arms)
+    if outline.grid is not None:
+        rows, columns = outline.grid
+        _levels(canvas, outline, arms, [list(range(r * columns, (r + 1) * columns)) for r in range(rows)])
+    elif outline.pairs and (one := line(len(arms), outline.pairs)) is not None:
+        _line(canvas, one, arms)
+    elif outline.pairs:
+        _levels(canvas, outline, arms, levels(len(arms), outline.pairs))
+    if outline.scale == "reward" and (outline.pairs or outline.peak):
+        canvas.write("of reward times mean", "soft")
+
+
+def _line(canvas: _Canvas, order: list[int], arms: tuple[ArmCheck, ...]) -> None:
+    """Draw arms one after another, the largest first, in as many rows as it takes."""
+    across = _EDGE
+    for k, arm in enumerate(order):
+        label = _fit(arms[arm].name, _WIDTH - 2 * _EDGE - 40)
+        width = _LETTER * len(label) + 14
+        if across + width > _WIDTH - _EDGE and k:
+            across, canvas.below = _EDGE, canvas.below + 32
+        _box(canvas, across + width / 2, canvas.below, width, label)
+        across += width
+        if k + 1 < len(order):
+            canvas.add("text", "≥", x=across + 4, y=canvas.below + 4.5, class_="soft")
+            across += 17
+    canvas.below += 38
+
+
+def _levels(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...], rows: list[list[int]]) -> None:
+    """Draw arms in rows with lines between them; the upper end of a line is the larger arm."""
+    most = max(map(len, rows))
+    room = (_WIDTH - 2 * _EDGE) / min(most, 11)
+    names = [arm.name for arm in arms]
+    if max(map(len, names)) * _LETTER + 14 > room - 8 and room < 90:
+        names, canvas.numbered = [str(arm.arm + 1) for arm in arms], True
+    place: dict[int, tuple[float, float]] = {}
+    top = canvas.below
+    for row in rows:
+        for first in range(0, len(row), 11):
+            part = row[first : first + 11]
+            gap = (_WIDTH - 2 * _EDGE) / (most if outline.grid is not None and most <= 11 else len(part))
+            for k, arm in enumerate(part):
+                place[arm] = (_EDGE + (k + 0.5) * gap, top)
+            top += _STEP
+    for a, b in outline.pairs:
+        (x1, y1), (x2, y2) = place[a], place[b]
+        canvas.add("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="edge")
+    for arm, (x, y) in place.items():
+        label = _fit(names[arm], room - 8)
+        _box(canvas, x, y, max(24.0, _LETTER * len(label) + 12), label)
+    canvas.below = top - 10
+    across = "to the left and " if outline.grid is not None else ""
+    canvas.write(f"Of two arms joined by a line the one {across}above is at least as good.", "soft")
+    canvas.below += 4
+
+
+def _box(canvas: _Canvas, x: float, y: float, width: float, label: str) -> None:
+    canvas.add("rect", x=x - width / 2, y=y - _BOX / 2, width=width, height=_BOX, rx=5, class_="box")
+    canvas.add("text", label, x=x, y=y + 4.5, class_="middle")
+
+
+def _fit(name: str, room: float) -> str:
+    letters = max(1, int(room / _LETTER))
+    return name if len(name) <= letters else name[: letters - 1] + "…"
+
+
+def _curve(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...]) -> None:
+    """Draw what the prior implies as a curve over the arms."""
+    worth = [arm.prior.mean * (arm.reward if outline.scale == "reward" else 1.0) for arm in arms]
+    top, height = canvas.below, 70.0
+    span = max(worth) - min(worth) or 1.0
+    gap = (_WIDTH - 2 * _EDGE) / len(arms)
+    points = [
+        (_EDGE + (k + 0.5) * gap, top + height * (1 - (value - min(worth)) / span))
+        for k, value in enumerate(worth)
+    ]
+    canvas.numbered = True
+    canvas.add("polyline", points=" ".join(f"{x:.4g},{y:.4g}" for x, y in points), class_="curve")
+    for k, (x, y) in enumerate(points):
+        canvas.add("circle", cx=x, cy=y, r=3, class_="dot")
+        if gap >= 20 or k in (0, len(arms) - 1):
+            canvas.add("text", str(k + 1), x=x, y=top + height + 20, class_="soft middle")
+    canvas.below = top + height + 42
+    canvas.write("Up to one arm, which is not known, and down from there.", "soft")
+
+
+def _intervals(canvas: _Canvas, found: Findings) -> None:
+    """Draw means and 95 % intervals of all arms from 0 to 1."""
+    canvas.below += 6
+    data = found.state is not None
+    canvas.write("Means and 95 % intervals" + ("" if data else " before any data"), "head")
+    if data:
+        canvas.write(f"wide and grey: before any data; narrow: after {found.pulls} pulls", "soft")
+    left, right = 150.0, _WIDTH - _EDGE - 44
+    top = canvas.below
+
+    def at(x: float) -> float:
+        return left + (right - left) * x
+
+    bottom = top + _ROW * len(found.arms)
+    for mark in (0.0, 0.5, 1.0):
+        canvas.add("line", x1=at(mark), y1=top - 8, x2=at(mark), y2=bottom - 8, class_="rule")
+        canvas.add("text", f"{mark:g}", x=at(mark), y=bottom + 6, class_="soft middle")
+    for k, arm in enumerate(found.arms):
+        y = top + _ROW * (k + 0.5) - 8
+        plain = not canvas.numbered or arm.name == f"arm {arm.arm + 1}"
+        label = arm.name if plain else f"{arm.arm + 1} {arm.name}"
+        canvas.add("text", _fit(label, left - _EDGE - 6), x=_EDGE, y=y + 4.5)
+        shown: Marginal = arm.posterior or arm.prior
+        canvas.add("line", x1=at(arm.prior.low), x2=at(arm.prior.high), y1=y, y2=y, class_="prior")
+        if arm.posterior is not None:
+            canvas.add("circle", cx=at(arm.prior.mean), cy=y, r=4, class_="ring")
+            canvas.add("line", x1=at(shown.low), x2=at(shown.high), y1=y, y2=y, class_="now")
+        canvas.add("circle", cx=at(shown.mean), cy=y, r=4, class_="dot")
+        canvas.add("text", f"{shown.mean:.3f}", x=_WIDTH - _EDGE, y=y + 4.5, class_="end")
+    canvas.below = bottom + 34

@@ -1,0 +1,183 @@
+"""What is found out about an assumption, as text."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+
+from elsv.assumptions.base import ArmCheck, Findings, Marginal
+from elsv.assumptions.layout import children, forest, levels, line
+from elsv.structure import Outline
+
+_WIDTH = 96
+_LABEL = 10  # columns of the words on the left
+_BAR = 25  # columns of an interval from 0 to 1
+_CELL = 14  # columns of a name
+_MANY = 60  # arms up to which a tree is drawn line by line
+_STEPS = "▁▂▃▄▅▆▇█"
+
+
+def text(found: Findings) -> str:
+    """Return everything, section by section."""
+    parts = [_labelled("assumed", found.assumed)]
+    parts += _drawing(found)
+    parts.append(["", "before any data", *_table(found.arms, before=True)])
+    parts.append(["", *_labelled("method", found.method.words)])
+    parts.append(_labelled("cost", f"{_time(found.milliseconds)} a state on this machine"))
+    parts.append(_labelled("error", _error(found.error)))
+    if found.state is not None:
+        after = f"after {found.pulls} pull{'' if found.pulls == 1 else 's'} ({found.state})"
+        parts.append(["", after, *_table(found.arms, before=False)])
+        parts.append(["", *_data(found)])
+    return "\n".join(row for part in parts for row in part)
+
+
+def _data(found: Findings) -> list[str]:
+    """Return what the data say."""
+    if not found.something:
+        return _labelled("data", "nothing is assumed, so that data cannot contradict it")
+    if not found.pulls:
+        return _labelled("data", "none yet")
+    if found.evidence is None:
+        return _labelled("data", "cannot be weighed against what is assumed: this belief gives no weights W")
+    whole = replace(found.evidence, parts=())
+    rows = _labelled("data", whole.describe()) + _labelled("", whole.figures())
+    for (share, words, _), now in zip(found.outline.parts, found.evidence.parts, strict=False):
+        rows += _labelled("", f"{share:g} → {now:.3g}  {words}")
+    if (warning := found.evidence.warning()) is not None:
+        rows += _labelled("warning", warning)
+    return rows
+
+
+def _labelled(label: str, said: str) -> list[str]:
+    """Return wrapped words with a label in front."""
+    return textwrap.wrap(
+        said,
+        _WIDTH,
+        initial_indent=f"{label:<{_LABEL}}",
+        subsequent_indent=" " * _LABEL,
+        break_on_hyphens=False,
+    )
+
+
+def _time(milliseconds: float) -> str:
+    return f"{milliseconds:.2g} ms" if milliseconds < 100 else f"{milliseconds / 1e3:.2g} s"
+
+
+def _error(error: float | None) -> str:
+    if error is None:
+        return "not measured by this belief"
+    return f"{error:.1g} in a mean" if error else "none, exact to rounding"
+
+
+def _drawing(found: Findings) -> list[list[str]]:
+    """Return the order as rows of text, part by part of a mixture."""
+    names = [arm.name for arm in found.arms]
+    if found.outline.parts:
+        return [
+            ["", f"with probability {share:g}", *(picture(part, names, found.arms) or _labelled("", words))]
+            for share, words, part in found.outline.parts
+        ]
+    drawn = picture(found.outline, names, found.arms)
+    return [["", *drawn]] if drawn else []
+
+
+def picture(outline: Outline, names: list[str], arms: tuple[ArmCheck, ...]) -> list[str]:
+    """Return rows, a tree, one line, levels or a curve; nothing where there is nothing to draw."""
+    rows: list[str] = []
+    if outline.peak:
+        rows += _curve(outline, names, arms)
+    if outline.grid is not None:
+        rows += _grid(outline.grid, names)
+    elif outline.pairs:
+        rows += _order(outline, names)
+    if rows and outline.scale == "reward":
+        rows.append("of reward times mean")
+    return [f"{' ' * _LABEL}{row}".rstrip() for row in rows]
+
+
+def _order(outline: Outline, names: list[str]) -> list[str]:
+    count = len(names)
+    if (one := line(count, outline.pairs)) is not None:
+        joined = " ≥ ".join(names[arm].replace(" ", "\N{NO-BREAK SPACE}") for arm in one)
+        wrapped = textwrap.wrap(joined, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False)
+        return [row.replace("\N{NO-BREAK SPACE}", " ") for row in wrapped]
+    if forest(count, outline.pairs) and count <= _MANY:
+        return _trees(outline, names)
+    above: list[list[str]] = [[] for _ in names]
+    for a, b in outline.pairs:
+        above[b].append(names[a])
+    return [
+        f"{_short(names[arm]):<{_CELL}}" + (f" ≤ {', '.join(above[arm])}" if above[arm] else "")
+        for row in levels(count, outline.pairs)
+        for arm in row
+    ]
+
+
+def _trees(outline: Outline, names: list[str]) -> list[str]:
+    """Return trees from the largest arm down; an arm with nothing above it begins one."""
+    below = children(len(names), outline.pairs)
+    lower = {b for _, b in outline.pairs}
+    rows: list[str] = []
+
+    def grow(arm: int, first: str, rest: str) -> None:
+        rows.append(first + names[arm])
+        for k, child in enumerate(below[arm]):
+            last = k + 1 == len(below[arm])
+            grow(child, rest + ("└ ≥ " if last else "├ ≥ "), rest + ("    " if last else "│   "))
+
+    for arm in range(len(names)):
+        if arm not in lower:
+            grow(arm, "", "")
+    return rows
+
+
+def _grid(size: tuple[int, int], names: list[str]) -> list[str]:
+    """Return the arms row by row, with signs between them."""
+    rows, columns = size
+    room = max(3, min(max(map(len, names)), (_WIDTH - _LABEL) // columns - 3))
+    cells = [_short(name, room) for name in names]
+    found = []
+    for r in range(rows):
+        own = cells[r * columns : (r + 1) * columns]
+        if r:
+            found.append("   ".join(f"{'∨':^{len(cell)}}".ljust(room) for cell in own))
+        found.append(" ≥ ".join(cell.ljust(room) for cell in own))
+    return [*found, "≥ and ∨: the arm before it, or above it, is at least as good"]
+
+
+def _curve(outline: Outline, names: list[str], arms: tuple[ArmCheck, ...]) -> list[str]:
+    """Return what the prior implies as a curve of blocks, one for each arm."""
+    worth = [arm.prior.mean * (arm.reward if outline.scale == "reward" else 1.0) for arm in arms]
+    low, high = min(worth), max(worth)
+    step = (high - low) / (len(_STEPS) - 1) or 1.0
+    blocks = " ".join(_STEPS[round((value - low) / step)] for value in worth)
+    ends = f"from {names[0]} up to one arm, which is not known, and down to {names[-1]}"
+    return [*textwrap.wrap(blocks, _WIDTH - _LABEL), ends]
+
+
+def _short(name: str, room: int = _CELL) -> str:
+    return name if len(name) <= room else name[: room - 1] + "…"
+
+
+def _table(arms: tuple[ArmCheck, ...], before: bool) -> list[str]:
+    """Return means and intervals, each with a bar from 0 to 1."""
+    pulls = "" if before else f"{'pulls':>6} "
+    scale = "0" + "1".rjust(_BAR - 1)
+    rows = [f"{'arm':>4}  {'name':<16} {pulls}{'mean':>7}   {'95 % interval':<16}  {scale}"]
+    for arm in arms:
+        shown = arm.prior if before or arm.posterior is None else arm.posterior
+        pulled = "" if before else f"{arm.pulls:>6} "
+        rows.append(
+            f"{arm.arm + 1:>4}  {_short(arm.name, 16):<16} {pulled}{shown.mean:>7.4f}   "
+            f"[{shown.low:.4f}, {shown.high:.4f}]  {_bar(shown)}"
+        )
+    return rows
+
+
+def _bar(shown: Marginal) -> str:
+    """Return an interval and its mean on a line from 0 to 1."""
+    low, middle, high = (round(x * (_BAR - 1)) for x in (shown.low, shown.mean, shown.high))
+    marks = ["━" if low <= k <= high else "·" for k in range(_BAR)]
+    marks[middle] = "●"
+    return "".join(marks)
