@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elsv._files import unreadable, write_text
+from elsv._notices import say_once
 from elsv._numbers import whole
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
@@ -17,9 +18,11 @@ from elsv.policies import DEFAULT_POLICY, Policy, make_policy
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.state import State, check_arms
+from elsv.structure.evidence import Evidence, evidence
 
 _FORMAT = "elsv-bandit"
 _VERSION = 1
+_FIRST_LOOK = 12  # the step from which on what is assumed is watched
 
 
 class Bandit:
@@ -58,6 +61,7 @@ class Bandit:
         self.policy_name = str(parse(policy)) if isinstance(policy, str) else None
         self.state = State.initial(problem) if state is None else _one(state, problem)
         self._rng = np.random.default_rng(seed)
+        self._look_at = _FIRST_LOOK
 
     @property
     def step(self) -> int:
@@ -71,11 +75,20 @@ class Bandit:
     def choose(self) -> int:
         """Return the arm to pull now, from 0. A policy that draws may answer differently each time."""
         self._within_horizon()
+        self._watch()
         return int(self.policy(self.state, self.step, self._rng))
 
     def observe(self, arm: int, success: bool) -> None:
         """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen."""
         self.state = self.state.observe(arm, success)
+
+    def evidence(self) -> Evidence | None:
+        """Return what the outcomes say of what the problem assumes; None if nothing is assumed or seen.
+
+        `elsv.structure.evidence.Evidence`: the Bayes factor against nothing known, the probability that it
+        gives, `describe` in words, and `warning`, what to do if they contradict it by more than 20 : 1.
+        """
+        return evidence(self.problem, self.state) if self.step > 1 else None
 
     def explain(self, step: int | None = None) -> Explanation:
         """Return the choice in this state and each arm's mean, interval, bonus, q and P(best).
@@ -126,6 +139,15 @@ class Bandit:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptFileError(f"{path} is damaged: {type(error).__name__}: {error}") from error
         return bandit
+
+    def _watch(self) -> None:
+        """Say once that outcomes contradict what is assumed; looked at when they are half as many again."""
+        if self.step < self._look_at:
+            return
+        self._look_at = 3 * self.step // 2
+        found = self.evidence()
+        if found is not None and (warning := found.warning()) is not None:
+            say_once(f"after {self.step - 1} outcomes {warning}")
 
     def _later(self, step: int | None) -> int:
         """Return `step` if it is possible in this state, or the state's own."""
