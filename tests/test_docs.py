@@ -115,6 +115,8 @@ def test_links_between_pages_lead_somewhere():
         "campaign.settings",
         "policies.pending",
         "simulation.delays",
+
+        "assumptions.check",
         "indices",
         "beliefs.chain",
         "exact.evaluate",
