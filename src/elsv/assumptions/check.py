@@ -24,6 +24,9 @@ _SEED = 0  # for beliefs that draw
 class Check(Findings):
     """What a problem assumes; prints as text and draws itself."""
 
+    def __repr__(self) -> str:
+        return f"Check({self.assumed!r}, arms={len(self.arms)}, method={self.method.name!r})"
+
     def __str__(self) -> str:
         from elsv.assumptions.terminal import text
 

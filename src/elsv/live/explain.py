@@ -77,7 +77,11 @@ class Explanation:
         ]
         title = f"Step {self.step}: pull {self.arms[self.arm].name} (`{self.policy}`)"
         words = "; ".join(f"{column.head}: {column.means}" for column in shown if column.means)
-        return block(title, table([c.head for c in shown], rows, chosen=[self.arm]), note(words))
+        return block(
+            title,
+            table([c.head for c in shown], rows, chosen=[self.arm]),
+            *map(note, [words, *self._watched()]),
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
