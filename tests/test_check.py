@@ -392,3 +392,15 @@ class TestWatched:
         done = CliRunner().invoke(app, ["decide", str(stated), "-p", "greedy", "--state", "1,6 1,1 6,1"])
         assert "P(assumed | data)" in done.stdout
         assert "warning" in done.stdout
+
+
+def test_what_a_wrong_order_costs_is_measured_on_the_same_means(monkeypatch):
+    from benchmarks import wrong_order
+
+    monkeypatch.setattr(wrong_order, "HORIZON", 12)
+    found = wrong_order.regrets((0.8, 0.9, 1.0), increasing(), 60)
+    assert list(found) == ["decreasing()", "mixture .9/.1", "free()"]
+    wrong, robust, nothing = (mean for mean, _ in found.values())
+    assert nothing < robust < wrong
+    again = wrong_order.regrets((0.8, 0.9, 1.0), increasing(), 60)
+    assert again == found
