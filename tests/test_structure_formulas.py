@@ -9,7 +9,7 @@ import pytest
 
 import elsv
 from elsv.beliefs import Gibbs, Kept, Ladder, Mixture, Samples
-from elsv.structure import gap, grid, logistic, order, unimodal
+from elsv.structure import decreasing, gap, grid, logistic, order, samples, unimodal, where
 
 
 def polynomial(alpha, beta):
@@ -91,6 +91,30 @@ def test_a_gap_keeps_draws():
     error = float(problem.belief.error(state))
     np.testing.assert_allclose(problem.belief.mean(state)[:2], [0.75, 0.25], atol=4 * error)
     assert problem.structure.holds([[0.5, 0.25, 0, 0], [0.5, 0.3, 0, 0]]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("arms", [2, 3, 4])
+def test_draws_are_kept_as_they_weigh(arms):
+    """Few arms have Gauss rules for points, which are no draws; draws of a prior are weighted by the data."""
+    first = where(lambda means: means[..., 0] >= means[..., 1], "first")
+    problem = elsv.Problem(np.ones(arms), horizon=5, structure=first)
+    start = elsv.State.initial(problem)
+    error = float(problem.belief.error(start))
+    np.testing.assert_allclose(problem.belief.mean(start)[:2], [2 / 3, 1 / 3], atol=4 * error)
+    chain = elsv.Problem(np.ones(arms), horizon=5, structure=decreasing().by("keep"))
+    expected = elsv.Chain().mean(start)
+    np.testing.assert_allclose(chain.belief.mean(start), expected, atol=4 * float(chain.belief.error(start)))
+
+
+def test_draws_of_a_prior_that_are_kept_follow_the_data():
+    draws = np.random.default_rng(0).random((5000, 2))
+    whole = where(lambda means: means[..., 0] >= 0, "always")
+    state = elsv.State([9, 1], [1, 9])
+    kept, plain = (
+        elsv.Problem([1, 1], horizon=50, structure=known).belief.mean(state)
+        for known in (samples(draws) & whole, samples(draws))
+    )
+    np.testing.assert_allclose(kept, plain, atol=1e-3)
 
 
 def test_a_mixture_weighs_its_parts_by_the_data():
