@@ -115,7 +115,6 @@ def test_links_between_pages_lead_somewhere():
         "campaign.settings",
         "policies.pending",
         "simulation.delays",
-
         "assumptions.check",
         "indices",
         "beliefs.chain",
