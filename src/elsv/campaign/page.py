@@ -97,7 +97,8 @@ def _arms(page: Page, status: Status) -> None:
         if status.contradicted:
             page.callout(
                 f"The outcomes speak **against** what is assumed ({status.assumed}): they are "
-                f"{status.doubt:,.0f} times likelier without it. Check the assumption.",
+                f"{status.doubt:,.0f} times likelier without it. Check that they are booked on the right "
+                "arms; if they are, leave the assumption out or soften it with a mixture.",
                 "bad",
             )
         else:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from elsv.beliefs import Independent
-from elsv.beliefs.abilities import best, log_weight, marginals, weighs
+from elsv.beliefs.abilities import best, marginals
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import GainSoFar, gains_of
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.state import State
+from elsv.structure.evidence import DOUBTFUL, evidence
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Status:
     @property
     def contradicted(self) -> bool:
         """Whether the outcomes speak against what is assumed of the arms."""
-        return self.doubt is not None and self.doubt >= 10
+        return self.doubt is not None and self.doubt >= DOUBTFUL
 
     def money(self, amount: float, sign: bool = False) -> str:
         """Return an amount in the campaign's unit."""
@@ -221,9 +221,5 @@ def _phase(paused: bool, decided: int, left: int | None) -> str:
 
 def _doubt(chooser: Chooser, state: State) -> float | None:
     """Return how many times likelier the outcomes are for independent arms than under the structure."""
-    problem = chooser.problem
-    if not problem.structure.to_dict() or not weighs(problem.belief):
-        return None
-    free, start = Independent(), State.initial(problem)
-    evidence = [float(log_weight(b, state)) - float(log_weight(b, start)) for b in (free, problem.belief)]
-    return math.exp(min(700.0, evidence[0] - evidence[1]))
+    found = evidence(chooser.problem, state)
+    return None if found is None else math.exp(min(700.0, -found.log_factor))
