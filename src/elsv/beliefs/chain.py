@@ -133,7 +133,7 @@ class Chain:
         number = check_count(count)
         wanted = state.arms if arms is None else arms.shape[-1]
         if wanted > FEW:
-            theta, weight = self._spread(state, number)
+            theta, weight = self.spread_points(state, number)
             return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
         from elsv.beliefs._chain_points_kernels import batch_nested_points
 
@@ -180,7 +180,7 @@ class Chain:
             theta, weight = np.ascontiguousarray(theta[:, ::-1, :, ::-1]), weight[:, ::-1].copy()
         return theta.reshape(*state.shape, *theta.shape[1:]), weight.reshape(*state.shape, *weight.shape[1:])
 
-    def _spread(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+    def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points of all arms from uniform numbers, all of the same weight."""
         theta = self._inverse(*self._rows(state), 1 << (count - 1).bit_length())
         if self.order == "increasing":

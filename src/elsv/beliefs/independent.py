@@ -56,6 +56,14 @@ class Independent:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``; see `some_points`."""
         return self.some_points(state, count)
 
+    def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return quantiles at evenly spread uniform numbers ``[..., M, N]``, all of the same weight."""
+        from scipy.special import betaincinv
+
+        uniform = uniforms(check_count(count), state.arms)
+        theta = betaincinv(state.alpha[..., None, :], state.beta[..., None, :], uniform)
+        return theta, np.full(theta.shape[:-1], 1 / len(uniform))
+
     def some_points(
         self, state: State, count: int, arms: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
@@ -68,11 +76,7 @@ class Independent:
         if arms is not None:
             state = State.trusted(*(np.take_along_axis(c, arms, axis=-1) for c in (state.alpha, state.beta)))
         if state.arms > FEW:
-            from scipy.special import betaincinv
-
-            uniform = uniforms(number, state.arms)
-            theta = betaincinv(state.alpha[..., None, :], state.beta[..., None, :], uniform)
-            return theta, np.full(theta.shape[:-1], 1 / len(uniform))
+            return self.spread_points(state, number)
         nodes, weights = beta_rule(state.alpha, state.beta, rule_sizes(number, state.arms)[1])
         size = nodes.shape[-1]
         places = np.indices((size,) * state.arms).reshape(state.arms, -1)  # [N, M]

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import Belief, check_rewards
-from elsv.beliefs.method import MethodUsed, method_of
-from elsv.beliefs.points import MOST, check_count, joint_points
+from elsv.beliefs.points import MOST, check_count, joint_points, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
@@ -65,7 +64,7 @@ class Kept:
     def acceptance(self, state: State) -> FloatArray:
         """Return the share of the base belief that meets the condition, ``[...]``."""
         alpha, beta = state.rows()
-        out = np.array([self._kept(a, b, self.count)[1] for a, b in zip(alpha, beta, strict=True)])
+        out = np.array([self._kept(a, b, self.count)[2] for a, b in zip(alpha, beta, strict=True)])
         return out.reshape(state.shape)
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
@@ -102,8 +101,8 @@ class Kept:
     @cached_property
     def _start(self) -> Samples:
         """The prior's points that are kept."""
-        points = self._enough(self.prior[:, 0], self.prior[:, 1], self.count)
-        return Samples(points, self.prior)
+        points, weight = self._enough(self.prior[:, 0], self.prior[:, 1], self.count)
+        return Samples(points, self.prior, weight)
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray:
         """Return P(arm i is best) in all states of a layer, ``[N, states]``, of the same points as W."""
@@ -129,15 +128,19 @@ class Kept:
         raise _too_few(0.0)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return `count` joint points ``[..., M, N]`` that are kept, and their weights ``[..., M]``."""
+        """Return `count` joint points ``[..., M, N]`` that are kept, and their weights ``[..., M]``.
+
+        Where fewer are kept, points of weight 0 make up the number.
+        """
         size = check_count(count)
         alpha, beta = state.rows()
-        theta = np.empty((len(alpha), size, state.arms))
+        theta, weight = np.empty((len(alpha), size, state.arms)), np.zeros((len(alpha), size))
         for k in range(len(alpha)):
-            found = self._enough(alpha[k], beta[k], size)
+            found, share = self._enough(alpha[k], beta[k], size)
             theta[k] = found[np.arange(size) % len(found)]
+            weight[k, : len(found)] = share
         shape = (*state.shape, size)
-        return theta.reshape(*shape, state.arms), np.full(shape, 1 / size)
+        return theta.reshape(*shape, state.arms), weight.reshape(shape)
 
     def best(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -151,8 +154,7 @@ class Kept:
         """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
 
         def kept(one: State) -> tuple[FloatArray, FloatArray]:
-            points = self._enough(one.alpha, one.beta, self.count)
-            return points, np.ones(len(points))
+            return self._enough(one.alpha, one.beta, self.count)
 
         return best_of_points(kept, state, check_rewards(state, rewards))
 
@@ -160,29 +162,31 @@ class Kept:
         alpha, beta = state.rows()
         mean, variance, error = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
         for k in range(len(alpha)):
-            points = self._enough(alpha[k], beta[k], self.count)
-            mean[k], variance[k] = points.mean(axis=0), points.var(axis=0)
-            error[k] = np.sqrt(variance[k].max() / len(points))
+            points, weight = self._enough(alpha[k], beta[k], self.count)
+            mean[k] = weight @ points
+            variance[k] = weight @ (points - mean[k]) ** 2
+            error[k] = np.sqrt(variance[k].max() * (weight**2).sum())
         shape = state.alpha.shape
         return mean.reshape(shape), variance.reshape(shape), error.reshape(state.shape)
 
-    def _kept(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, float]:
-        """Return the points of one state that are kept, and their share."""
-        theta, weight = joint_points(self.base, State.trusted(alpha, beta), count)
+    def _kept(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return the points of one state that are kept, their weights, and the share that they are."""
+        theta, weight = spread_points(self.base, State.trusted(alpha, beta), count)
         good = np.asarray(self.condition(theta), dtype=bool) & (weight > 0)
-        return theta[good], float(weight[good].sum() / weight.sum())
+        return theta[good], weight[good], float(weight[good].sum() / weight.sum())
 
-    def _enough(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
-        """Return up to `count` points of one state that are kept, or at least a good part of that."""
-        tried = count
+    def _enough(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return up to `count` points of one state that are kept, and their weights, of sum 1."""
+        tried, most = count, min(max(8 * count, self.count), MOST)
         while True:
-            points, share = self._kept(alpha, beta, tried)
-            if share < LEAST and tried >= min(self.count, COUNT):
+            points, weight, share = self._kept(alpha, beta, tried)
+            if share < LEAST and tried >= self.count:
                 if self.otherwise is None:
                     raise _too_few(share)
-                return joint_points(self.otherwise, State.trusted(alpha, beta), count)[0]
-            if len(points) >= count or tried >= min(8 * count, MOST):
-                return points[:count]
+                points, weight = joint_points(self.otherwise, State.trusted(alpha, beta), count)
+                return points, weight / weight.sum()
+            if len(points) >= count or tried >= most:
+                return points[:count], weight[:count] / weight[:count].sum()
             tried *= 2
 
 

@@ -9,6 +9,7 @@ means, probabilities and :math:`W(s) = \sum_c \pi_c W_c(s)/W_c(\text{prior})` ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,8 +19,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import FloatArray
 from elsv.beliefs import abilities
 from elsv.beliefs.base import Belief, check_level, mean_of
-from elsv.beliefs.method import MethodUsed, method_of
-from elsv.beliefs.points import check_count, joint_points
+from elsv.beliefs.points import check_count, joint_points, spread_points
 from elsv.state import State
 
 # Levels at which the parts' quantiles are taken, to be turned into one distribution; finer in the tails.
@@ -146,15 +146,30 @@ class Mixture:
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``: those of every part, weighed."""
+        return self._together(joint_points, state, count)
+
+    def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return the spread points of every part ``[..., M, N]``, weighed ``[..., M]``."""
+        return self._together(spread_points, state, count)
+
+    def _together(
+        self, points: Callable[[Belief, State, int], tuple[FloatArray, FloatArray]], state: State, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return points of every part and their weights, the parts in turn."""
         each = max(1, check_count(count) // len(self.parts))
         chance = self.chances(state)
-        found = [joint_points(part, state, each) for part in self.parts]
-        theta = np.concatenate([points for points, _ in found], axis=-2)
-        weight = [
-            chance[..., c, None] * share / share.sum(axis=-1, keepdims=True)
-            for c, (_, share) in enumerate(found)
-        ]
-        return theta, np.concatenate(weight, axis=-1)
+        found = [points(part, state, each) for part in self.parts]
+        theta = np.concatenate([place for place, _ in found], axis=-2)
+        weight = np.concatenate(
+            [
+                chance[..., c, None] * share / share.sum(axis=-1, keepdims=True)
+                for c, (_, share) in enumerate(found)
+            ],
+            axis=-1,
+        )
+        sizes = [share.shape[-1] for _, share in found]
+        turn = np.argsort(np.concatenate([(np.arange(size) + 0.5) / size for size in sizes]), kind="stable")
+        return theta[..., turn, :], weight[..., turn]
 
     def best(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None

@@ -49,6 +49,18 @@ def joint_points(
     return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
 
 
+def spread_points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return points ``[..., M, N]`` that are spread over the belief, and their weights ``[..., M]``.
+
+    For what is no polynomial, such as whether a condition holds: few nodes of a Gauss rule would not tell.
+    Any first part of the points is spread as well.
+    """
+    own: Any = getattr(belief, "spread_points", None)
+    if own is not None:
+        return _checked(own(state, count), state.alpha.shape)
+    return joint_points(belief, state, count)
+
+
 def arm_points(belief: Belief, state: State, each: int, count: int) -> tuple[FloatArray, FloatArray]:
     """Return points of every arm with the means of all arms there, ``[..., N, K, N]``, ``[..., N, K]``.
 

@@ -166,7 +166,8 @@ class Samples:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
 
         All draws if there are no more than `count`; else `count` of them, at even steps of the weight along
-        the draws as they are given, so that a draw of more than its part is there as often as it should be.
+        the draws as they are given, so that a draw of more than its part is there as often as it should be;
+        in a mixed order, so that the first of the points are not of the first draws.
         """
         size = check_count(count)
         rows = state.rows()[0]
@@ -177,7 +178,7 @@ class Samples:
                 share[here] = weight
         else:
             theta, share = np.empty((len(rows), size, state.arms)), np.full((len(rows), size), 1 / size)
-            steps = (np.arange(size) + 0.5) / size
+            steps = (np.random.default_rng(_SEED).permutation(size) + 0.5) / size
             for here, weight in self._shares(state):
                 for row, below in zip(
                     range(*here.indices(len(rows))), np.cumsum(weight, axis=1), strict=True
