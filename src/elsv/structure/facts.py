@@ -67,20 +67,65 @@ class Facts:
         """Return itself if means are possible; else an error names the arms that clash."""
         above = self._acyclic()
         limits = self.bounds or ((0.0, 1.0),) * len(self.names)
+        for name, (low, high) in zip(self.names, limits, strict=True):
+            if not low < high:
+                raise InvalidInputError(
+                    f"the bounds of {name} leave nothing: at least {low:g} and at most {high:g}"
+                )
         unit = np.array(self.rewards) if self.scale == "reward" else np.ones(len(self.names))
-        for a, b in np.argwhere(above):
-            if limits[a][1] * unit[a] <= limits[b][0] * unit[b]:
-                raise InvalidInputError(
-                    f"{self.names[a]} must be at least as good as {self.names[b]}, but its bounds end at "
-                    f"{limits[a][1]:g} and those of {self.names[b]} begin at {limits[b][0]:g}"
-                )
-        for a, b, least in self.gaps:
-            if limits[a][1] - limits[b][0] <= least:
-                raise InvalidInputError(
-                    f"{self.names[a]} must be at least {least:g} above {self.names[b]}, but their bounds "
-                    f"leave {max(limits[a][1] - limits[b][0], 0):g} at most"
-                )
+        low, high = np.array(limits).T * unit
+        apart = low[:, None] >= high  # arm a is never below arm b
+        for a, b in np.argwhere(above & apart.T):
+            raise InvalidInputError(
+                f"{self.names[a]} must be at least as good as {self.names[b]}, but its bounds end at "
+                f"{limits[a][1]:g} and those of {self.names[b]} begin at {limits[b][0]:g}"
+            )
+        self._check_gaps(limits)
+        if self.unimodal:
+            self._check_peak(above | apart)
         return self
+
+    def _check_gaps(self, limits: Limits) -> None:
+        """Refuse differences that add up to more than bounds leave."""
+        least = np.full((len(self.names),) * 2, -np.inf)
+        for a, b in self.order if self.gaps else ():
+            least[a, b] = 0.0
+        for a, b, gap in self.gaps:
+            least[a, b] = max(least[a, b], gap)
+        for k in range(len(self.names)):
+            least = np.maximum(least, least[:, k : k + 1] + least[k])
+        for a, b in np.argwhere(least > 0):
+            room = limits[a][1] - limits[b][0]
+            if room <= least[a, b]:
+                raise InvalidInputError(
+                    f"{self.names[a]} must be at least {least[a, b]:g} above {self.names[b]}, "
+                    f"but their bounds leave {max(room, 0):g} at most"
+                )
+
+    def _check_peak(self, above: AnyArray) -> None:
+        """Refuse an order that no means with a single peak have.
+
+        If arm i is above arm j, then so is j above every arm on its other side: all that follows from the
+        order must not contradict it.
+        """
+        known, arms = above.copy(), len(self.names)
+        found = True
+        while found:
+            found = False
+            for i, j in np.argwhere(known):
+                for k in range(j + 1, arms) if i < j else range(j):
+                    if known[k, j]:
+                        raise InvalidInputError(
+                            f"{self.names[j]} lies between {self.names[i]} and {self.names[k]}, which are "
+                            "both at least as good: there is no single peak"
+                        )
+                    if not known[j, k]:
+                        known[j, k] = found = True
+            for k in range(arms):
+                known |= known[:, k : k + 1] & known[k]
+            if known.diagonal().any():
+                clash = ", ".join(self.names[k] for k in np.flatnonzero(known.diagonal()))
+                raise InvalidInputError(f"no means with a single peak agree with the order of {clash}")
 
     def _acyclic(self) -> AnyArray:
         try:
