@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Both(Statement):
 
     parts: tuple[Structure, ...]
     method: Method = "auto"
-    offers: Offers | None = None
+    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def by(self, method: Method) -> Both:
         """Return the statements with their belief computed in a given way; see `Ranking.by`."""
@@ -120,16 +120,19 @@ def _joined(key: str, first: Any, second: Any, offers: Offers | None) -> Any:
     """Return one value for two statements under the same key."""
     if first == second:
         return first
-    if key in ("order", "gaps") and offers is not None:
+    lists = isinstance(first, list) and isinstance(second, list)
+    if key in ("order", "gaps") and (lists or offers is not None):
         return [*_pairs(first, offers), *_pairs(second, offers)]
+    if key == "where":
+        return [*([first] if isinstance(first, str) else first), second]
     if key == "bounds":
         return [_narrower(a, b) for a, b in zip(first, second, strict=True)]
     raise InvalidInputError(f"two statements of {key} cannot be written as one: {first} and {second}")
 
 
-def _pairs(value: Any, offers: Offers) -> list[Any]:
+def _pairs(value: Any, offers: Offers | None) -> list[Any]:
     """Return an order as pairs."""
-    if isinstance(value, str):
+    if isinstance(value, str) and offers is not None:
         steps = [[k + 1, k + 2] for k in range(offers.arms - 1)]
         return steps if value == "decreasing" else [pair[::-1] for pair in steps]
     return list(value)
@@ -141,19 +144,20 @@ def _narrower(first: list[float], second: list[float]) -> list[float]:
     return [max(first[0], second[0]), min(first[1], second[1])]
 
 
-def join(first: object, second: object) -> Structure:
-    """Return the statement that both hold."""
+def join(first: object, second: object) -> Any:
+    """Return the statement that both hold; a method that one of them has is the method of both."""
     parts: list[Structure] = []
+    methods: list[Method] = []
     for given in (first, second):
         if not isinstance(given, Structure):
             raise InvalidInputError(f"statements join with statements, got {given!r}")
-        if isinstance(given, Both):
-            parts += given.parts
-        elif not isinstance(given, Free):
-            parts.append(given)
+        methods += [given.method] if isinstance(given, Both | Ranking) and given.method != "auto" else []
+        parts += given.parts if isinstance(given, Both) else () if isinstance(given, Free) else (given,)
     if not parts:
         return Free()
-    return parts[0] if len(parts) == 1 else Both(tuple(parts))
-
-
-join_by(join)
+    if len(parts) == 1:
+        return parts[0]
+    if len(set(methods)) > 1:
+        raise InvalidInputError(f"statements that all hold must have one method, got {' and '.join(methods)}")
+    plain = tuple(part.by("auto") if isinstance(part, Ranking) else part for part in parts)
+    return Both(plain, methods[0] if methods else "auto")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ class MixtureOf(Statement):
     """One of several statements holds, each with a probability."""
 
     parts: tuple[tuple[float, Structure], ...]
-    offers: Offers | None = None
+    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -81,7 +81,9 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
             raise InvalidInputError(f'mixture must have pairs such as [0.9, "decreasing"], got {shown(pair)}')
         share, given = pair
         if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share <= 1:
-            raise InvalidInputError(f"probabilities of a mixture must lie from 0 to 1, got {shown(share)}")
+            raise InvalidInputError(
+                f"probabilities of a mixture must be above 0 and at most 1, got {shown(share)}"
+            )
         found.append((float(share), structure_of(given)))  # type: ignore[arg-type]
     total = sum(share for share, _ in found)
     if abs(total - 1) > 1e-9:
