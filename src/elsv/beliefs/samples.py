@@ -65,12 +65,8 @@ class Samples:
             raise InvalidInputError(
                 f"samples must have one column for each of {len(start)} arms, got {table.shape[1]}"
             )
-        share = np.ones(len(table)) if weights is None else numbers("weights", weights)
-        if share.shape != (len(table),) or not (share.min() >= 0 and 0 < share.sum() < np.inf):
-            raise InvalidInputError(
-                f"weights must be {len(table)} numbers that are not negative, one for each draw, "
-                f"and not all 0, got shape {share.shape}"
-            )
+        given = check_weights(weights, len(table))
+        share = np.ones(len(table)) if given is None else given
         for name, value in (("draws", table), ("prior", start), ("weights", share / share.sum())):
             value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -249,3 +245,16 @@ def check_draws(draws: ArrayLike) -> FloatArray:
         bad = table[~((table >= 0) & (table <= 1))][0]
         raise InvalidInputError(f"samples must be means from 0 to 1, got {bad:g}")
     return table
+
+
+def check_weights(weights: ArrayLike | None, draws: int) -> FloatArray | None:
+    """Return weights of so many draws ``[M]``, or None where there are none."""
+    if weights is None:
+        return None
+    share = numbers("weights", weights)
+    if share.shape != (draws,) or not (share.min() >= 0 and 0 < share.sum() < np.inf):
+        raise InvalidInputError(
+            f"weights must be {draws} numbers that are not negative, one for each draw, "
+            f"and not all 0, got shape {share.shape}"
+        )
+    return share

@@ -192,8 +192,19 @@ def _by(structure: Structure, method: Any) -> Structure:
 
 def _in_folder(key: str, value: Any, folder: Path | None) -> Any:
     """Return the value with the path of a file of samples made one from `folder`."""
-    if key == "samples" and isinstance(value, str) and folder is not None:
+    if folder is None:
+        return value
+    if key == "samples" and isinstance(value, str):
         return str(folder / value)
+    if key == "samples" and isinstance(value, Mapping) and isinstance(value.get("path"), str):
+        return {**value, "path": str(folder / value["path"])}
+    if key == "mixture" and isinstance(value, list):
+        return [
+            [part[0], from_dict(part[1], folder)]
+            if isinstance(part, list) and len(part) == 2 and isinstance(part[1], Mapping)
+            else part
+            for part in value
+        ]
     return value
 
 

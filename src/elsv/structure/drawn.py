@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from elsv._numbers import numbers, shown, whole
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
 from elsv.beliefs.points import uniforms
-from elsv.beliefs.samples import check_draws
+from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
-from elsv.structure.base import Offers, Statement, register
-from elsv.structure.outline import Outline
+from elsv.structure.base import Offers, Statement, Structure, register
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
 _KINDS = (".parquet", ".npy", ".csv")
@@ -43,8 +43,10 @@ class SampleDraws(Statement):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the path of the draws, or the draws themselves."""
-        if self.path is not None:
+        if self.path is not None and self.weights is None:
             return {"samples": self.path}
+        if self.path is not None and self.weights is not None:
+            return {"samples": {"path": self.path, "weights": self.weights.tolist()}}
         if self.draws.size > _INLINE:
             raise InvalidInputError(
                 f"{self.draws.size:,} numbers are too many for a problem's file; save the draws as a .npy or "
@@ -91,12 +93,12 @@ def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> 
         Of the draws; default: equal.
     """
     if isinstance(draws, str | Path):
-        return SampleDraws(check_draws(_read(Path(draws))), _weights(weights), str(draws))
-    return SampleDraws(check_draws(draws), _weights(weights))
-
-
-def _weights(weights: ArrayLike | None) -> FloatArray | None:
-    return None if weights is None else numbers("weights", weights)
+        # A file that names the draws may be read from another folder than it was written in.
+        path = Path(draws).absolute()
+        table = check_draws(_read(path))
+        return SampleDraws(table, check_weights(weights, len(table)), str(path))
+    table = check_draws(draws)
+    return SampleDraws(table, check_weights(weights, len(table)))
 
 
 def _read(path: Path) -> FloatArray:
@@ -106,7 +108,7 @@ def _read(path: Path) -> FloatArray:
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
         if path.suffix == ".csv":
-            return np.asarray(np.genfromtxt(path, delimiter=",", names=None, skip_header=_header(path)))
+            return _table(path.read_text(encoding="utf-8-sig"))
         try:
             import polars
         except ImportError as error:
@@ -122,14 +124,16 @@ def _read(path: Path) -> FloatArray:
         raise CorruptFileError(f"{path} is not a Parquet file of numbers: {error}") from error
 
 
-def _header(path: Path) -> int:
-    """Return how many lines of names a CSV file begins with."""
-    first = path.read_text(encoding="utf-8-sig").partition("\n")[0]
+def _table(text: str) -> FloatArray:
+    """Return the numbers of a CSV file, which may begin with a line of names."""
+    lines = [line for line in text.splitlines() if line.strip()]
     try:
-        [float(entry) for entry in first.split(",")]
+        [float(entry) for entry in "".join(lines[:1]).split(",")]
     except ValueError:
-        return 1
-    return 0
+        lines = lines[1:]
+    if not lines:
+        raise ValueError("there are no rows of numbers in it")
+    return np.loadtxt(lines, delimiter=",", ndmin=2, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,9 @@ def where(function: Function, name: str | None = None) -> Where:
     return Where(function, label)
 
 
-def _known_where(value: Any) -> Where:
+def _known_where(value: Any) -> Structure:
+    if isinstance(value, list) and value:
+        return reduce(and_, map(_known_where, value))
     if not isinstance(value, str) or value not in _KNOWN:
         raise InvalidInputError(
             f"the condition {shown(value)} is a function that a file cannot hold; "
