@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from elsv._notices import say_once
 from elsv._numbers import numbers
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import check_level, check_rewards
 from elsv.beliefs.method import MethodUsed
@@ -87,6 +87,14 @@ class Samples:
     def _log_weights(self) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.weights)
+
+    @cached_property
+    def _along(self) -> IntArray:
+        """The draws along the direction in which they differ most."""
+        away = self.draws - self.weights @ self.draws
+        direction = np.linalg.eigh((self.weights[:, None] * away).T @ away)[1][:, -1]
+        sign = np.sign(direction[np.abs(direction).argmax()])
+        return np.argsort(away @ (sign * direction), kind="stable")
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``; `rng` is not used."""
@@ -162,8 +170,9 @@ class Samples:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
 
         All draws if there are no more than `count`; else `count` of them, at even steps of the weight along
-        the draws as they are given, so that a draw of more than its part is there as often as it should be;
-        in a mixed order, so that the first of the points are not of the first draws.
+        the direction in which draws differ most, so that a draw of more than its part is there as often as it
+        should be; in a mixed order, so that the first of the points are spread as well. (Even steps along the
+        draws as they are given would take one corner of draws that are evenly spread themselves.)
         """
         size = check_count(count)
         rows = state.rows()[0]
@@ -176,11 +185,10 @@ class Samples:
             theta, share = np.empty((len(rows), size, state.arms)), np.full((len(rows), size), 1 / size)
             steps = (np.random.default_rng(_SEED).permutation(size) + 0.5) / size
             for here, weight in self._shares(state):
-                for row, below in zip(
-                    range(*here.indices(len(rows))), np.cumsum(weight, axis=1), strict=True
-                ):
+                for row, share_of in zip(range(*here.indices(len(rows))), weight, strict=True):
+                    below = np.cumsum(share_of[self._along])
                     at = np.searchsorted(below, steps * below[-1])
-                    theta[row] = self.draws[np.minimum(at, len(self.draws) - 1)]
+                    theta[row] = self.draws[self._along[np.minimum(at, len(self.draws) - 1)]]
         shape = (*state.shape, share.shape[1])
         return theta.reshape(*shape, state.arms), share.reshape(shape)
 
