@@ -1,0 +1,338 @@
+"""Beliefs under statements: every method against the exact one, draws of a prior, mixtures, evidence."""
+
+import os
+
+import numpy as np
+import polars
+import pytest
+
+import elsv
+from elsv import Chain, CorruptFileError, InvalidInputError, Problem, State
+from elsv.beliefs import Gibbs, Kept
+from elsv.beliefs.ranking import TooWideError
+from elsv.structure import (
+    bounds,
+    decreasing,
+    free,
+    gap,
+    grid,
+    increasing,
+    logistic,
+    mixture,
+    order,
+    samples,
+    unimodal,
+    where,
+)
+from elsv.structure.evidence import evidence, odds_in_words
+from test_structure import DRAWS, NAMES, TOML, problem
+
+STATE = State([4, 2, 3], [2, 2, 5])
+
+
+@pytest.mark.parametrize(
+    "stated", [decreasing(), order([(1, 2), (1, 3)]), grid(3, 1), order([(2, 1), (3, 1)])]
+)
+@pytest.mark.parametrize("limits", [None, [(0.2, 0.9), None, (0, 0.6)]])
+@pytest.mark.parametrize("way", ["keep", "gibbs"])
+def test_every_method_agrees_with_the_exact_one(stated, limits, way):
+    whole = stated if limits is None else stated & bounds(limits)
+    exact, drawn = problem(whole.by("exact")).belief, problem(whole.by(way)).belief
+    assert isinstance(drawn, Kept if way == "keep" else Gibbs)
+    error = float(drawn.error(STATE))
+    assert 0 < error < 0.02
+    np.testing.assert_allclose(drawn.mean(STATE), exact.mean(STATE), rtol=0, atol=4 * error)
+    np.testing.assert_allclose(
+        np.sqrt(drawn.variance(STATE)), np.sqrt(exact.variance(STATE)), rtol=0.06, atol=0
+    )
+    rewards = [0.6, 0.8, 1.0]
+    chance, largest = drawn.best(STATE, rewards)
+    right, best = exact.best(STATE, rewards)
+    np.testing.assert_allclose(chance, right, rtol=0, atol=0.05)
+    assert float(largest) == pytest.approx(float(best), abs=0.02)
+    if way == "gibbs":
+        assert drawn.r_hat(STATE) < 1.05
+
+
+def test_gibbs_on_a_grid_is_the_ladder():
+    stated = problem(grid(3, 4).by("gibbs"), 12).belief
+    state = State(np.arange(1, 13), np.arange(12, 0, -1))  # against the order
+    np.testing.assert_allclose(
+        stated.mean(state),
+        problem(grid(3, 4), 12).belief.mean(state),
+        rtol=0,
+        atol=5 * float(stated.error(state)),
+    )
+
+
+def crossing(rungs):
+    """Return two rows of arms, each upper one above two lower ones: a ladder far too wide."""
+    return order([(k + 1, rungs + (k + shift) % rungs + 1) for k in range(rungs) for shift in (0, 7)])
+
+
+def test_wide_orders_fall_back_to_draws_that_hold():
+    stated = problem(crossing(20), 40)
+    belief = stated.belief
+    assert isinstance(belief, Kept | Gibbs)
+    with pytest.raises(TooWideError, match="more than 50,000 sets of smallest arms; state more"):
+        _ = problem(crossing(20).by("exact"), 40).belief
+    rng = np.random.default_rng(0)
+    state = State(rng.integers(1, 5, 40), rng.integers(1, 5, 40))
+    gibbs = Gibbs(40, stated.structure.facts(stated.structure.offers).order)
+    error = np.hypot(float(belief.error(state)), float(gibbs.error(state)))
+    np.testing.assert_allclose(belief.mean(state), gibbs.mean(state), rtol=0, atol=5 * error)
+    drawn = belief.draw(State(np.tile(state.alpha, (50, 1)), np.tile(state.beta, (50, 1))), rng)
+    assert stated.structure.holds(drawn).all()
+
+
+def test_draws_that_too_few_meet_are_refused_with_the_remedy():
+    narrow = problem(where(lambda means: np.ptp(means, axis=-1) < 1e-3, "all but the same"))
+    with pytest.raises(
+        InvalidInputError, match=r"at least 0\.5% of the draws must meet.*put it into a mixture"
+    ):
+        narrow.belief.mean(STATE)
+
+
+def test_a_gap_is_that_of_kept_draws():
+    belief = problem(gap(1, 2, 0.3)).belief
+    drawn = np.random.default_rng(0).beta(STATE.alpha, STATE.beta, (400_000, 3))
+    drawn = drawn[drawn[:, 0] >= drawn[:, 1] + 0.3]
+    error = np.hypot(float(belief.error(STATE)), 0.5 / np.sqrt(len(drawn)))
+    np.testing.assert_allclose(belief.mean(STATE), drawn.mean(axis=0), rtol=0, atol=3 * error)
+    order_too = problem(gap(1, 2, 0.0)).belief.mean(STATE)
+    np.testing.assert_allclose(order_too, problem(order([(1, 2)])).belief.mean(STATE), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("arms", [1, 2, 3, 4])
+def test_a_condition_that_always_holds_changes_nothing(arms):
+    always = where(lambda means: means[..., 0] >= 0, "always")
+    state = State([6, 1, 1, 2][:arms], [1, 5, 1, 3][:arms])
+    draws = np.random.default_rng(0).beta(2, 2, (500, arms))
+    for stated in (
+        free(),
+        decreasing(),
+        unimodal(),
+        samples(draws),
+        mixture([(0.4, decreasing()), (0.6, free())]),
+    ):
+        plain, kept = problem(stated, arms).belief, problem(stated & always, arms).belief
+        assert isinstance(kept, Kept)
+        np.testing.assert_allclose(kept.mean(state), plain.mean(state), rtol=0, atol=5e-4)
+        variance = elsv.beliefs.abilities.variance(plain, state)
+        np.testing.assert_allclose(kept.variance(state), variance, rtol=0.01, atol=1e-6)
+
+
+def test_a_condition_that_leaves_few_of_a_planners_points():
+    narrow = problem(where(lambda means: np.ptp(means, axis=-1) < 0.1, "close together"))
+    assert 0.005 < float(narrow.belief.acceptance(STATE)) < 0.1
+    theta, weight = narrow.belief.points(STATE, 128)
+    assert narrow.structure.holds(theta[weight > 0]).all()
+    assert (weight > 0).sum() > 80
+    assert weight.sum() == pytest.approx(1)
+
+
+# Draws of a prior.
+
+
+def test_samples_come_as_arrays_files_and_chains(tmp_path):
+    plain = problem(samples(DRAWS)).belief.mean(STATE)
+    np.save(tmp_path / "d.npy", DRAWS)
+    polars.DataFrame(DRAWS, schema=NAMES).write_parquet(tmp_path / "d.parquet")
+    np.savetxt(tmp_path / "d.csv", DRAWS, delimiter=",", header=",".join(NAMES), comments="")
+    np.savetxt(tmp_path / "bare.csv", DRAWS, delimiter=",")
+    for given in (
+        DRAWS.tolist(),
+        DRAWS.reshape(4, 100, 3),
+        DRAWS.reshape(2, 2, 100, 3),
+        *(tmp_path / name for name in ("d.npy", "d.parquet", "d.csv", "bare.csv")),
+        str(tmp_path / "d.npy"),
+    ):
+        np.testing.assert_allclose(problem(samples(given)).belief.mean(STATE), plain, rtol=0, atol=1e-12)
+
+
+def test_files_of_samples_are_found_beside_the_problem_and_from_anywhere(tmp_path, monkeypatch):
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    np.save(folder / "d.npy", np.c_[DRAWS, DRAWS[:, 0]])
+    (folder / "p.toml").write_text(TOML + 'samples = "d.npy"')
+    (folder / "w.toml").write_text(TOML + f'samples = {{path = "d.npy", weights = {list(range(400))}}}')
+    (folder / "m.toml").write_text(TOML + 'mixture = [[0.5, {samples = "d.npy"}], [0.5, "free"]]')
+    for name in ("p", "w", "m"):
+        read = Problem.load(folder / f"{name}.toml")
+        read.save(tmp_path / "copy.toml")
+        assert Problem.load(tmp_path / "copy.toml") == read
+    monkeypatch.chdir(folder)
+    relative = problem(samples("d.npy"), 4)
+    monkeypatch.chdir(tmp_path)
+    relative.save(tmp_path / "copy.toml")
+    assert Problem.load(os.path.join(".", "copy.toml")) == relative
+
+
+def test_weights_of_draws_count_and_are_saved_with_a_path(tmp_path):
+    np.save(tmp_path / "d.npy", DRAWS)
+    weights = np.r_[np.ones(200), np.zeros(200)]
+    for given in (DRAWS, tmp_path / "d.npy"):
+        stated = problem(samples(given, weights))
+        np.testing.assert_allclose(
+            stated.belief.mean(STATE), problem(samples(DRAWS[:200])).belief.mean(STATE), rtol=0, atol=1e-12
+        )
+        assert problem(stated.structure.to_dict()).structure == stated.structure
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.npy", b"no"),
+        ("x.parquet", b"no"),
+        ("x.csv", b"a,b\n0.1,x\n"),
+        ("x.csv", b""),
+        ("x.csv", b"a,b\n"),
+        ("x.csv", b"a,b\n0.1\n.2,.3\n"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CorruptFileError, match=rf"{name} is not a"):
+        samples(tmp_path / name)
+
+
+@pytest.mark.parametrize("count", [64, 1000])
+def test_few_points_of_many_draws_stand_for_them_all(count):
+    """Also of draws that are evenly spread themselves, and of draws that were sorted."""
+    spread = logistic([1, 2, 3]).curves()
+    for draws in (spread, spread[np.lexsort(spread.T)], np.random.default_rng(0).beta(2, 2, (9000, 3))):
+        belief = problem(samples(draws)).belief
+        for state in (State([1, 1, 1], [1, 1, 1]), STATE, State([30, 1, 1], [70, 1, 1])):
+            theta, weight = belief.points(state, count)
+            assert theta.shape == (count, 3)
+            spread_of = np.sqrt(belief.variance(state) / count)
+            assert (np.abs(weight @ theta - belief.mean(state)) < 2.5 * spread_of).all()
+            half = theta[: count // 2].mean(axis=0)
+            assert (np.abs(half - belief.mean(state)) < 4.5 * spread_of).all()
+
+
+def test_too_many_draws_for_a_file_ask_for_a_path():
+    stated = problem(samples(np.full((400_000, 3), 0.5)))
+    with pytest.raises(InvalidInputError, match="too many for a problem's file; save the draws"):
+        stated.to_dict()
+
+
+def test_samples_are_a_discrete_prior():
+    draws, weights = np.array([[0.2, 0.1], [0.6, 0.5], [0.4, 0.9]]), np.array([1.0, 2.0, 1.0])
+    belief = problem(samples(draws, weights), 2).belief
+    state = State([3, 1], [1, 2])  # two successes of the first arm, a failure of the second
+    post = weights * draws[:, 0] ** 2 * (1 - draws[:, 1])
+    post /= post.sum()
+    np.testing.assert_allclose(belief.mean(state), post @ draws, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        belief.variance(state), post @ draws**2 - (post @ draws) ** 2, rtol=0, atol=1e-14
+    )
+    likely = (weights / 4 * draws[:, 0] ** 2 * (1 - draws[:, 1])).sum()
+    assert float(belief.log_weight(state)) == pytest.approx(np.log(likely), abs=1e-13)
+    assert float(belief.effective(state)) == pytest.approx(1 / (post**2).sum())
+    chance, largest = belief.best(state, [1.0, 0.8])
+    np.testing.assert_allclose(chance, [post[0] + post[1], post[2]], rtol=0, atol=1e-14)
+    assert float(largest) == pytest.approx(post @ [0.2, 0.6, 0.72])
+    assert belief.quantile(state, 0.999).tolist() == [0.6, 0.9]
+    for stated in (0.0, 1.0):  # draws at the ends
+        edge = problem(samples([[stated, 0.5], [0.5, 0.5]]), 2).belief
+        after = edge.mean(State([2, 1], [2, 1]))
+        np.testing.assert_allclose(after, [0.5, 0.5], rtol=0, atol=1e-12)
+
+
+def test_few_draws_left_are_told(caplog):
+    belief = problem(samples(np.random.default_rng(0).random((1000, 3)))).belief
+    with caplog.at_level("INFO", logger="elsv"):
+        belief.mean(State([40, 1, 1], [60, 1, 1]))
+    assert "of the 1,000 draws of the prior still count" in caplog.text
+    assert belief.effective(State([40, 1, 1], [60, 1, 1])) < 300
+
+
+def test_a_demand_curve_is_what_its_words_say():
+    prices = [10, 15, 20]
+    stated = logistic(prices, conversion=(0.1, 0.4), odds_fall=(2, 20))
+    curves = stated.curves()
+    assert problem(stated).structure.holds(curves).all()
+    assert (np.diff(curves, axis=1) < 0).all()
+    np.testing.assert_allclose(np.quantile(curves[:, 1], [0.05, 0.95]), [0.1, 0.4], rtol=0, atol=2e-3)
+    odds = curves / (1 - curves)
+    np.testing.assert_allclose(np.quantile(odds[:, 0] / odds[:, 2], [0.05, 0.95]), [2, 20], rtol=5e-3)
+    belief = problem(stated).belief
+    before, after = belief.mean(State([1, 1, 1], [1, 1, 1])), belief.mean(State([9, 1, 1], [3, 1, 1]))
+    assert (after > before).all()  # a sale at one price speaks for the others
+
+
+# Mixtures, and what data say.
+
+
+def test_a_mixture_learns_which_part_is_right():
+    stated = problem(mixture([(0.5, decreasing()), (0.5, increasing())]))
+    assert stated.belief.chances(State([1, 1, 1], [1, 1, 1])).tolist() == pytest.approx([0.5, 0.5])
+    for state, right in ((State([9, 5, 1], [1, 5, 9]), 0), (State([1, 5, 9], [9, 5, 1]), 1)):
+        assert stated.belief.chances(state)[right] > 0.999
+        part = Chain(("decreasing", "increasing")[right])
+        np.testing.assert_allclose(stated.belief.mean(state), part.mean(state), rtol=0, atol=1e-3)
+    middle = stated.belief.quantile(STATE, 0.5)
+    drawn = stated.belief.draw(
+        State(np.tile(STATE.alpha, (20_000, 1)), np.tile(STATE.beta, (20_000, 1))), np.random.default_rng(0)
+    )
+    np.testing.assert_allclose((drawn <= middle).mean(axis=0), 0.5, rtol=0, atol=0.015)
+    np.testing.assert_allclose(drawn.var(axis=0), stated.belief.variance(STATE), rtol=0.06, atol=0)
+    chance, largest = stated.belief.best(STATE, [0.6, 0.8, 1.0])
+    worth = drawn * [0.6, 0.8, 1.0]
+    np.testing.assert_allclose(np.bincount(worth.argmax(axis=1)) / 20_000, chance, rtol=0, atol=0.015)
+    assert float(largest) == pytest.approx(worth.max(axis=1).mean(), abs=0.01)
+
+
+def test_a_mixture_of_mixtures_is_one_mixture():
+    inner = mixture([(0.5, decreasing()), (0.5, increasing())])
+    nested = problem(mixture([(0.6, inner), (0.4, free())])).belief
+    flat = problem(mixture([(0.3, decreasing()), (0.3, increasing()), (0.4, free())])).belief
+    np.testing.assert_allclose(nested.mean(STATE), flat.mean(STATE), rtol=0, atol=1e-12)
+    assert float(nested.log_weight(STATE)) == pytest.approx(float(flat.log_weight(STATE)), abs=1e-10)
+
+
+def test_a_mixture_of_what_has_no_weights_is_refused():
+    stated = problem(mixture([(0.5, order([(1, 2)]).by("gibbs")), (0.5, free())]))
+    with pytest.raises(InvalidInputError, match="needs the weight W of a state"):
+        stated.belief.mean(STATE)
+
+
+def test_evidence_is_the_bayes_factor():
+    two = Problem([1, 1], horizon=5, structure=decreasing())
+    found = evidence(two, State([1, 2], [1, 1]))  # one success of the worse arm: its mean is 1/3, not 1/2
+    assert found.log_factor == pytest.approx(np.log(2 / 3), abs=1e-9)
+    assert found.probability == pytest.approx(0.4, abs=1e-9)
+    assert not found.contradicted
+    assert found.warning() is None
+    assert "against what is assumed, 1.5 : 1" in found.describe()
+    strong = evidence(two, State([1, 30], [30, 1]))
+    assert strong.contradicted
+    assert "more than a million to one" in strong.describe()
+    assert "mixture([(0.9, ...), (0.1, free())])" in strong.warning()
+    assert evidence(two, State([30, 1], [1, 30])).log_factor == pytest.approx(np.log(2), abs=1e-6)
+    assert evidence(two, State([1, 1], [1, 1])).describe() == (
+        "the data speak neither for nor against what is assumed"
+    )
+
+
+def test_evidence_of_every_kind():
+    against = State([1, 9, 20], [20, 9, 1])
+    for stated in (decreasing(), order([(1, 2), (1, 3)]), grid(3, 1) & bounds([None, None, (0, 0.5)])):
+        assert evidence(problem(stated), against).contradicted, stated
+    assert not evidence(problem(increasing()), against).contradicted
+    assert evidence(problem(bounds([(0.5, 1), None, None])), against).contradicted
+    assert evidence(problem(logistic([1, 2, 3])), against).contradicted
+    parts = evidence(problem(mixture([(0.9, decreasing()), (0.1, free())])), against)
+    assert parts.parts[1] > 0.999
+    assert parts.log_factor == pytest.approx(np.log(0.1), abs=1e-3)
+    assert "the parts of the mixture now have the probabilities" in parts.describe()
+    assert evidence(problem(free()), against) is None
+    assert evidence(problem(order([(1, 2)]).by("gibbs")), against) is None
+
+
+def test_odds_in_words():
+    assert odds_in_words(np.log(20)) == "20 : 1"
+    assert odds_in_words(np.log(1.5)) == "1.5 : 1"
+    assert odds_in_words(np.log(12_345)) == "12,345 : 1"
+    assert odds_in_words(20) == "more than a million to one"
