@@ -197,7 +197,7 @@ def _ladder(part: list[int], above: AnyArray) -> Ranking:
         if len(number) + len(following) > MOST_NODES:
             raise TooWideError(
                 f"this order of {len(part)} arms has more than {MOST_NODES:,} sets of smallest arms; "
-                "state more of the order, or leave the method to be chosen (method = \"auto\"), by draws"
+                'state more of the order, or leave the method to be chosen (method = "auto"), by draws'
             )
         layer = following
     return _ranking(part, builder)

@@ -144,7 +144,7 @@ def _narrower(first: list[float], second: list[float]) -> list[float]:
     return [max(first[0], second[0]), min(first[1], second[1])]
 
 
-def join(first: object, second: object) -> Any:
+def join(first: object, second: object) -> Structure:
     """Return the statement that both hold; a method that one of them has is the method of both."""
     parts: list[Structure] = []
     methods: list[Method] = []
