@@ -46,6 +46,7 @@ _UPWARD = np.ascontiguousarray(CUMULATIVE.T)
 _DOWNWARD = np.ascontiguousarray(CUMULATIVE[::-1, ::-1].T)
 _NOTHING = -700.0
 _STEEP_PANEL = 1e-13  # the smallest value on a panel over the largest from which on it is too wide
+_TINY = 1e-150  # relative to what factors can be, from which on an integrand is taken relative to itself
 _LARGE = 300.0  # nats above which an exponential is taken in two parts
 _ROUNDS = 60
 _PATIENCE = 2  # rounds after which data seem to contradict the order
@@ -94,6 +95,14 @@ def accumulate(
         messages.span[m, p] = 1.0
         messages.bend[m, p] = 1.0
         return before
+    if most < _TINY:
+        # The factors' largest values lie at opposite ends: quotients below would leave a double's range.
+        scale += math.log(most)
+        total = 0.0
+        for k in range(POINTS):
+            g[k] /= most
+            total += WEIGHTS[k] * g[k]
+        least, most = least / most, 1.0
     middle = g[POINTS // 2 - 1] * g[POINTS // 2]
     messages.span[m, p] = least / most
     messages.bend[m, p] = g[0] * g[POINTS - 1] / middle if middle > 0 else 0.0
