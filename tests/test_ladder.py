@@ -1,6 +1,7 @@
 """Rankings of any kind, exactly: against sums over linear extensions, reference values, Chain and draws."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import log
@@ -102,7 +103,9 @@ def test_any_order_of_up_to_five_arms(data):
     exact = paper_structure.exact(arms, pairs)
     most = 3 if len(exact.rankings) > 20 else 5
     alpha, beta = (data.draw(st.lists(st.integers(1, most), min_size=arms, max_size=arms)) for _ in "ab")
-    agrees(Ladder(arms, pairs), exact, tuple(zip(alpha, beta, strict=True)), State(alpha, beta))
+    counts, state = tuple(zip(alpha, beta, strict=True)), State(alpha, beta)
+    agrees(Ladder(arms, pairs), exact, counts, state, within=1e-8)
+    agrees(Ladder(arms, pairs, tolerance=1e-11), exact, counts, state)
 
 
 @settings(max_examples=25)
@@ -124,7 +127,8 @@ def test_any_peak_with_any_order_that_agrees_and_any_bounds(data):
     ladder = Ladder(
         arms, pairs, True, tuple((float(a), float(b)) for a, b in limits), tuple(map(float, unit))
     )
-    agrees(ladder, exact, counts, State(alpha, beta))
+    agrees(ladder, exact, counts, State(alpha, beta), within=1e-8)
+    agrees(replace(ladder, tolerance=1e-11), exact, counts, State(alpha, beta))
 
 
 @pytest.mark.parametrize("known", REFERENCE["beliefs"], ids=lambda known: known["structure"])

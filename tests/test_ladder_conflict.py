@@ -51,6 +51,7 @@ FORKED = [
     ([5, 600, 900, 990], [995, 400, 100, 10], -8.0, 8.0),
     ([2.5, 5e4, 3000], [5e4, 2.5, 7000], -1.2, 0.4),
     ([0.3, 1000, 20], [1000, 0.3, 500], -5.5, 1.5),
+    ([89, 2962, 2825], [6678, 3, 519], -0.6, 0.2),
 ]
 
 
@@ -89,3 +90,20 @@ def test_large_counts_against_a_peak():
     assert float(ladder.log_weight(given)) == pytest.approx(
         logs.max() + np.log(np.exp(logs - logs.max()).sum())
     )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta"),
+    [
+        ([89.0, 2962.0, 2825.0, 1.0, 1.0], [6678.0, 3.0, 519.0, 2.0, 1.5]),
+        ([25.0, 6086.0, 3500.0, 5.0, 9085.0], [8667.5, 519.0, 1940.0, 2.0, 1.5]),
+    ],
+)
+def test_factors_whose_product_leaves_the_range_of_a_double(alpha, beta):
+    pairs = ((0, 1), (0, 2), (0, 3), (2, 4), (3, 4))
+    ladder, given = Ladder(5, pairs), State(alpha, beta)
+    mean, variance = ladder.mean_and_variance(given)
+    assert (variance > 0).all()
+    mirrored = Ladder(5, tuple((b, a) for a, b in pairs)).mean(State(beta, alpha))
+    np.testing.assert_allclose(mean, 1 - mirrored, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(mean, ladder.precise().mean(given), rtol=0, atol=1e-7)
