@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._counted import best_of_points
 from elsv.beliefs.base import Belief, check_rewards
+from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import MOST, check_count, joint_points, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError

@@ -161,3 +161,6 @@ def join(first: object, second: object) -> Structure:
         raise InvalidInputError(f"statements that all hold must have one method, got {' and '.join(methods)}")
     plain = tuple(part.by("auto") if isinstance(part, Ranking) else part for part in parts)
     return Both(plain, methods[0] if methods else "auto")
+
+
+join_by(join)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import pairwise
 from operator import and_
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from elsv.beliefs.points import uniforms
 from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.structure.base import Offers, Statement, Structure, register
+from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
 _KINDS = (".parquet", ".npy", ".csv")
