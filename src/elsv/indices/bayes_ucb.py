@@ -49,11 +49,15 @@ class BayesUCB:
         # The complement keeps the digits of the small tail that 1 - 1/t would lose.
         from scipy.special import betainccinv
 
-        log_tail = -log_step - self._log_factor(setting)
+        log_tail = self.log_tail(log_step, setting)
         if log_tail >= 0.0:
             return np.divide(alpha, np.add(alpha, beta))
         quantile: FloatArray = np.asarray(betainccinv(alpha, beta, math.exp(log_tail)))
         return quantile
+
+    def log_tail(self, log_step: float, setting: Setting) -> float:
+        r"""Return the logarithm of one less the level, :math:`-\log t - c\log\log T`."""
+        return -log_step - self._log_factor(setting)
 
     def table_seconds(self, levels: int) -> float:
         """Return about how long the tables of a run of so many steps take."""

@@ -47,8 +47,12 @@ class KLUCB:
         self, alpha: FloatArray, beta: FloatArray, log_step: float, setting: Setting
     ) -> FloatArray:
         """Return the bound at any real log t, elementwise."""
-        budget = log_step + self.c * math.log(max(log_step, 1.0))
+        budget = self.budget(log_step)
         return of_pulled(lambda mean, pulls: divergence_bound(mean, budget / pulls), alpha, beta, setting)
+
+    def budget(self, log_step: float) -> float:
+        """Return what pulls times divergence may come to at most."""
+        return log_step + self.c * math.log(max(log_step, 1.0))
 
     def table_seconds(self, levels: int) -> float:
         """Return about how long the tables of a run of so many steps take."""

@@ -17,6 +17,14 @@ _MEANINGS = {
     "thompson": "draws the means from what is believed, pulls the arm that is best in the draw",
     "greedy": "pulls the arm with the largest expected reward, never explores on purpose",
     "random": "every arm with equal probability",
+    "ids": "draws between two arms, so that little is lost for what is learnt of which arm is best",
+    "kg": "the knowledge gradient, a step ahead on what committing to the best arm is worth",
+    "top-two": "half of the time Thompson sampling, else the best arm of draws in which another one is best",
+    "uts": "Thompson sampling among the arm that is ahead and its neighbours; for a single peak",
+    "osub": "the largest KL-UCB index of the arm that is ahead and its neighbours; for a single peak",
+    "isotonic-kl-ucb": "the largest KL-UCB index, no arm's above that of an arm known to be at least as good",
+    "glm-ucb": "fits a logistic curve over the prices, pulls the arm that may be best on it",
+    "bayes-ucb:belief=structured": "pulls the arm with the largest quantile of what is believed of it",
 }
 _TITLES = {
     "ucb": "α-UCB",
@@ -34,9 +42,12 @@ _TITLES = {
 def meaning(policy: str) -> str | None:
     """Return what a policy does in a few words, or None for one of the user's own and for single arms."""
     try:
-        name = parse(policy).name
+        parsed = parse(policy)
     except InvalidInputError:
         return None
+    name, belief = parsed.name, f"{parsed.name}:belief={parsed.parameters.get('belief')}"
+    if belief in _MEANINGS:
+        return _MEANINGS[belief]
     if name in _MEANINGS:
         return _MEANINGS[name]
     if name in INDEX_NAMES:
@@ -53,5 +64,6 @@ def legend(policies: Mapping[str, object]) -> dict[str, str]:
     for name, policy in policies.items():
         said = meaning(policy) if isinstance(policy, str) else None
         if said is not None:
-            known[parse(name).name if meaning(name) == said else name] = said
+            short = parse(name).name if meaning(name) == said else name
+            known[short if known.get(short, said) == said else name] = said
     return known

@@ -8,12 +8,19 @@ from typing import Any
 from elsv.beliefs import Belief, Independent
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
+from elsv.indices.bayes_ucb import BayesUCB
 from elsv.names import Name, convert, parse
 from elsv.policies.base import Policy, own_policy
+from elsv.policies.glm_ucb import GlmUCB
+from elsv.policies.ids import InformationDirected
+from elsv.policies.isotonic import IsotonicKLUCB
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
 from elsv.policies.optimal import OptimalPolicy
+from elsv.policies.peak import Osub, Uts
 from elsv.policies.pending import with_pending
 from elsv.policies.plan import Plan
+from elsv.policies.structured_quantile import StructuredBayesUCB
+from elsv.policies.top_two import TopTwo
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
@@ -50,9 +57,21 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
     raise unknown_name("policy", spec.name, policy_names())
 
 
-def policy_names() -> tuple[str, ...]:
-    """Return every name that `make_policy` knows."""
-    return tuple(sorted({*_BUILDERS, *INDEX_NAMES}))
+def policy_names(problem: Problem | None = None) -> tuple[str, ...]:
+    """Return every name that `make_policy` knows; with a problem, those that it takes as they are there.
+
+    Some need a structure, such as a single peak, and `optimal` needs its file.
+    """
+    names = tuple(sorted({*_BUILDERS, *INDEX_NAMES}))
+    return names if problem is None else tuple(name for name in names if _makes(name, problem))
+
+
+def _makes(name: str, problem: Problem) -> bool:
+    try:
+        make_policy(name, problem)
+    except InvalidInputError:
+        return False
+    return True
 
 
 _BELIEF_PARAMETERS: dict[str, type] = {"order": bool, "belief": str, "draws": int, "samples": int}
@@ -130,6 +149,60 @@ def _optimal(problem: Problem, spec: Name) -> Policy:
     return OptimalPolicy(problem, given["file"])
 
 
+def _kg(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"order": bool})
+    belief = _belief(problem, spec.name, given)
+    return Commit(problem, CommitValue(problem, belief), belief)
+
+
+def _ids(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"points": int, "order": bool})
+    belief = _belief(problem, spec.name, given)
+    return InformationDirected(problem, belief, **given)
+
+
+def _top_two(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"beta": float, **_BELIEF_PARAMETERS})
+    belief = _belief(problem, spec.name, given)
+    return TopTwo(problem, belief, **given)
+
+
+def _uts(problem: Problem, spec: Name) -> Policy:
+    convert(spec.name, spec.parameters, {})
+    return Uts(problem)
+
+
+def _osub(problem: Problem, spec: Name) -> Policy:
+    return Osub(problem, **convert(spec.name, spec.parameters, {"c": float}))
+
+
+def _isotonic(problem: Problem, spec: Name) -> Policy:
+    return IsotonicKLUCB(problem, **convert(spec.name, spec.parameters, {"c": float}))
+
+
+def _glm_ucb(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"prices": str, "scale": float, "ridge": float})
+    if "prices" in given:
+        try:
+            given["prices"] = tuple(float(price) for price in given["prices"].split("+"))
+        except ValueError as error:
+            raise InvalidInputError(
+                f"prices must be numbers joined by +, such as 8+10+12, got {given['prices']!r}"
+            ) from error
+    return GlmUCB(problem, **given)
+
+
+def _bayes_ucb(problem: Problem, spec: Name) -> Policy:
+    given = convert(spec.name, spec.parameters, {"belief": str, **parameters_of(spec.name)})
+    kind = given.pop("belief", "independent")
+    if kind not in ("independent", "structured"):
+        raise unknown_name(f"belief of {spec.name}", kind, ("independent", "structured"))
+    index = BayesUCB(**given)
+    if kind == "independent":
+        return IndexPolicy(problem, index)
+    return StructuredBayesUCB(problem, index, problem.belief)
+
+
 def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name], Policy]:
     def build(problem: Problem, spec: Name) -> Policy:
         given = convert(spec.name, spec.parameters, _BELIEF_PARAMETERS)
@@ -148,13 +221,21 @@ def _random(problem: Problem, spec: Name) -> Policy:
 
 
 _BUILDERS: dict[str, Callable[[Problem, Name], Policy]] = {
+    "bayes-ucb": _bayes_ucb,
     "block": _block,
     "commit": _commit,
     "elsv": _elsv,
     "fixed": _fixed,
+    "glm-ucb": _glm_ucb,
     "greedy": _on_belief(Greedy),
+    "ids": _ids,
+    "isotonic-kl-ucb": _isotonic,
+    "kg": _kg,
     "optimal": _optimal,
+    "osub": _osub,
     "plan": _plan,
     "random": _random,
     "thompson": _on_belief(Thompson),
+    "top-two": _top_two,
+    "uts": _uts,
 }

@@ -26,6 +26,7 @@ from elsv.structure.base import (
 )
 from elsv.structure.both import Both
 from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples, where
+from elsv.structure.facts import Facts
 from elsv.structure.mixture import MixtureOf, mixture
 from elsv.structure.outline import Outline
 from elsv.structure.rankings import (
@@ -47,6 +48,7 @@ from elsv.structure.rankings import (
 __all__ = [
     "Both",
     "Bounds",
+    "Facts",
     "Free",
     "Gaps",
     "Grid",

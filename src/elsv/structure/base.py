@@ -25,9 +25,11 @@ from elsv.errors import InvalidInputError, unknown_name
 class Structure(Protocol):
     """A statement about the means; frozen, compared by value.
 
-    Two more methods are used where a structure has them: ``on(offers)`` returns the statement about the arms
-    of a problem (names turned into numbers, rewards and prior taken along), and ``rejection(**counts)`` the
-    paper's belief, which draws and keeps.
+    More is used where a structure has it: ``on(offers)`` returns the statement about the arms of a problem
+    (names turned into numbers, rewards and prior taken along), ``rejection(**counts)`` the paper's belief,
+    which draws and keeps, ``ranking()`` the order, peak and bounds that certainly hold, as
+    `elsv.structure.Facts` or None, and ``prices`` the place of each arm on a curve. Policies that need one of
+    the last two ask for it.
     """
 
     def describe(self) -> str:

@@ -15,7 +15,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Free, Offers, Statement, Structure, join_by, on
 from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
-from elsv.structure.facts import Facts
+from elsv.structure.facts import Facts, prices_of, ranking_of
 from elsv.structure.outline import Outline, outline_of, outline_of_facts
 from elsv.structure.rankings import Ranking
 
@@ -87,6 +87,19 @@ class Both(Statement):
         grids = [part for part in map(outline_of, self.parts) if part.grid is not None]
         # Rows and columns are only drawn as such if nothing else orders the arms.
         return grids[0] if len(grids) == 1 and grids[0].pairs == whole.pairs else whole
+
+    def ranking(self) -> Facts | None:
+        """Return what all parts say of the arms, as far as that is on one scale."""
+        if self.offers is None:
+            return None
+        facts, _, drawn = self._sorted(self.offers)
+        own = ranking_of(drawn)
+        return facts if own is None or (facts.ranks and own.scale != facts.scale) else facts.joined(own)
+
+    @property
+    def prices(self) -> tuple[float, ...] | None:
+        """The places of the arms on a curve, where a part has them."""
+        return next((found for part in self.parts if (found := prices_of(part)) is not None), None)
 
     def _sorted(self, offers: Offers) -> tuple[Facts, tuple[Condition, ...], Structure | None]:
         """Return facts on one scale, conditions for draws, and a part that brings a belief of its own."""

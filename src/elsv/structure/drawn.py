@@ -21,6 +21,7 @@ from elsv.beliefs.points import uniforms
 from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.structure.base import Offers, Statement, Structure, register
+from elsv.structure.facts import Facts
 from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
@@ -197,6 +198,14 @@ class Logistic(Statement):
                 f"prices must be {offers.arms} numbers, one for each arm, got {len(self.prices)}"
             )
         return replace(self, offers=offers)
+
+    def ranking(self) -> Facts | None:
+        """Return that a lower price never has the smaller mean."""
+        if self.offers is None:
+            return None
+        rank = sorted(range(len(self.prices)), key=lambda k: self.prices[k])
+        steps = tuple(pairwise(rank))
+        return Facts(self.offers.names, tuple(self.offers.rewards.tolist()), order=steps)
 
     def curves(self) -> FloatArray:
         """Return draws of the means ``[M, N]``, evenly spread over the prior of the two coefficients."""

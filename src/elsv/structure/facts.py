@@ -33,6 +33,27 @@ class Facts:
         """Whether there is an order or a peak."""
         return bool(self.order) or self.unimodal
 
+    @property
+    def single_peak(self) -> bool:
+        r"""Whether :math:`r_i\mu_i` is known to rise, in the arms' numbering, to one arm and fall on."""
+        equal = min(self.rewards) == max(self.rewards)
+        if self.unimodal and (self.scale == "reward" or equal):
+            return True
+        better = self.worth_order()
+        steps = [(k, k + 1) for k in range(len(self.names) - 1)]
+        if not all(better[a, b] or better[b, a] for a, b in steps):
+            return False
+        rises = [bool(better[b, a]) for a, b in steps]
+        return rises == sorted(rises, reverse=True)
+
+    def worth_order(self) -> AnyArray:
+        r"""Return ``[N, N]``, whether arm a is known to have an :math:`r_i\mu_i` at least that of arm b."""
+        above = closure(len(self.names), self.order)
+        if self.scale == "reward":
+            return above
+        rewards = np.array(self.rewards)
+        return above & (rewards[:, None] >= rewards)
+
     def joined(self, other: Facts) -> Facts:
         """Return both together; their orders must be on one scale."""
         scale = self.scale if self.ranks else other.scale
@@ -139,6 +160,19 @@ class Facts:
                 if text.endswith(f"arm {k}"):
                     text = text[: -len(f"arm {k}")] + self.names[k - 1]
             raise InvalidInputError(text) from None
+
+
+def ranking_of(structure: object) -> Facts | None:
+    """Return the order, peak and bounds that a structure says certainly hold, or None if it says none."""
+    ask = getattr(structure, "ranking", None)
+    found: Facts | None = None if ask is None else ask()
+    return found
+
+
+def prices_of(structure: object) -> tuple[float, ...] | None:
+    """Return the place of each arm on the curve that a structure speaks of, or None."""
+    found = getattr(structure, "prices", None)
+    return None if found is None else tuple(float(price) for price in found)
 
 
 def _narrower(first: Limits | None, second: Limits | None) -> Limits | None:

@@ -85,6 +85,10 @@ class Ranking(Statement):
         """Return what can be drawn of it, once it knows its arms."""
         return Outline() if self.offers is None else outline_of_facts(self.facts(self.offers))
 
+    def ranking(self) -> Facts | None:
+        """Return what is said of the arms, once it is known which they are."""
+        return None if self.offers is None else self.facts(self.offers)
+
     def _name(self, arm: Arm) -> str:
         if self.offers is not None:
             return self.offers.names[self.offers.number(arm)]

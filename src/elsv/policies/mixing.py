@@ -1,0 +1,69 @@
+"""Policies that draw their arm: what they share is the chance of each arm in a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.lattice.numbering import Layer, layer_size
+from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import BATCH_ROOM, COUNTING, Work, seconds_for_each
+from elsv.problem import Problem
+from elsv.state import State
+
+_BATCH = 1 << 12
+
+
+class Mixing(Protocol):
+    """A policy that can say how likely it pulls each arm."""
+
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return the probability of each arm, ``[..., N]``; the same for the same state."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByChances:
+    """All states of a layer, each arm with the probability that the policy gives it."""
+
+    policy: Mixing
+    reach: int = 0
+    mixes: ClassVar[bool] = True
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Ask for all states of the layer."""
+        out = np.empty((sweeps.arms.arms, layer.size))
+        for here, state in layer.batches(sweeps.arms, _BATCH):
+            out[:, here] = self.policy.chances(state, layer.step).T
+        return out
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes, by trying a few states."""
+        each = seconds_for_each(lambda state: self.policy.chances(state, made + 1), problem, made)
+        return Work(
+            alone=1e9 * each + COUNTING * problem.arms,
+            calls=0,
+            passing=problem.arms,
+            kept=problem.arms,
+            batch=BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms,
+        )
+
+
+def chances_once(policy: Mixing, state: State, step: int) -> FloatArray:
+    """Return the chances ``[..., N]`` of a batch in which equal states are asked for once."""
+    rows = np.hstack(state.rows())
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    alpha, beta = distinct[:, : state.arms], distinct[:, state.arms :]
+    found = policy.chances(State.trusted(alpha.copy(), beta.copy()), step)
+    return found[place.reshape(-1)].reshape(state.alpha.shape)
+
+
+def drawn(chances: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return an arm for each instance, drawn with these chances ``[..., N]``."""
+    below = np.cumsum(chances, axis=-1)
+    mark = rng.random(chances.shape[:-1])[..., None] * below[..., -1:]
+    arm = (below <= mark).sum(axis=-1)
+    return np.asarray(np.minimum(arm, chances.shape[-1] - 1), dtype=np.int64)

@@ -1,0 +1,125 @@
+"""Top-two Thompson sampling: the arm that is best in a draw, or a challenger from draws where another one is.
+
+D. Russo, *Simple Bayesian algorithms for best arm identification*, Conference on Learning Theory (2016) and
+Operations Research 68 (2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from elsv._inheritance import still_holds
+from elsv._numbers import shown
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import best
+from elsv.choice import best_arm
+from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import Layer
+from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.work import PASS, Start, Work
+from elsv.policies.layers import ByChance, OnLayers, StateByState
+from elsv.problem import Problem
+from elsv.state import State, check_width
+
+BETA = 0.5
+_ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
+_MOST = sum(_ROUNDS)
+
+
+@dataclass(frozen=True, eq=False)
+class TopTwo:
+    r"""Pull the best arm of a draw with probability `beta`, else draw again until another arm is the best.
+
+    After K = 341 draws in which none was, the first arm is pulled after all. With :math:`P_i` the probability
+    that arm i is best,
+
+    .. math:: \pi_j = P_j \Bigl(\beta + (1-\beta) \bigl(P_j^K
+        + \sum_{i \ne j} P_i \frac{1 - P_i^K}{1 - P_i}\bigr)\Bigr).
+
+    Made to find the best arm, it explores more than Thompson sampling does, which is `beta` = 1.
+    """
+
+    problem: Problem
+    belief: Belief
+    beta: float = BETA
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta <= 1:
+            raise InvalidInputError(
+                f"beta of top-two must lie above 0 and be at most 1, got {shown(self.beta)}; try 0.5"
+            )
+
+    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+        """Return an arm for every instance."""
+        check_width(state, self.problem)
+        alpha, beta = state.rows()
+        arm = self._best_of_draw(alpha, beta, rng)
+        waiting = np.flatnonzero(rng.random(len(arm)) >= self.beta)
+        for count in _ROUNDS:
+            if len(waiting) == 0:
+                break
+            again = np.repeat(waiting, count)
+            drawn = self._best_of_draw(alpha[again], beta[again], rng).reshape(-1, count)
+            differs = drawn != arm[waiting, None]
+            found, place = differs.any(axis=1), differs.argmax(axis=1)
+            arm[waiting[found]] = drawn[found, place[found]]
+            waiting = waiting[~found]
+        return arm.reshape(state.shape)
+
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return the probability of each arm, ``[..., N]``."""
+        return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return each arm with its chance, from the chances that the arms are best."""
+        own = type(self).__call__ is TopTwo.__call__
+        if not (own and still_holds(self.belief, "log_weight", "mean", "draw")):
+            return StateByState(self)
+        return TopTwoOnLayers(ByChance(self.belief), self.beta)
+
+    def _best_of_draw(self, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator) -> IntArray:
+        """Return the best arm of one draw for each row."""
+        worth = self.problem.rewards * self.belief.draw(State.trusted(alpha, beta), rng)
+        return best_arm(worth, self.problem.scale)
+
+
+def top_two(best_chance: FloatArray, beta: float) -> FloatArray:
+    """Return the probability ``[..., N]`` of each arm from those that it is best."""
+    chance = np.clip(best_chance, 0.0, 1.0)
+    challenged = chance * np.where(chance < 1 - 1e-12, (1 - chance**_MOST) / (1 - chance + 1e-300), _MOST)
+    others = challenged @ (1.0 - np.eye(chance.shape[-1]))
+    pulls = chance * (beta + (1.0 - beta) * (chance**_MOST + others))
+    return np.asarray(pulls / pulls.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class TopTwoOnLayers:
+    """Top-two Thompson sampling in all states of a layer."""
+
+    first: ByChance
+    beta: float
+    mixes: ClassVar[bool] = True
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one are read."""
+        return self.first.reach
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the chances, from those that the arms are best."""
+        return np.ascontiguousarray(top_two(self.first.decide(sweeps, layer).T, self.beta).T)
+
+    def start(self, problem: Problem) -> Start:
+        """Return what the last layer takes."""
+        return self.first.start(problem)
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes in all earlier layers."""
+        own, arms = self.first.work(problem, made), problem.arms
+        return Work(
+            own.shared, own.alone + 8 * PASS * arms, own.calls, own.rooms, own.passing + 5 * arms, own.kept
+        )
