@@ -169,7 +169,7 @@ def test_a_name_and_a_place_do_not_count():
     assert digest(one["first"]) == digest(other["second"])
 
 
-@pytest.mark.parametrize("name", [*policy_names()])
+@pytest.mark.parametrize("name", ["optimal", *policy_names(PROBLEM)])
 def test_policies_by_name(name, tmp_path):
     if name == "optimal":
         from elsv.exact import solve
