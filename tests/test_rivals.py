@@ -14,10 +14,10 @@ from elsv import Bandit, Problem, State, compare, evaluate, make_policy
 from elsv import structure as st
 from elsv.errors import InvalidInputError
 from elsv.experiments.theorem import random_states
-from elsv.policies.chances import drawn
 from elsv.policies.glm_ucb import logistic_fit
 from elsv.policies.ids import least_ratio, losses_and_news
 from elsv.policies.meanings import legend, meaning
+from elsv.policies.mixing import drawn
 from elsv.policies.top_two import top_two
 from elsv.structure.facts import Facts, ranking_of
 
@@ -371,3 +371,10 @@ def test_each_is_said_in_a_few_words():
     said = legend(both)
     assert "each arm by itself" in said["bayes-ucb"]
     assert "believed" in said["bayes-ucb:belief=structured"]
+
+
+@pytest.mark.parametrize(("problem", "names"), CASES, ids=["ordered", "peak", "curve"])
+def test_outcomes_under_way_may_be_fractions(problem, names):
+    state = State(problem.prior[:, 0] + 1.4, problem.prior[:, 1] + 0.6)
+    for name in names:
+        assert 0 <= make_policy(name, problem)(state, 2 * problem.arms + 1, RNG(0)) < problem.arms

@@ -14,6 +14,7 @@ import numpy as np
 from elsv._numbers import shown
 from elsv._typing import AnyArray, FloatArray
 from elsv.errors import InvalidInputError
+from elsv.indices.base import Setting
 from elsv.policies.base import BestScore
 from elsv.problem import Problem
 from elsv.state import State, check_width
@@ -78,7 +79,7 @@ class GlmUCB(BestScore):
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the optimistic expected rewards, ``[..., N]``."""
         check_width(state, self.problem)
-        pulls = state.pulls(self.problem)
+        pulls = Setting.of(self.problem).pulls(state.alpha, state.beta)
         successes = np.clip(np.rint(state.alpha - self.problem.prior[:, 0]), 0.0, pulls)
         features = self._features()
         theta = logistic_fit(features, successes, pulls, self.ridge)

@@ -22,6 +22,7 @@ from elsv.beliefs import Independent
 from elsv.beliefs.abilities import best
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
+from elsv.indices.base import Setting
 from elsv.indices.kl_ucb import KLUCB, divergence_bound
 from elsv.policies.base import BestScore, acts_as
 from elsv.policies.layers import OnLayers
@@ -51,7 +52,7 @@ class Leading:
 def leading(problem: Problem, state: State) -> Leading:
     """Return who leads: the lowest-numbered arm with the largest reward times share of successes."""
     check_width(state, problem)
-    pulled = state.pulls(problem)
+    pulled = Setting.of(problem).pulls(state.alpha, state.beta)
     divisor = np.maximum(pulled, 1.0)
     mean = np.clip(np.rint(state.alpha - problem.prior[:, 0]), 0.0, divisor) / divisor
     leader = best_arm(problem.rewards * mean, problem.scale)
