@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -178,6 +178,10 @@ class Kept:
 
     def _enough(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         """Return up to `count` points of one state that are kept, and their weights, of sum 1."""
+        return _points_of(self, tuple(alpha.tolist()), tuple(beta.tolist()), count)
+
+    def _found(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return what `_enough` does, anew."""
         tried, most = count, min(max(8 * count, self.count), MOST)
         while True:
             points, weight, share = self._kept(alpha, beta, tried)
@@ -189,6 +193,16 @@ class Kept:
             if len(points) >= count or tried >= most:
                 return points[:count], weight[:count] / weight[:count].sum()
             tried *= 2
+
+
+@lru_cache(maxsize=16)
+def _points_of(
+    belief: Kept, alpha: tuple[float, ...], beta: tuple[float, ...], count: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the points of one state: a decision asks for them several times."""
+    points, weight = belief._found(np.array(alpha), np.array(beta), count)
+    points.flags.writeable = weight.flags.writeable = False
+    return points, weight
 
 
 def _too_few(share: float) -> InvalidInputError:

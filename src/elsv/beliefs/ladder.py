@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count, uniforms
@@ -128,9 +129,9 @@ class Ladder:
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
-        both, starts, order = _grouped(alpha, beta)
+        won, lost, starts, order = grouped(alpha, beta)
         uniform = rng.random((len(alpha), self._dimensions))[order]
-        drawn = self._walks(both[:, : self.arms], both[:, self.arms :], starts, uniform)
+        drawn = self._walks(won, lost, starts, uniform)
         out = np.empty_like(drawn)
         out[order] = drawn
         return out.reshape(state.alpha.shape)
@@ -288,14 +289,6 @@ def _points_of(belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...]
 def _of(part: Ranking, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     chosen = list(part.arms)
     return np.ascontiguousarray(alpha[:, chosen]), np.ascontiguousarray(beta[:, chosen])
-
-
-def _grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return distinct states ``[U, 2 N]``, where their draws begin, and the instances in that order."""
-    distinct, group = np.unique(np.hstack([alpha, beta]), axis=0, return_inverse=True)
-    order = np.argsort(group.reshape(-1), kind="stable")
-    counts = np.bincount(group.reshape(-1), minlength=len(distinct))
-    return distinct, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), order
 
 
 def _rule(tolerance: float) -> tuple[float, float]:

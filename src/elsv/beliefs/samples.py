@@ -23,6 +23,7 @@ from elsv._notices import say_once
 from elsv._numbers import numbers
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._counted import best_of_points
+from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level, check_rewards
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
@@ -158,12 +159,15 @@ class Samples:
 
     def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
-        uniform = rng.random(len(state.rows()[0]))
-        out = np.empty((len(uniform), state.arms))
-        for here, weight in self._shares(state):
-            below = np.cumsum(weight, axis=1)
-            at = (below < uniform[here, None] * below[:, -1:]).sum(axis=1)
-            out[here] = self.draws[np.minimum(at, len(self.draws) - 1)]
+        alpha, beta = self._rows(state)
+        uniform = rng.random(len(alpha))
+        won, lost, starts, order = grouped(alpha, beta)
+        out = np.empty_like(alpha)
+        for here, weight in self._shares(State.trusted(won, lost)):
+            for k, below in zip(range(*here.indices(len(won))), np.cumsum(weight, axis=1), strict=True):
+                rows = order[starts[k] : starts[k + 1]]
+                at = np.searchsorted(below, uniform[rows] * below[-1])
+                out[rows] = self.draws[np.minimum(at, len(self.draws) - 1)]
         return out.reshape(state.alpha.shape)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
