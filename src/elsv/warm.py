@@ -21,6 +21,7 @@ from elsv.live import Bandit
 from elsv.problem import Problem
 from elsv.simulation.compare import compare
 from elsv.state import State
+from elsv.structure import order
 
 Progress = Callable[[int, int, str], None]
 
@@ -58,9 +59,9 @@ def warm(progress: Progress | None = None) -> Warmth:
 
 
 def _problem(
-    order: Order | None, arms: int = 3, horizon: int | None = 6, discount: float | None = None
+    direction: Order | None, arms: int = 3, horizon: int | None = 6, discount: float | None = None
 ) -> Problem:
-    return Problem(np.linspace(0.4, 1.0, arms), order, horizon, discount)
+    return Problem(np.linspace(0.4, 1.0, arms), direction, horizon, discount)
 
 
 def _decide() -> None:
@@ -107,6 +108,14 @@ def _compare() -> None:
         compare(problem, ["gittins"], instances=8, delay=2)
 
 
+def _structures() -> None:
+    start = np.random.default_rng(0)
+    for known in (order([(1, 2), (1, 3)]), order([(1, 2), (1, 3)]).by("gibbs")):
+        problem = Problem([0.4, 0.7, 1.0], horizon=6, structure=known)
+        Bandit(problem, "plan", seed=0, state=State([1, 2, 1], [1, 1, 1])).explain()
+        problem.belief.draw(State.initial(problem, (2,)), start)
+
+
 _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("decisions", _decide),
     ("long horizons", _far),
@@ -114,4 +123,5 @@ _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("solutions", _solve),
     ("evaluations", _evaluate),
     ("simulation", _compare),
+    ("structures", _structures),
 )
