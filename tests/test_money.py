@@ -104,9 +104,10 @@ def test_arms_are_called_by_their_names(shops):
     assert "fixed" not in text
     assert shops.to_dict()["policies"][1]["policy"] == "fixed:arm=4"
     assert shops.to_dict()["policies"][1]["label"] == "always full price"
-    figure = shops.plot()
-    drawn = " ".join(text.get_text() for axes in figure.axes for text in axes.texts)
-    drawn += " ".join(text.get_text() for legend in figure.legends for text in legend.get_texts())
+    axes = shops.plot()
+    legends = [legend for legend in (axes.get_legend(), *axes.figure.legends) if legend is not None]
+    drawn = " ".join(text.get_text() for text in axes.texts)
+    drawn += " ".join(text.get_text() for legend in legends for text in legend.get_texts())
     assert "always full" in drawn.replace("\n", " ")
     assert "fixed" not in drawn
 
