@@ -66,7 +66,10 @@ def main() -> None:
         ("data", lambda: write_columns("table.parquet", columns)),
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
+        ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
     ]
+    campaign = elsv.Campaign.open("shop.db", "spring", problem, policy="greedy")
+    assert campaign.reward(campaign.decide().id, success=True)
     tried = {names_its_extra(extra, attempt) for extra, attempt in attempts}
     refused_command("plot,data", "compare", "problem.toml", "--instances", "10", "--out", "run")
     refused_command("plot,data", "reproduce", "--quick", "--out", "paper")
