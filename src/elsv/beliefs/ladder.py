@@ -32,6 +32,7 @@ from elsv.state import State
 _MANY_NODES = 400  # messages from which on P(best) is read from points
 _POINTS = 1 << 14
 _INNER = 0.4  # of the nats on a panel where values inside it are read, which have half the order
+_DRAWN = 0.7  # the same for draws, which need fewer digits
 _NARROW = 1e-6  # of a standard deviation, to which a mean is held
 
 
@@ -258,7 +259,7 @@ class Ladder:
             drawn = np.empty((len(out), len(part.arms)))
             numbers = np.ascontiguousarray(uniform[:, first:last])
             own = _of(part, alpha, beta)
-            batch_draw(*own, program, axis, _INNER * nats, cut, starts, numbers, drawn)
+            batch_draw(*own, program, axis, _DRAWN * nats, cut, starts, numbers, drawn)
             out[:, part.arms] = drawn
             first = last
         return out
