@@ -61,7 +61,10 @@ class State:
         for name, array in (("alpha", a), ("beta", b)):
             if array.size and not (np.min(array) > 0 and np.max(array) < np.inf):
                 bad = array[~((array > 0) & (array < np.inf))].flat[0]
-                raise InvalidInputError(f"{name} must be positive and finite, got {bad:g}")
+                raise InvalidInputError(
+                    f"{name} must be positive and finite, got {bad:g}; "
+                    "counts begin with the prior's: 1,1 is an arm without data"
+                )
         _freeze(a, b)
         object.__setattr__(self, "alpha", a)
         object.__setattr__(self, "beta", b)

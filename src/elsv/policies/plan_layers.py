@@ -51,7 +51,8 @@ def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) ->
     if states > MOST_SEARCHES:
         raise InvalidInputError(
             f"plan with {problem.arms} arms under this structure is evaluated by a search from each state, "
-            f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it instead"
+            f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it "
+            "(elsv compare)"
         )
     return StateByState(policy, room=_SEARCH_ROOM)
 
