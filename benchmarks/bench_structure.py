@@ -37,7 +37,7 @@ GAPS = (
     ("decreasing, bounded", [0.4, 0.7, 1.0], st.decreasing() & st.bounds([None, (0, 0.6), (0, 0.3)]), 20),
     ("mixture .9 decreasing", [0.4, 0.7, 1.0], MIXED, 20),
     ("two arms bounded", [0.7, 1.0], st.bounds([(0.3, 0.8), (0, 0.9)]), 30),
-    ("grid 2x2", [0.6, 1.0, 0.5, 0.9], st.grid(2, 2), 8),
+    ("grid 2x2", [0.6, 1.0, 0.5, 0.9], st.grid(2, 2), 10),
     ("unimodal 4", [0.7, 0.8, 0.9, 1.0], st.unimodal(), 8),
     ("tree of 4", [0.4, 0.6, 0.8, 1.0], st.order([(1, 2), (1, 3), (3, 4)]), 8),
 )
