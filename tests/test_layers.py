@@ -45,6 +45,7 @@ LAYERS = (
     ("values",),
     ("search",),
     ("policies",),
+    ("gpu",),
     ("exact", "simulation"),
     ("report", "live", "assumptions"),
     ("campaign",),
