@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_moments import conditional_means, moments
-from elsv.beliefs._chain_panels import in_parts
+from elsv.beliefs._chain_panels import in_known_parts, in_parts
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
@@ -146,7 +146,7 @@ class Chain:
         size = outer * inner ** (wanted - 1)
         theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
         chosen = np.ascontiguousarray(rows)
-        for here, placed in in_parts(alpha, beta, *_NESTED):
+        for here, placed in in_known_parts(alpha, beta, *_NESTED):
             of_states = alpha[here], beta[here], chosen[here]
             batch_nested_points(*of_states, outer, inner, _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
@@ -171,7 +171,7 @@ class Chain:
         alpha, beta = self._rows(state)
         theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
-        for here, placed in in_parts(alpha, beta, *_NESTED):
+        for here, placed in in_known_parts(alpha, beta, *_NESTED):
             batch_arm_points(alpha[here], beta[here], _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
             theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
