@@ -145,3 +145,13 @@ def uniforms(count: int, arms: int) -> FloatArray:
     points = qmc.Sobol(arms, scramble=True, rng=_SEED).random_base2(max(count - 1, 0).bit_length())
     inside: FloatArray = np.clip(points, 1e-12, 1 - 1e-12)
     return inside
+
+
+def some_uniforms(start: int, stop: int, arms: int) -> FloatArray:
+    """Return some of the sequence of points that `uniforms` are the first ones of, ``[stop - start, N]``."""
+    return uniforms(power_from(stop), arms)[start:stop]
+
+
+def power_from(count: int) -> int:
+    """Return the power of two from `count` up."""
+    return 1 << max(count - 1, 0).bit_length()
