@@ -4,12 +4,14 @@ import itertools
 from fractions import Fraction
 from functools import cache
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from elsv import Problem, State
 from elsv.beliefs import Chain
+from elsv.beliefs.ladder import Ladder
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate
@@ -29,6 +31,7 @@ from elsv.policies.plan_rules import (
     undecided,
 )
 from elsv.search.points_search import PointsSearch
+from elsv.structure import grid
 
 ORDERED = {"order": "decreasing"}
 
@@ -330,3 +333,27 @@ def test_more_ordered_arms_are_evaluated_state_by_state_or_refused():
     assert plan.regret == pytest.approx(optimum.regret, rel=0.01)
     with pytest.raises(InvalidInputError, match="simulate"):
         evaluate(Problem([1, 1, 1, 1], "decreasing", 30), "plan")
+
+
+class Counting(Ladder):
+    """Counts how many states it is asked for points of."""
+
+    asked: ClassVar[list[int]] = []
+
+    def points(self, state, count):
+        self.asked.append(len(state.alpha))
+        return super().points(state, count)
+
+
+def test_more_arms_of_a_structure_are_asked_for_points_once_and_on_any_number_of_threads():
+    belief = Counting(4, order=((0, 1), (0, 2), (1, 3), (2, 3)))
+    problem = Problem([0.6, 1.0, 0.5, 0.9], structure=grid(2, 2), horizon=5)
+    alone, shared = (evaluate(problem, "plan", jobs=jobs)[0].value for jobs in (1, 2))
+    assert alone == shared
+    state = State([[2, 1, 3, 1], [1, 4, 1, 1], [1, 1, 1, 1]], [[1, 1, 2, 1], [1, 1, 5, 1], [1, 1, 1, 1]])
+    Counting.asked.clear()
+    scores = Plan(problem, belief=belief).scores(state, 1)
+    assert Counting.asked == [3]
+    assert np.array_equal(scores, Plan(problem).scores(state, 1))
+    each = [Plan(problem).scores(State(a, b), 1) for a, b in zip(state.alpha, state.beta, strict=True)]
+    assert np.array_equal(scores, each)

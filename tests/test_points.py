@@ -225,6 +225,18 @@ def test_draws_stand_in_where_a_belief_has_no_points():
     assert np.array_equal(shares[:, 0], weight)
 
 
+def test_a_belief_that_repeats_itself_has_the_same_draws_in_any_batch():
+    class Repeating(Drawn):
+        repeats = True
+
+    state = State([[3, 1, 4, 2], [1, 1, 1, 1]], [[1, 2, 2, 3], [1, 1, 1, 1]])
+    theta, weight = joint_points(Repeating(), state, 200)
+    for k in range(2):
+        alone = joint_points(Repeating(), State(state.alpha[k], state.beta[k]), 200)
+        assert np.array_equal(theta[k], alone[0])
+        assert np.array_equal(weight[k], alone[1])
+
+
 def test_weights_that_no_points_can_meet_stay_weights():
     theta = np.array([[0.2], [0.4], [0.3]])
     assert match_means(theta, np.array([0.3])) == pytest.approx([1 / 3] * 3)

@@ -208,6 +208,15 @@ def resolved(left: float, right: float, spread: float, share: float, nats: float
     return spread <= allowed and 0.5 * (right - left) <= _POLES * allowed * away
 
 
+@inlined
+def surely_resolved(left: float, right: float, nats: float) -> tuple[float, float]:
+    """Return the span and the bend up to which `resolved` holds on a panel whatever share is there."""
+    away = math.hypot(0.5 * (left + right), math.pi)
+    if 0.5 * (right - left) > _POLES * nats * away:
+        return -1.0, -1.0
+    return nats * (1 - 1e-9), (nats / _BENT) ** 2 * (1 - 1e-9)
+
+
 @helper
 def ends_of(alpha: FloatArray, beta: FloatArray, axis: Axis, s: int, cut: float) -> tuple[float, float, bool]:
     """Return the values of u beyond which nothing on a piece matters, and whether any arm lives there."""

@@ -20,14 +20,9 @@ from elsv.beliefs._ladder_axis_kernels import (
     log_density,
     log_share,
 )
-from elsv.beliefs._ladder_messages_kernels import (
-    Messages,
-    inside,
-    new_messages,
-    outside,
-    solve,
-)
+from elsv.beliefs._ladder_messages_kernels import Messages, new_messages
 from elsv.beliefs._ladder_program_kernels import Program
+from elsv.beliefs._ladder_solve_kernels import inside, new_tally, outside, solve
 
 _KNOTS = np.concatenate((np.zeros(1), NODES, np.ones(1)))
 _GAPS = _KNOTS[:, None] - _KNOTS + np.eye(POINTS + 2)
@@ -142,17 +137,17 @@ def lean(t: float, out: FloatArray) -> None:
 @borrowing
 def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) -> float:
     """Return the logarithm of a message inside a panel."""
-    count = inner.log.shape[1]
+    count = len(inner.log)
     near, far = leaning[POINTS + 1], leaning[0]
     other = p - 1
     if above:
         near, far, other = leaning[0], leaning[POINTS + 1], p + 1
     value = near
     if 0 <= other < count:
-        value += far * math.exp(inner.log[m, other] - inner.log[m, p])
+        value += far * math.exp(inner.log[other, m] - inner.log[p, m])
     for k in range(POINTS):
-        value += leaning[k + 1] * inner.value[m, p, k]
-    return float(inner.log[m, p] + (math.log(value) if value > 0 else NEVER))
+        value += leaning[k + 1] * inner.value[p, m, k]
+    return float(inner.log[p, m] + (math.log(value) if value > 0 else NEVER))
 
 
 @kernel
@@ -224,14 +219,14 @@ def logit_of(axis: Axis, panels: Panels, i: int, p: int, t: float) -> float:
 @helper
 def message_knots(inner: Messages, m: int, p: int, above: bool, knots: FloatArray) -> None:
     """Set the values of a message at both ends and the nodes of a panel, relative to its larger end."""
-    count = inner.log.shape[1]
+    count = len(inner.log)
     for k in range(POINTS):
-        knots[k + 1] = inner.value[m, p, k]
+        knots[k + 1] = inner.value[p, m, k]
     if above:
         knots[0] = 1.0
-        knots[POINTS + 1] = math.exp(inner.log[m, p + 1] - inner.log[m, p]) if p + 1 < count else 0.0
+        knots[POINTS + 1] = math.exp(inner.log[p + 1, m] - inner.log[p, m]) if p + 1 < count else 0.0
     else:
-        knots[0] = math.exp(inner.log[m, p - 1] - inner.log[m, p]) if p > 0 else 0.0
+        knots[0] = math.exp(inner.log[p - 1, m] - inner.log[p, m]) if p > 0 else 0.0
         knots[POINTS + 1] = 1.0
 
 
@@ -264,7 +259,7 @@ def walk(
     limits, logs = np.empty(arms + 1), np.empty(arms + 1)  # t and the logarithm of the message there
     knots, leaning = np.empty(POINTS + 2), np.empty(POINTS + 2)
     whole = len(program.from_above) - 1
-    waiting[0, 0], waiting[0, 1], limits[0], logs[0] = whole, count - 1, 1.0, inner.log[whole, count - 1]
+    waiting[0, 0], waiting[0, 1], limits[0], logs[0] = whole, count - 1, 1.0, inner.log[count - 1, whole]
     depth = 1
     for step in range(arms):
         depth -= 1
@@ -272,13 +267,13 @@ def walk(
         above = program.from_above[m]
         wanted = logs[depth] + math.log(uniform[step])
         if above:
-            while p + 1 < count and inner.log[m, p + 1] >= wanted:
+            while p + 1 < count and inner.log[p + 1, m] >= wanted:
                 p += 1
         else:
-            while p > 0 and inner.log[m, p - 1] >= wanted:
+            while p > 0 and inner.log[p - 1, m] >= wanted:
                 p -= 1
         message_knots(inner, m, p, above, knots)
-        found = inverse(knots, math.exp(min(wanted - inner.log[m, p], 0.0)))
+        found = inverse(knots, math.exp(min(wanted - inner.log[p, m], 0.0)))
         # Rounding must not carry a value past its limit.
         if p == waiting[depth, 1]:
             found = max(found, t) if above else min(found, t)
@@ -463,7 +458,7 @@ def cut_off(
         below[v] = math.exp(min(total - log_weight, 0.0))
         if v < len(density):
             outer = new_messages(len(program.from_above), count)
-            outside(program, finer, dense, inner, outer)
+            outside(program, finer, dense, inner, outer, log_weight, 0.0, 0.0, new_tally(0, 0, 0))
             for i in range(arms):
                 if not (math.isfinite(u[i]) and axis.inside[i, piece[i]]):
                     edge[i] = -1
@@ -486,7 +481,7 @@ def rates(
 
     `edge` is the panel that begins at an arm's limit, -1 where the arm has no density.
     """
-    count = inner.log.shape[1]
+    count = len(inner.log)
     out[:] = 0.0
     for t in range(len(program.arm)):
         i, owner = program.arm[t], program.owner[t]
@@ -507,5 +502,5 @@ def rates(
 def value_at(messages: Messages, m: int, p: int, count: int, above: bool) -> float:
     """Return the logarithm of a message at the left end of panel p."""
     if above:
-        return messages.log[m, p] if p < count else NEVER
-    return messages.log[m, p - 1] if p > 0 else NEVER
+        return messages.log[p, m] if p < count else NEVER
+    return messages.log[p - 1, m] if p > 0 else NEVER

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_moments import conditional_means, moments
-from elsv.beliefs._chain_panels import in_parts
+from elsv.beliefs._chain_panels import in_known_parts, in_parts
 from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
-from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
+from elsv.beliefs.points import FEW, check_count, power_from, rule_sizes, some_uniforms
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
@@ -146,7 +146,7 @@ class Chain:
         size = outer * inner ** (wanted - 1)
         theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
         chosen = np.ascontiguousarray(rows)
-        for here, placed in in_parts(alpha, beta, *_NESTED):
+        for here, placed in in_known_parts(alpha, beta, *_NESTED):
             of_states = alpha[here], beta[here], chosen[here]
             batch_nested_points(*of_states, outer, inner, _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
@@ -171,7 +171,7 @@ class Chain:
         alpha, beta = self._rows(state)
         theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
-        for here, placed in in_parts(alpha, beta, *_NESTED):
+        for here, placed in in_known_parts(alpha, beta, *_NESTED):
             batch_arm_points(alpha[here], beta[here], _NESTED[0], placed, theta[here], weight[here])
         for s in _lost(theta, weight):
             theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
@@ -182,17 +182,22 @@ class Chain:
 
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points of all arms from uniform numbers, all of the same weight."""
-        theta = self._inverse(*self._rows(state), 1 << (count - 1).bit_length())
+        theta = self._inverse(*self._rows(state), power_from(count))
         if self.order == "increasing":
             theta = np.ascontiguousarray(theta[..., ::-1])
         shape = (*state.shape, theta.shape[1])
         return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
 
-    def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+    def sequence(self, state: State, start: int, stop: int) -> FloatArray:
+        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        theta = self._inverse(*self._rows(state), stop, start)[0]
+        return np.ascontiguousarray(theta[:, ::-1]) if self.order == "increasing" else theta
+
+    def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int, start: int = 0) -> FloatArray:
         """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
         from elsv.beliefs._chain_points_kernels import batch_points
 
-        uniform = np.ascontiguousarray(uniforms(count, alpha.shape[1])[:count])
+        uniform = np.ascontiguousarray(some_uniforms(start, count, alpha.shape[1]))
         theta = np.empty((len(alpha), *uniform.shape))
         for here, placed in in_parts(alpha, beta, *self._rule()):
             batch_points(alpha[here], beta[here], placed, uniform, theta[here])

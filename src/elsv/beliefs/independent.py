@@ -3,7 +3,7 @@ r"""Beliefs without an order: every arm is Beta(:math:`\alpha_i, \beta_i`) by it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
-from elsv.beliefs.points import FEW, check_count, rule_sizes, uniforms
+from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
@@ -63,6 +63,12 @@ class Independent:
         uniform = uniforms(check_count(count), state.arms)
         theta = betaincinv(state.alpha[..., None, :], state.beta[..., None, :], uniform)
         return theta, np.full(theta.shape[:-1], 1 / len(uniform))
+
+    def sequence(self, state: State, start: int, stop: int) -> FloatArray:
+        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        alpha, beta = (counts[0].tolist() for counts in state.rows())
+        columns = (_column(alpha[i], beta[i], i, state.arms, start, stop) for i in range(state.arms))
+        return np.stack(list(columns), axis=-1)
 
     def some_points(
         self, state: State, count: int, arms: IntArray | None = None
@@ -167,3 +173,12 @@ def beta_rule(alpha: FloatArray, beta: FloatArray, size: int) -> tuple[FloatArra
     jacobi[..., k, k - 1] = np.sqrt(4 * k * (k + a) * (k + b) / (both + 1) * ratio) / both
     points, vectors = np.linalg.eigh(jacobi)  # reads the lower triangle
     return np.clip((points + 1) / 2, 0.0, 1.0), vectors[..., 0, :] ** 2
+
+
+@lru_cache(maxsize=64)
+def _column(alpha: float, beta: float, arm: int, arms: int, start: int, stop: int) -> FloatArray:
+    """Return one arm's part of a sequence of points ``[M]``: a pull changes one arm alone."""
+    from scipy.special import betaincinv
+
+    column: FloatArray = betaincinv(alpha, beta, some_uniforms(start, stop, arms)[:, arm])
+    return column

@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs._counted import best_of_points
+from elsv.beliefs._counted import best_of_points, concentration
 from elsv.beliefs.base import Belief, check_rewards
 from elsv.beliefs.method import MethodUsed, method_of
-from elsv.beliefs.points import MOST, check_count, joint_points, spread_points
+from elsv.beliefs.points import MOST, check_count, joint_points, power_from, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
@@ -34,6 +34,7 @@ COUNT = 1 << 14  # points that are drawn in a state
 LEAST = 1 / 200  # share of them that must be kept
 _MOST_TRIES = 10_000
 _BATCH = 1 << 12
+_MORE, _SOME = 1.05, 16  # times as many points, and some, are drawn as seem to be missing
 Condition = Callable[[FloatArray], AnyArray]
 
 
@@ -78,11 +79,19 @@ class Kept:
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        return self._moments(state)[:2]
+        return self._moments(state)
 
     def error(self, state: State) -> FloatArray:
-        """Return the standard error of a mean, that of as many independent draws, ``[...]``."""
-        return self._moments(state)[2]
+        """Return the standard error of a mean, that of as many independent draws, ``[...]``.
+
+        Where the base is one of samples, draws of the prior that are there many times count once.
+        """
+        alpha, beta = state.rows()
+        variance = self.variance(state).reshape(alpha.shape)
+        found = [self._enough(a, b, self.count) for a, b in zip(alpha, beta, strict=True)]
+        squares = np.array([concentration(*one) for one in found])
+        spread: FloatArray = np.sqrt(variance.max(axis=-1) * squares).reshape(state.shape)
+        return spread
 
     def describe_method(self, state: State) -> MethodUsed:
         """Say how the means are computed in one state, and what share of the draws is kept."""
@@ -157,18 +166,17 @@ class Kept:
         def kept(one: State) -> tuple[FloatArray, FloatArray]:
             return self._enough(one.alpha, one.beta, self.count)
 
-        return best_of_points(kept, state, check_rewards(state, rewards))
+        return best_of_points(kept, state, check_rewards(state, rewards), repeated=True)
 
-    def _moments(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _moments(self, state: State) -> tuple[FloatArray, FloatArray]:
         alpha, beta = state.rows()
-        mean, variance, error = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
+        mean, variance = np.empty_like(alpha), np.empty_like(alpha)
         for k in range(len(alpha)):
             points, weight = self._enough(alpha[k], beta[k], self.count)
             mean[k] = weight @ points
             variance[k] = weight @ (points - mean[k]) ** 2
-            error[k] = np.sqrt(variance[k].max() * (weight**2).sum())
         shape = state.alpha.shape
-        return mean.reshape(shape), variance.reshape(shape), error.reshape(state.shape)
+        return mean.reshape(shape), variance.reshape(shape)
 
     def _kept(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray, float]:
         """Return the points of one state that are kept, their weights, and the share that they are."""
@@ -183,8 +191,14 @@ class Kept:
     def _found(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         """Return what `_enough` does, anew."""
         tried, most = count, min(max(8 * count, self.count), MOST)
+        sequence = _Sequence(self.base, State.trusted(alpha, beta), self.condition)
         while True:
-            points, weight, share = self._kept(alpha, beta, tried)
+            if sequence.known:
+                sure = tried < self.count or count >= LEAST * power_from(tried)
+                points, share = sequence.kept(power_from(tried), count if sure else MOST)
+                weight = np.ones(len(points))
+            else:
+                points, weight, share = self._kept(alpha, beta, tried)
             if share < LEAST and tried >= self.count:
                 if self.otherwise is None:
                     raise _too_few(share)
@@ -193,6 +207,35 @@ class Kept:
             if len(points) >= count or tried >= most:
                 return points[:count], weight[:count] / weight[:count].sum()
             tried *= 2
+
+
+@dataclass
+class _Sequence:
+    """Points of one state, each looked at once; a base without `sequence` has none."""
+
+    base: Any
+    state: State
+    condition: Condition
+    made: int = 0
+    found: list[FloatArray] = field(default_factory=list)
+
+    @property
+    def known(self) -> bool:
+        """Whether there are any."""
+        return hasattr(self.base, "sequence")
+
+    def kept(self, size: int, enough: int) -> tuple[FloatArray, float]:
+        """Return those kept of the first `size` points, or of fewer if `enough` are; and their share."""
+        number = sum(map(len, self.found))
+        while self.made < size and number < enough:
+            # A little more than the share so far says is still missing.
+            missing = _MORE * (enough - number) * self.made / max(number, 1) + _SOME
+            stop = size if self.made == 0 else min(size, self.made + int(min(missing, size)))
+            theta = self.base.sequence(self.state, self.made, stop)
+            self.found.append(theta[np.asarray(self.condition(theta), dtype=bool)])
+            number += len(self.found[-1])
+            self.made = stop
+        return np.concatenate(self.found), number / self.made
 
 
 @lru_cache(maxsize=16)

@@ -24,7 +24,7 @@ from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
-from elsv.beliefs.points import check_count, uniforms
+from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.beliefs.ranking import Pairs, Ranking, closure, known_rankings
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -150,6 +150,11 @@ class Ladder:
             theta = self._spread(alpha, beta, number)
         theta = theta.reshape(*state.shape, -1, self.arms)
         return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
+
+    def sequence(self, state: State, start: int, stop: int) -> FloatArray:
+        """Return some of the points of one state ``[M, N]`` that `points` are the first ones of."""
+        uniform = some_uniforms(start, stop, self._dimensions)
+        return self._walks(*self._rows(state), np.array([0, stop - start]), uniform)
 
     def _spread(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
         """Return joint points of all states, one after another, ``[B M, N]``."""

@@ -40,13 +40,23 @@ def joint_points(
     if own is not None:
         theta, weight = _checked(own(state, count), state.alpha.shape)
         return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+    if getattr(belief, "repeats", False) and len(state.shape) == 1 and len(state.alpha) > 1:
+        # State by state, so that a batch changes nothing.
+        each = [_drawn(belief, State.trusted(*one), count) for one in zip(*state.rows(), strict=True)]
+        theta, weight = np.stack([theta for theta, _ in each]), np.stack([weight for _, weight in each])
+    else:
+        theta, weight = _drawn(belief, state, count)
+    return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+
+
+def _drawn(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return draws as points, with weights of which they have the belief's means."""
     rng = np.random.default_rng(_SEED)
     repeated = (np.repeat(part[..., None, :], count, axis=-2) for part in (state.alpha, state.beta))
     theta, shape = np.asarray(belief.draw(State.trusted(*repeated), rng)), (*state.shape, count, state.arms)
     if theta.shape != shape:
         raise InvalidInputError(f"a belief must draw one mean for each arm, shape {shape}, got {theta.shape}")
-    weight = match_means(theta, mean_of(belief, state, rng))
-    return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+    return theta, match_means(theta, mean_of(belief, state, rng))
 
 
 def spread_points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -135,3 +145,13 @@ def uniforms(count: int, arms: int) -> FloatArray:
     points = qmc.Sobol(arms, scramble=True, rng=_SEED).random_base2(max(count - 1, 0).bit_length())
     inside: FloatArray = np.clip(points, 1e-12, 1 - 1e-12)
     return inside
+
+
+def some_uniforms(start: int, stop: int, arms: int) -> FloatArray:
+    """Return some of the sequence of points that `uniforms` are the first ones of, ``[stop - start, N]``."""
+    return uniforms(power_from(stop), arms)[start:stop]
+
+
+def power_from(count: int) -> int:
+    """Return the power of two from `count` up."""
+    return 1 << max(count - 1, 0).bit_length()

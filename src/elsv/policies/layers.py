@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -39,6 +40,8 @@ from elsv.values.base import ValueFunction
 from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
 
 _BATCH = 1 << 16
+_LEAST = 16  # states that are worth a thread
+_PARTS = 4  # of a batch for each thread
 
 
 @runtime_checkable
@@ -162,6 +165,9 @@ class StateByState:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = np.empty(layer.size, np.uint8)
+        if self._repeats:
+            self._share_out(sweeps, layer, actions)
+            return actions
         for here, state in layer.batches(sweeps.arms, _BATCH):
             arms = self._ask(state, layer.step, 0)
             if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1)):
@@ -176,7 +182,28 @@ class StateByState:
         """Return what `decide` takes, by trying a few states."""
         each = seconds_for_each(lambda state: self._ask(state, made + 1, 0), problem, made)
         batch = BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms
-        return Work(alone=1e9 * each + COUNTING * problem.arms, batch=batch + self.room)
+        counting = COUNTING * problem.arms
+        if self._repeats:
+            return Work(shared=1e9 * each, alone=counting, batch=batch + self.room)
+        return Work(alone=1e9 * each + counting, batch=batch + self.room)
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether it is known to draw no random numbers, and takes time."""
+        return bool(getattr(self.function, "merges_equal_states", False))
+
+    def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray) -> None:
+        """Ask for parts of the layer side by side, no more states at a time than one batch has."""
+        crew = sweeps.crew
+
+        def work(batch: tuple[slice, State]) -> None:
+            here, state = batch
+            actions[..., here] = self._ask(state, layer.step, 0)
+
+        parts = _PARTS * crew.workers
+        batches = layer.batches(sweeps.arms, max(_LEAST, min(_BATCH, layer.size) // parts))
+        while some := tuple(islice(batches, parts)):
+            crew.map(work, some)
 
     def _ask(self, state: State, step: int, seed: int) -> IntArray:
         return check_answer(self.function(state, step, np.random.default_rng(seed)), state)

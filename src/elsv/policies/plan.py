@@ -153,12 +153,18 @@ class Plan(BestScore):
         long_way = is_long_way(depth, pulls)
         if arms == count and not long_way:
             return search.ahead(roots, worth, chosen, depth, left)
-        stops = search.stops(roots, worth, most_stops(depth, pulls), left)
-        if arms > count:
-            chosen = candidates(worth, stops, count)
         q = q.copy()
-        np.put_along_axis(q, chosen, search.ahead(roots, worth, chosen, depth, left), axis=1)
-        return prefer(q, stops, left * worth.max(axis=1)) if long_way else q
+        for here in search.blocks(len(q)):
+            part = State.trusted(roots.alpha[here], roots.beta[here])
+            paid, found, arms_ahead = worth[here], q[here], chosen[here]
+            shared = search.shared_points(part)
+            stops = search.stops(part, paid, most_stops(depth, pulls), left, shared)
+            if arms > count:
+                arms_ahead = candidates(paid, stops, count)
+            ahead = search.ahead(part, paid, arms_ahead, depth, left, shared)
+            np.put_along_axis(found, arms_ahead, ahead, axis=1)
+            q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
+        return q
 
 
 def moments(belief: Belief, state: State, rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:

@@ -18,6 +18,7 @@ from elsv.state import State
 
 ALONE = 16  # points of an arm that is pulled many times
 _CHUNK = 1 << 20  # numbers in one array of points
+Points = tuple[FloatArray, FloatArray]  # [B, M, N] and their weights [B, M]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,25 @@ class PointsSearch:
     points: int
     discount: float = 1.0
 
-    def ahead(self, state: State, worth: FloatArray, chosen: IntArray, depth: int, left: float) -> FloatArray:
+    def blocks(self, states: int) -> list[slice]:
+        """Return parts of a batch for one search after the other, so that points are asked for once."""
+        return _chunks(states, max(ALONE * len(self.rewards), self.points) * len(self.rewards))
+
+    def shared_points(self, state: State) -> Points | None:
+        """Return joint points of all arms that serve both searches; None if the belief has better ones."""
+        if hasattr(self.belief, "arm_points") or hasattr(self.belief, "some_points"):
+            return None
+        return joint_points(self.belief, state, self.points)
+
+    def ahead(
+        self,
+        state: State,
+        worth: FloatArray,
+        chosen: IntArray,
+        depth: int,
+        left: float,
+        shared: Points | None = None,
+    ) -> FloatArray:
         """Return the worth of pulling each of the arms `chosen` ``[B, C]``, searching on and committing.
 
         Parameters
@@ -56,12 +75,18 @@ class PointsSearch:
             Number of pulls to look ahead.
         left
             How many pulls, or discounted pulls, remain at the root.
+        shared
+            Joint points of all arms that are known already (`shared_points`).
         """
         q = np.empty(chosen.shape)
         layers = search_layers(chosen.shape[1], depth)
         after = left - depth if self.discount == 1.0 else left
         for here in _chunks(len(q), self.points * chosen.shape[1]):
-            theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
+            if shared is None:
+                theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
+            else:
+                theta = np.take_along_axis(shared[0][here], chosen[here][:, None], axis=-1)
+                weight = shared[1][here]
             rewards = self.rewards[chosen[here]]
             q[here] = search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers)
             rows = np.arange(len(rewards))[:, None]
@@ -69,14 +94,19 @@ class PointsSearch:
             q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
         return q
 
-    def stops(self, state: State, worth: FloatArray, most: int, left: float) -> FloatArray:
+    def stops(
+        self, state: State, worth: FloatArray, most: int, left: float, shared: Points | None = None
+    ) -> FloatArray:
         """Return the worth ``[B, N]`` of up to `most` pulls of one arm, to commit when that is better."""
         from elsv.search._stops_kernels import search_stops
 
         arms = len(self.rewards)
         q = np.empty(worth.shape)
         for here in _chunks(len(q), max(ALONE * arms, self.points) * arms):
-            theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
+            if shared is None:
+                theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
+            else:
+                theta, weight = shared[0][here][:, None], shared[1][here][:, None]
             rewards = self.rewards.copy()
             search_stops(_tight(theta), _tight(weight), rewards, left, self.discount, most, q[here])
             q[here] += left * (worth[here].max(axis=1, keepdims=True) - _best(theta, weight, rewards))

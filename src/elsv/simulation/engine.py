@@ -24,6 +24,7 @@ from elsv.policies.pending import planning_state
 from elsv.problem import Problem
 from elsv.simulation.delays import Delays, Waiting
 from elsv.simulation.earnings import ArmTally, tally_arms
+from elsv.simulation.helpers import Asked, Helpers
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.state import State
 
@@ -125,11 +126,12 @@ def run_chunk(
     chunk: int,
     stopped: Callable[[], bool] = _never,
     count: Callable[[int], None] | None = None,
+    helpers: Helpers | None = None,
 ) -> ChunkTally:
     """Run every policy on the instances of one chunk; a pure function of `run` and `chunk`.
 
     `stopped` is asked at every step whether to give up, with `StoppedError`. `count` is told how many steps
-    all policies together have made.
+    all policies together have made. `helpers` are idle threads.
     """
     start = chunk * run.chunk_size
     stop = min(run.instances, start + run.chunk_size)
@@ -147,7 +149,7 @@ def run_chunk(
             if count is not None:
                 count(before + step - 1)
 
-        played.append(_play(run, policy, means, keys, np.random.default_rng(for_policy), go_on))
+        played.append(_play(run, policy, means, keys, np.random.default_rng(for_policy), go_on, helpers))
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
     return ChunkTally(
@@ -170,6 +172,7 @@ def _play(
     keys: tuple[np.uint64, ...],
     rng: np.random.Generator,
     go_on: Callable[[int], None],
+    helpers: Helpers | None,
 ) -> tuple[PolicyTally, FloatArray]:
     """Return the tally of one policy and the final regret of every instance, in units.
 
@@ -192,10 +195,11 @@ def _play(
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     curves = np.empty((horizon, instances)) if run.keep_raw else None
     waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
+    asked = Asked(policy, helpers or Helpers())
     if waiting is None:
-        choose = _chooser(run, policy, instances, rng)
+        choose = _chooser(run, policy, asked, instances, rng)
     else:
-        choose = _late_chooser(run, policy, waiting, rng)
+        choose = _late_chooser(run, policy, asked, waiting, rng)
     row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
     seconds, arm = 0.0, np.empty(0, dtype=np.int64)
     for t in range(1, horizon + 1):
@@ -219,13 +223,14 @@ def _play(
     steps = np.arange(1, horizon + 1)
     earnings = steps * largest.sum() - totals
     earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
+    seconds += asked.longer
     tally = PolicyTally(
         totals, squares, arm_counts, best, histogram, earnings, earnings_squares, seconds, curves
     )
     return tally, regret
 
 
-def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator) -> Chooser:
+def _chooser(run: Run, policy: Policy, asked: Asked, instances: int, rng: np.random.Generator) -> Chooser:
     """Return what picks the arms of a chunk: a table lookup for indices, the policy itself otherwise."""
     from elsv.simulation import _engine_kernels as kernels
 
@@ -243,7 +248,7 @@ def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator)
 
     def by_policy(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
         state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
-        return check_answer(policy(state, step, rng), state)
+        return check_answer(asked(state, step, rng), state)
 
     def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
         first, inverse = _distinct(successes, pulls)
@@ -252,7 +257,9 @@ def _chooser(run: Run, policy: Policy, instances: int, rng: np.random.Generator)
     return merged if getattr(policy, "merges_equal_states", False) else by_policy
 
 
-def _late_chooser(run: Run, policy: Policy, waiting: Waiting, rng: np.random.Generator) -> Chooser:
+def _late_chooser(
+    run: Run, policy: Policy, asked: Asked, waiting: Waiting, rng: np.random.Generator
+) -> Chooser:
     """Return the same while outcomes are under way: policies are asked by `elsv.policies.pending`."""
     from elsv.simulation import _delay_kernels as kernels
 
@@ -270,7 +277,7 @@ def _late_chooser(run: Run, policy: Policy, waiting: Waiting, rng: np.random.Gen
         state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
         planned = planning_state(problem, policy, state, under_way, rng)
         if tables is None:
-            return check_answer(policy(planned, step, rng), planned)[inverse]
+            return check_answer(asked(planned, step, rng), planned)[inverse]
         arm = np.empty(len(pulls), dtype=np.int64)
         wins = np.ascontiguousarray(planned.alpha - problem.prior[:, 0])
         counted = np.rint(wins + (planned.beta - problem.prior[:, 1])).astype(np.int64)

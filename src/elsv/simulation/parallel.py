@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
 from elsv.machine import cores
 from elsv.simulation.engine import ChunkTally, Run, run_chunk
+from elsv.simulation.helpers import Helpers
 from elsv.simulation.steps import SECONDS, Steps, counter_in
 
 Workers = Literal["threads", "processes"]
@@ -74,9 +75,14 @@ def _run(
         return
     if jobs is not None and jobs < 1:
         raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
-    count = min(jobs or cores(), max(1, len(chunks)))
+    threads = jobs or cores()
+    count = min(threads, max(1, len(chunks)))
     if workers == "threads":
-        yield from _on_threads(run, chunks, count, stop, steps)
+        helpers = Helpers(threads)
+        try:
+            yield from _on_threads(run, chunks, count, stop, steps, helpers)
+        finally:
+            helpers.close()
     elif workers == "processes":
         yield from _on_processes(run, chunks, count, steps)
     else:
@@ -84,7 +90,12 @@ def _run(
 
 
 def _on_threads(
-    run: Run, chunks: Sequence[int], jobs: int, stop: threading.Event | None, steps: Steps
+    run: Run,
+    chunks: Sequence[int],
+    jobs: int,
+    stop: threading.Event | None,
+    steps: Steps,
+    helpers: Helpers,
 ) -> Iterator[ChunkTally]:
     over = threading.Event()
 
@@ -93,12 +104,12 @@ def _on_threads(
 
     if jobs == 1:
         for chunk in chunks:
-            yield run_chunk(run, chunk, stopped, _shown(steps, chunk))
+            yield _helped(run, chunk, stopped, _shown(steps, chunk), helpers)
         return
     with ThreadPoolExecutor(jobs) as pool:
         try:
             yield from _as_completed(
-                lambda chunk: pool.submit(run_chunk, run, chunk, stopped, steps.counter(chunk)),
+                lambda chunk: pool.submit(_helped, run, chunk, stopped, steps.counter(chunk), helpers),
                 chunks,
                 jobs,
                 steps,
@@ -106,6 +117,17 @@ def _on_threads(
         finally:
             over.set()  # after an error or an interruption nobody waits for the rest
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _helped(
+    run: Run,
+    chunk: int,
+    stopped: Callable[[], bool],
+    count: Callable[[int], None] | None,
+    helpers: Helpers,
+) -> ChunkTally:
+    with helpers.at_work():
+        return run_chunk(run, chunk, stopped, count, helpers)
 
 
 def _shown(steps: Steps, chunk: int) -> Callable[[int], None]:
