@@ -72,6 +72,7 @@ def test_every_statement_is_shown_in_text_json_and_svg(name):
         assert 0 <= arm.prior.low < arm.prior.mean < arm.prior.high <= 1
     assert found.evidence == evidence(problem, state)
     assert found.milliseconds > 0
+    assert found.decision > 0
     assert found.pulls == state.pulls(problem).sum()
     text = str(found)
     for words in (
@@ -274,7 +275,25 @@ def test_data_that_contradict_are_warned_of_with_a_remedy():
     assert robust.evidence.factor == pytest.approx(0.1, rel=0.01)
     assert robust.evidence.parts[1] > 0.99
     assert "0.1 → 1 " in str(robust)
+    assert "P(assumed | data)" not in str(robust)
+    either = elsv.check(
+        problem_of(mixture([(0.5, decreasing()), (0.5, increasing())]), 2), elsv.State([1, 9], [9, 1])
+    )
+    assert "Bayes factor" in str(either)
+    assert "0.5 → 1 " in str(either)
     assert "now 1:" in robust.svg()
+
+
+def test_the_cost_of_a_decision_is_measured_and_says_how_many_beliefs():
+    start = str(elsv.check(problem_of(decreasing(), 2)))
+    assert "a state, plan " in start
+    assert "a decision, on this machine\n" in start
+    nested = mixture([(0.9, mixture([(0.5, decreasing()), (0.5, increasing())])), (0.1, free())])
+    assert "; each evaluates 3 beliefs" in " ".join(str(elsv.check(problem_of(nested, 2))).split())
+    over = elsv.check(elsv.Problem([1, 1], order="decreasing", horizon=2), elsv.State([2, 1], [2, 1]))
+    assert over.decision is None
+    assert "decision" not in str(over)
+    assert over.to_dict()["decision_milliseconds"] is None
 
 
 def test_a_state_without_pulls_and_nothing_assumed():
@@ -362,6 +381,9 @@ class TestWatched:
         structure = mixture([(0.9, decreasing()), (0.1, free())])
         explained = elsv.Bandit(problem_of(structure, 2), "greedy", state=self.AGAINST).explain()
         assert "its parts now have the probabilities" in str(explained)
+        assert "before any data 0.9, 0.1" in str(explained)
+        assert "even odds" not in str(explained)
+        assert explained.to_dict()["evidence"]["before"] == pytest.approx([0.9, 0.1])
         assert "warning" not in str(explained)
 
     @pytest.mark.parametrize(
