@@ -11,7 +11,16 @@ import typer
 
 from elsv._compiling import compiling
 from elsv._numbers import counted, duration
-from elsv.cli.console import Against, Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
+from elsv.cli.console import (
+    Against,
+    Horizon,
+    Json,
+    ProblemFile,
+    load_problem,
+    policies_option,
+    print_json,
+    progress_bar,
+)
 from elsv.cli.tables import show_evaluation
 from elsv.errors import InvalidInputError, UnsavedError
 
@@ -97,15 +106,7 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
 
 def evaluate(
     problem: ProblemFile,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            "--policy",
-            help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(DEFAULT_POLICIES)}.",
-            show_default=False,
-        ),
-    ] = None,
+    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
     horizon: Horizon = None,
     against: Against = None,
     memory: Memory = None,
