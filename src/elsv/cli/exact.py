@@ -21,7 +21,6 @@ from elsv.cli.console import (
     print_json,
     progress_bar,
 )
-from elsv.cli.tables import show_evaluation
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
@@ -76,7 +75,6 @@ def solve(
 
 def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
     """Print what was found: lines for people, or one JSON object with `more` in it."""
-    names = [problem.names[arm] for arm in found.actions]
     if as_json:
         result: dict[str, Any] = {
             "horizon": problem.horizon,
@@ -91,17 +89,11 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
         }
         print_json(result | more)
         return
-    print(f"value   {found.value:.9f}")
-    print(f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)")
-    print(f"first   {' or '.join(names)}")
-    if found.rewards is not None:
-        horizon = len(found.rewards)
-        chosen = sorted({1, *(round(k * horizon / 5) for k in range(1, 6))} - {0})
-        steps = "  ".join(f"t={t}: {found.rewards[t - 1]:.4f}" for t in chosen)
-        print(f"reward  {steps}")
+    from elsv.report.terminal import solution_text
+
     compiled = compiling.seconds
     after = f" after {duration(compiled)} of compiling" if compiled > _NOTICED else ""
-    print(f"states  {found.states:,} in {duration(max(0.0, found.seconds - compiled))}{after}")
+    print(solution_text(found, f"{duration(max(0.0, found.seconds - compiled))}{after}"))
 
 
 def evaluate(
@@ -129,7 +121,7 @@ def evaluate(
         best, *answer["policies"] = answer["policies"]
         print_json(answer | {"optimal": {key: best[key] for key in ("value", "earnings", "gains", "regret")}})
         return
-    show_evaluation(found)
+    print(found)
 
 
 def _announce(cost: Any) -> None:
