@@ -11,6 +11,7 @@ import typer
 
 from elsv._compiling import compiling
 from elsv._numbers import counted, duration
+from elsv._numbers import memory as memory_in_words
 from elsv.cli.console import (
     Against,
     Horizon,
@@ -126,13 +127,10 @@ def evaluate(
 
 def _announce(cost: Any) -> None:
     """Say what the work will take, and apart from it whether kernels have to be compiled first."""
-    unit, size = ("MB", 10**6) if cost.bytes < 10**10 else ("GB", 10**9)
+    room = f"{cost.bytes // 10**6:,} MB" if cost.bytes < 10**10 else memory_in_words(cost.bytes)
     first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
-    print(
-        f"{counted(cost.states)} states, about {counted(cost.bytes // size)} {unit} "
-        f"and {duration(cost.seconds)}{first}",
-        file=sys.stderr,
-    )
+    room = f"about {room}" if room.endswith("B") else room
+    print(f"{counted(cost.states)} states, {room} and {duration(cost.seconds)}{first}", file=sys.stderr)
 
 
 def _bytes(gigabytes: float | None) -> int | None:
