@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
+from elsv.beliefs.base import MeasuredBest, check_rewards
 from elsv.state import State
 
 Points = Callable[[State], tuple[FloatArray, FloatArray]]
@@ -30,3 +33,17 @@ def best_of_points(
         largest[k] = (share * worth.max(axis=-1)).sum()
         error[k] = np.sqrt((chance[k] * (1 - chance[k])).max() * (share**2).sum())
     return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+
+
+class CountedBest(MeasuredBest):
+    """Gives P(best) of a belief of weighted draws, counted among them."""
+
+    @abstractmethod
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        """Return joint draws ``[M, N]`` for one state and their weights ``[M]``."""
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
+        return best_of_points(self._joint, state, check_rewards(state, rewards))

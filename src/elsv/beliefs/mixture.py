@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import abilities
-from elsv.beliefs.base import Belief, check_level, mean_of
+from elsv.beliefs.base import Belief, MeasuredBest, check_level, mean_of
 from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
 from elsv.state import State
@@ -29,7 +29,7 @@ _LEVELS = tuple(float(level) for level in 1 / (1 + np.exp(-np.linspace(-14.0, 14
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(MeasuredBest):
     """Posterior under one of several beliefs.
 
     Parameters
@@ -210,12 +210,6 @@ class Mixture:
             axis=-1,
         )
         return theta, weight
-
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
