@@ -26,14 +26,13 @@ from elsv.structure import (
     where,
 )
 from elsv.structure.evidence import evidence, odds_in_words
+from structures import FORK
 from test_structure import DRAWS, NAMES, TOML, problem
 
 STATE = State([4, 2, 3], [2, 2, 5])
 
 
-@pytest.mark.parametrize(
-    "stated", [decreasing(), order([(1, 2), (1, 3)]), grid(3, 1), order([(2, 1), (3, 1)])]
-)
+@pytest.mark.parametrize("stated", [decreasing(), FORK, grid(3, 1), order([(2, 1), (3, 1)])])
 @pytest.mark.parametrize("limits", [None, [(0.2, 0.9), None, (0, 0.6)]])
 @pytest.mark.parametrize("way", ["keep", "gibbs"])
 def test_every_method_agrees_with_the_exact_one(stated, limits, way):
@@ -349,7 +348,7 @@ def test_evidence_is_the_bayes_factor():
 
 def test_evidence_of_every_kind():
     against = State([1, 9, 20], [20, 9, 1])
-    for stated in (decreasing(), order([(1, 2), (1, 3)]), grid(3, 1) & bounds([None, None, (0, 0.5)])):
+    for stated in (decreasing(), FORK, grid(3, 1) & bounds([None, None, (0, 0.5)])):
         assert evidence(problem(stated), against).contradicted, stated
     assert not evidence(problem(increasing()), against).contradicted
     assert evidence(problem(bounds([(0.5, 1), None, None])), against).contradicted
