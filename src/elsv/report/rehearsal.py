@@ -40,11 +40,11 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     page.callout(rehearsal.recommendation())
     svg = figures.for_page(gain_figure(rehearsal))
     page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
-    said = "; ".join(f"{column}: {meaning}" for column, meaning in rehearsal.legend().items())
+    said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     page.table(
         ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"],
         [_row(row) for row in rehearsal.outcomes],
-        f"{said[0].upper()}{said[1:]}.",
+        f"{said}.",
         align="rlrrrrrrr",
     )
     page.settings(
