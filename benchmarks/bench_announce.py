@@ -66,7 +66,7 @@ def measured(words: tuple[str, ...] = ()) -> list[dict]:
     rows: list[dict] = []
     for arms in HORIZONS:
         for order in ("decreasing", None):
-            for name in (SOLVE, KEEP, *policies()):
+            for name in (SOLVE, KEEP, *policies(arms, order)):
                 kind = f"{name}, {arms} {'ordered' if order else 'free'} arms"
                 if any(word not in kind for word in words) or (order is None and "order=false" in name):
                     continue
@@ -82,10 +82,13 @@ def measured(words: tuple[str, ...] = ()) -> list[dict]:
     return rows
 
 
-def policies() -> tuple[str, ...]:
+def policies(arms: int, order: str | None) -> tuple[str, ...]:
+    """Return what the problem takes; `optimal` is given its file when its turn comes."""
+    from elsv import Problem
     from elsv.policies.registry import policy_names
 
-    return (*policy_names(), *VARIANTS)
+    named = policy_names(Problem(REWARDS[-arms:], order, 4))
+    return (*named, "optimal", *VARIANTS)
 
 
 def child(name: str, arms: int, order: str | None) -> None:

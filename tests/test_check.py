@@ -18,34 +18,33 @@ from elsv.structure import (
     bounds,
     decreasing,
     free,
-    gap,
     grid,
     increasing,
     logistic,
     mixture,
     order,
-    samples,
     unimodal,
     where,
 )
 from elsv.structure.evidence import Evidence, evidence
+from structures import KINDS, SHARES
 from test_open_house import PROBLEM as BOX
 
-DRAWS = np.random.default_rng(0).random((2000, 3))
-STATEMENTS = {
-    "chain": (decreasing(), 3),
-    "tree": (order([(1, 2), (1, 3)]), 3),
-    "ladder": (grid(2, 2), 4),
-    "peak": (unimodal(), 4),
-    "peak of rewards": (unimodal(on="reward"), 3),
-    "cut off": (bounds([(0, 0.4), None, (0.1, 0.9)]), 3),
-    "mixture": (mixture([(0.9, decreasing()), (0.1, free())]), 3),
-    "draws kept": (gap(1, 2, at_least=0.05), 3),
-    "where": (where(lambda means: means[..., 0] + means[..., 1] < 1.5, "not both"), 3),
-    "samples": (samples(DRAWS), 3),
-    "demand": (logistic([10, 20, 30], draws=1024), 3),
-    "Gibbs": (grid(2, 2).by("gibbs"), 4),
-    "free": (free(), 3),
+# By the name of the method that computes their means, where it has one.
+SHOWN = {
+    "a path": "chain",
+    "a fork": "tree",
+    "a grid": "ladder",
+    "a peak of four": "",
+    "a peak of rewards": "",
+    "bounds": "cut off",
+    "probably decreasing": "mixture",
+    "a gap": "draws kept",
+    "a condition": "draws kept",
+    "samples": "samples",
+    "a demand curve": "",
+    "a grid by Gibbs sampling": "Gibbs",
+    "free": "",
 }
 
 
@@ -59,9 +58,9 @@ def some_state(problem):
     return elsv.State(problem.prior[:, 0] + numbers, problem.prior[:, 1] + numbers[::-1])
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_every_statement_is_shown_in_text_json_and_svg(name):
-    problem = problem_of(*STATEMENTS[name])
+    problem = problem_of(*KINDS[name])
     state = some_state(problem)
     found = elsv.check(problem, state)
     assert found.assumed == problem.structure.describe()
@@ -72,6 +71,7 @@ def test_every_statement_is_shown_in_text_json_and_svg(name):
         assert 0 <= arm.prior.low < arm.prior.mean < arm.prior.high <= 1
     assert found.evidence == evidence(problem, state)
     assert found.milliseconds > 0
+    assert found.decision > 0
     assert found.pulls == state.pulls(problem).sum()
     text = str(found)
     for words in (
@@ -122,28 +122,28 @@ def test_the_bayes_factor_of_two_arms_by_hand():
 @pytest.mark.parametrize(
     ("name", "figure"),
     [
-        ("chain", {"messages": 3}),
-        ("tree", {"messages": 3}),
-        ("ladder", {"messages": 5}),
-        ("cut off", {"messages": 3}),
-        ("mixture", {"messages": 3}),
-        ("samples", {"draws": 2000}),
-        ("draws kept", {"draws": 1 << 14}),
-        ("Gibbs", {"draws": 4096}),
+        ("a path", {"messages": 3}),
+        ("a fork", {"messages": 3}),
+        ("a grid", {"messages": 5}),
+        ("bounds", {"messages": 3}),
+        ("probably decreasing", {"messages": 3, "beliefs": 2}),
+        ("samples", {"draws": 5}),
+        ("a gap", {"draws": 1 << 14}),
+        ("a grid by Gibbs sampling", {"draws": 4096}),
     ],
 )
 def test_methods_are_named_with_their_figures(name, figure):
-    problem = problem_of(*STATEMENTS[name])
+    problem = problem_of(*KINDS[name])
     method = method_of(problem.belief, elsv.State.initial(problem))
-    assert method.name == name
+    assert method.name == SHOWN[name]
     assert figure.items() <= method.figures.items()
-    if name == "draws kept":
-        # Of two arms in order the gap is at least 0.05 with probability 0.95².
-        assert method.figures["acceptance"] == pytest.approx(0.95**2, abs=0.01)
+    if name == "a gap":
+        # Of two arms in order the gap is at least 0.1 with probability 0.9².
+        assert method.figures["acceptance"] == pytest.approx(0.9**2, abs=0.01)
         assert " % of 16,384" in method.words
     if name == "samples":
-        assert method.figures["effective"] == pytest.approx(2000)
-    if name == "Gibbs":
+        assert method.figures["effective"] == pytest.approx(64 / sum(share**2 for share in SHARES))
+    if method.name == "Gibbs":
         assert method.figures["r_hat"] == pytest.approx(1, abs=0.05)
 
 
@@ -274,7 +274,25 @@ def test_data_that_contradict_are_warned_of_with_a_remedy():
     assert robust.evidence.factor == pytest.approx(0.1, rel=0.01)
     assert robust.evidence.parts[1] > 0.99
     assert "0.1 → 1 " in str(robust)
+    assert "P(assumed | data)" not in str(robust)
+    either = elsv.check(
+        problem_of(mixture([(0.5, decreasing()), (0.5, increasing())]), 2), elsv.State([1, 9], [9, 1])
+    )
+    assert "Bayes factor" in str(either)
+    assert "0.5 → 1 " in str(either)
     assert "now 1:" in robust.svg()
+
+
+def test_the_cost_of_a_decision_is_measured_and_says_how_many_beliefs():
+    start = str(elsv.check(problem_of(decreasing(), 2)))
+    assert "a state, plan " in start
+    assert "a decision, on this machine\n" in start
+    nested = mixture([(0.9, mixture([(0.5, decreasing()), (0.5, increasing())])), (0.1, free())])
+    assert "; each evaluates 3 beliefs" in " ".join(str(elsv.check(problem_of(nested, 2))).split())
+    over = elsv.check(elsv.Problem([1, 1], order="decreasing", horizon=2), elsv.State([2, 1], [2, 1]))
+    assert over.decision is None
+    assert "decision" not in str(over)
+    assert over.to_dict()["decision_milliseconds"] is None
 
 
 def test_a_state_without_pulls_and_nothing_assumed():
@@ -314,7 +332,7 @@ def test_the_command(stated, tmp_path):
     run = CliRunner().invoke
     done = run(app, ["check", str(stated), "--state", "1,6 1,1 6,1", "--svg", str(tmp_path / "order.svg")])
     assert done.exit_code == 0, done.output
-    for words in ("low is at least as good as middle", "├ ≥ middle", "a tree of 3 arms", "warning"):
+    for words in ("low is at least as good as middle and high", "├ ≥ middle", "a tree of 3 arms", "warning"):
         assert words in done.stdout
     ElementTree.parse(tmp_path / "order.svg")
     values = json.loads(run(app, ["check", str(stated), "--json"]).stdout)
@@ -362,6 +380,9 @@ class TestWatched:
         structure = mixture([(0.9, decreasing()), (0.1, free())])
         explained = elsv.Bandit(problem_of(structure, 2), "greedy", state=self.AGAINST).explain()
         assert "its parts now have the probabilities" in str(explained)
+        assert "before any data 0.9, 0.1" in str(explained)
+        assert "even odds" not in str(explained)
+        assert explained.to_dict()["evidence"]["before"] == pytest.approx([0.9, 0.1])
         assert "warning" not in str(explained)
 
     @pytest.mark.parametrize(

@@ -68,6 +68,13 @@ def test_a_comparison_shows_its_table_and_verdict():
     assert "<code>greedy</code>" in text
 
 
+def test_figures_follow_the_theme_of_the_notebook():
+    text = compare(PROBLEM, ["greedy", "random"], 20)._repr_html_()
+    assert "background:white" not in text
+    assert 'body[data-jp-theme-light="false"] .elsv-figure' in text
+    assert "var(--xffffff, #ffffff)" in text
+
+
 def test_a_problem_reads_as_it_is_written():
     assert (
         repr(Problem([1, 2], "increasing", 5)) == "Problem(rewards=[1.0, 2.0], order='increasing', horizon=5)"

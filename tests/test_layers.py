@@ -54,13 +54,16 @@ LAYERS = (
     ("__init__",),
     ("cli",),
 )
-# A result can draw itself; the drawing is imported when it is asked for.
+# A result can draw and print itself; what does it is imported when it is asked for.
 ALLOWED = {
     ("simulation/compare.py", "elsv.report.comparison_page"),
     ("exact/evaluation.py", "elsv.report.evaluation"),
     ("exact/evaluation.py", "elsv.report.plots"),
     ("simulation/compare.py", "elsv.report.plots"),
     ("exact/solve.py", "elsv.report.plots"),
+    ("exact/evaluation.py", "elsv.report.terminal"),
+    ("exact/solve.py", "elsv.report.terminal"),
+    ("simulation/compare.py", "elsv.report.terminal"),
 }
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 MODULES = sorted(ROOT.rglob("*.py"))

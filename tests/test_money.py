@@ -254,6 +254,42 @@ def test_an_evaluation_is_a_sequence_and_a_table():
     assert without.rivals == (1,)
 
 
+def test_results_print_as_on_the_terminal(shops):
+    found = elsv.evaluate(FREE, ["optimal", "greedy"], horizon=6)
+    assert found.problem.horizon == 6
+    assert found["optimal"].value == elsv.solve(FREE, horizon=6).value
+    assert str(found).startswith("policy ") or "\npolicy " in str(found)
+    assert "greedy earns " in str(found)
+    assert "Regret is what" in str(found)
+    assert repr(found) == "Evaluation(['optimal', 'greedy'], horizon=6)"
+    solved = elsv.solve(FREE, horizon=6, keep=6)
+    assert [line.split()[0] for line in str(solved).splitlines()] == [
+        "value", "regret", "first", "reward", "states",
+    ]  # fmt: skip
+    assert "\n" not in repr(solved)
+    text = str(shops)
+    assert "over always" in text
+    assert "Regret is what" in text
+    assert "\x1b" not in text
+    assert repr(shops).startswith("Comparison(problem=")
+    assert "\n" not in repr(shops)
+
+
+def test_latex_has_options(shops):
+    found = elsv.evaluate(FREE, ["optimal", "greedy"])
+    for result in (found, shops):
+        plain = result.to_latex(digits=1, booktabs=False)
+        assert plain.count(r"\hline") == 3
+        assert "toprule" not in plain
+        whole = result.to_latex(caption="90 % of it", label="tab:shops")
+        assert whole.startswith("\\begin{table}\n\\centering\n\\caption{90 \\% of it}\n\\label{tab:shops}\n")
+        assert whole.endswith("\\end{tabular}\n\\end{table}\n")
+        with pytest.raises(InvalidInputError, match="digits must be"):
+            result.to_latex(digits=-1)
+    assert f"& {found[0].value:.2f} &" in found.to_latex()
+    assert f"& {found[0].value:.5f} &" in found.to_latex(digits=5)
+
+
 def test_latex_is_escaped():
     from elsv.export import latex_table
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from elsv._numbers import amount, as_float, counted, duration, finite, numbers, shown
+from elsv._numbers import as_float, counted, duration, finite, memory, numbers, shown
 from elsv.errors import InvalidInputError
 
 
@@ -41,8 +41,9 @@ def test_what_is_shown_is_short():
 def test_large_numbers_in_messages():
     assert [counted(n) for n in (0, 1234, 10**15 - 1)] == ["0", "1,234", "999,999,999,999,999"]
     assert [counted(n) for n in (10**15, 3 * 10**400)] == ["10^15", "10^400"]
-    assert [amount(x) for x in (1234.5678, 1e15, math.inf)] == ["1,235", "1e+15", "inf"]
-    assert amount(1234.5678, 1) == "1,234.6"
+    assert [memory(x) for x in (2e9, 1234567e6, 9e14)] == ["2 GB", "1,235 GB", "900,000 GB"]
+    assert memory(1234567e6, 1) == "1,234.6 GB"
+    assert memory(10**300) == memory(math.inf) == "more memory than any machine has"
     assert (as_float(7), as_float(10**400)) == (7.0, math.inf)
 
 

@@ -1,6 +1,7 @@
 """Rehearsals: what campaigns would earn, against plain simulation and exact evaluation."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,12 @@ import elsv
 from campaigns import NAMES, shop
 from elsv import InvalidInputError, Problem, evaluate, rehearse
 from elsv.cli.app import app
+from elsv.simulation.rehearsal import Outcome
+from elsv.simulation.rehearse import Rehearsal
+
+
+def rehearsal(*rows):
+    return Rehearsal(shop(), 1, 200, 0, "", rows)
 
 
 def test_small_campaigns_are_exact():
@@ -53,7 +60,58 @@ def test_the_best_arm_and_when_it_is_found():
     assert (first.found, first.until, first.losing) == (1.0, 0.0, 0.0)
     assert 0.3 < drawn.found < 0.7
     assert "worth it" in found.recommendation()
-    assert found.recommendation().startswith("With 200 customers the gain is")
+    assert found.recommendation().startswith("With 200 customers it is worth it: the gain over always")
+
+
+def test_the_verdict_agrees_with_itself():
+    row = Outcome(100, "plan", 103, 100, 3, 2.5, -7.3, 60, 0.56, 0.8, 12, False)
+    later = replace(row, customers=300, earnings=330, present=300, gain=30, error=2.5)
+    unsure = rehearsal(row).recommendation()
+    assert unsure == (
+        "With 100 customers the gain over always 30 % off is 3.0 % ± 2.5 %, which may be under 1 %: "
+        "more shops (instances) would tell."
+    )
+    both = rehearsal(row, later).recommendation()
+    assert both.startswith(unsure)
+    assert "From 300 customers on it is worth it: the gain over always 30 % off is 10.0 % on average" in both
+    assert "56 of 100 would earn more by always 30 % off" in both
+    assert "in the worst 5 of 100 shops by 7.30 or more; the gains of the other 44 outweigh that." in both
+    assert "Shops differ" not in rehearsal(replace(later, losing=0.0)).recommendation()
+    assert "not worth it" in rehearsal(replace(row, gain=-1.0)).recommendation()
+
+
+def test_the_columns_are_explained():
+    row = Outcome(100, "plan", 103, 100, 3, 2.5, -7.3, 60, 0.56, 0.8, None, False)
+    text = " ".join(str(rehearsal(row)).split())
+    for column, meaning in rehearsal(row).legend().items():
+        assert f"{column}: {meaning}" in text
+    assert list(rehearsal(row).legend()) == ["earns", "gain", "5–95 % of shops", "loses", "finds", "after"]
+
+
+def test_shops_are_those_of_compare(monkeypatch):
+    monkeypatch.setattr("elsv.simulation.rehearse._exact_seconds", lambda problem, policy: None)
+    (row,) = rehearse(shop(), [25], policies="elsv", instances=40, seed=5, against=3).outcomes
+    found = elsv.compare(shop(), ["elsv"], 40, 5, horizon=25)
+    assert row.gain == pytest.approx(found.gain("elsv", 3).amount, rel=1e-9)
+
+
+def test_the_time_is_announced_and_progress_moves():
+    told, steps = [], []
+    rehearse(
+        shop(),
+        [20, 40],
+        policies="greedy",
+        instances=600,
+        announce=told.append,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    (seconds,) = told
+    assert 0 < seconds < 60
+    assert steps[-1][0] == steps[-1][1]
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert len({total for _, total in steps}) == 1
+    rehearse(shop(), [400], policies="greedy", instances=3, announce=told.append)
+    assert len(told) == 2
 
 
 def test_the_same_seed_gives_the_same_numbers():
@@ -106,7 +164,9 @@ def test_the_command(tmp_path, monkeypatch):
     text = (tmp_path / "page.html").read_text()
     assert "Is a campaign worth it?" in text
     assert text.count('<figure class="figure"') == 1
-    assert "elsv rehearse shop.toml" in text
+    assert "elsv rehearse shop.toml -p greedy -p thompson --customers 20,60 --against 4" in text
+    assert "<em>loses</em>: shops in which the policy earns less" in text
+    assert "30 shops of 20, 60 customers: about" in result.stderr
     told = json.loads(CliRunner().invoke(app, [*words, "--delay", "10", "--json"]).stdout)
     assert told["name"] == NAMES[3]
     assert len(told["rows"]) == 4

@@ -155,9 +155,16 @@ def test_draws_hold_and_agree_with_the_means(name):
 
 def test_words():
     assert problem(STATEMENTS["by number"][0]).structure.describe() == (
-        "gold is at least as good as silver; gold is at least as good as basic"
+        "gold is at least as good as silver and basic"
     )
     assert order([(1, 2)]).describe() == "arm 1 is at least as good as arm 2"
+    assert order([(1, 3), (2, 3)]).describe() == "arm 1 and arm 2 are each at least as good as arm 3"
+    star = order([("gold", f"tier {k}") for k in range(50)]).describe()
+    assert star.startswith("gold is at least as good as tier 0, tier 1, ")
+    assert star.endswith(", tier 5 and 44 others")
+    chain = order([(k, k + 1) for k in range(1, 40)]).describe()
+    assert chain.startswith("arm 1 is at least as good as arm 2; arm 2 is")
+    assert chain.endswith("; and 31 further statements")
     assert order([]).describe() == "no arm is known to be better than another"
     assert grid(2, 3).describe() == "the arms form 2 rows and 3 columns, and means fall along both"
     assert "rise to one arm and fall" in unimodal().describe()

@@ -9,6 +9,7 @@ import pytest
 import elsv
 from elsv import Chain, CorruptFileError, InvalidInputError, Problem, State
 from elsv.beliefs import Gibbs, Kept
+from elsv.beliefs.points import joint_points
 from elsv.beliefs.ranking import TooWideError
 from elsv.structure import (
     bounds,
@@ -25,14 +26,13 @@ from elsv.structure import (
     where,
 )
 from elsv.structure.evidence import evidence, odds_in_words
+from structures import FORK
 from test_structure import DRAWS, NAMES, TOML, problem
 
 STATE = State([4, 2, 3], [2, 2, 5])
 
 
-@pytest.mark.parametrize(
-    "stated", [decreasing(), order([(1, 2), (1, 3)]), grid(3, 1), order([(2, 1), (3, 1)])]
-)
+@pytest.mark.parametrize("stated", [decreasing(), FORK, grid(3, 1), order([(2, 1), (3, 1)])])
 @pytest.mark.parametrize("limits", [None, [(0.2, 0.9), None, (0, 0.6)]])
 @pytest.mark.parametrize("way", ["keep", "gibbs"])
 def test_every_method_agrees_with_the_exact_one(stated, limits, way):
@@ -292,6 +292,36 @@ def test_a_mixture_of_mixtures_is_one_mixture():
     assert float(nested.log_weight(STATE)) == pytest.approx(float(flat.log_weight(STATE)), abs=1e-10)
 
 
+@pytest.mark.parametrize("arms", [None, np.array([0, 1]), np.array([0, 2])], ids=str)
+def test_points_of_a_mixture_have_the_weights_of_the_states_below(arms):
+    belief = problem(mixture([(0.6, decreasing()), (0.3, increasing()), (0.1, free())])).belief
+    theta, weight = joint_points(belief, STATE, 3 * 768, arms)
+    chosen = np.arange(3) if arms is None else arms
+    for won, lost in (([0, 0, 0], [0, 0, 0]), ([1, 0, 2], [0, 2, 1]), ([0, 0, 4], [1, 0, 0])):
+        won, lost = (np.where(np.isin(np.arange(3), chosen), more, 0) for more in (won, lost))
+        found = weight @ (theta ** won[chosen] * (1 - theta) ** lost[chosen]).prod(axis=-1)
+        after = State(STATE.alpha + won, STATE.beta + lost)
+        exact = np.exp(float(belief.log_weight(after)) - float(belief.log_weight(STATE)))
+        assert found == pytest.approx(exact, rel=1e-6)
+    if arms is None:
+        # Those that share the second arm's mean stand together: a search takes them as one.
+        assert (np.diff(theta[:, 1]) != 0).sum() < 60
+
+
+def test_points_of_one_arm_of_a_mixture_know_the_means_of_the_others():
+    belief = problem(mixture([(0.6, decreasing()), (0.4, free())])).belief
+    batch = State(np.stack([STATE.alpha, STATE.beta]), np.stack([STATE.beta, STATE.alpha]))
+    theta, weight = belief.arm_points(batch, 16)
+    assert theta.shape == (2, 3, 32, 3)
+    np.testing.assert_allclose(weight.sum(axis=-1), 1, rtol=1e-12)
+    means = np.einsum("bik,bikl->bil", weight, theta)
+    np.testing.assert_allclose(means, np.repeat(belief.mean(batch)[:, None], 3, axis=1), rtol=0, atol=1e-6)
+    mean, variance = belief.mean_and_variance(batch)
+    np.testing.assert_allclose(mean, belief.mean(batch), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(variance, belief.variance(batch), rtol=0, atol=0)
+    assert problem(mixture([(0.6, unimodal()), (0.4, free())])).belief.arm_points is None
+
+
 def test_a_mixture_of_what_has_no_weights_is_refused():
     stated = problem(mixture([(0.5, order([(1, 2)]).by("gibbs")), (0.5, free())]))
     with pytest.raises(InvalidInputError, match="needs the weight W of a state"):
@@ -318,7 +348,7 @@ def test_evidence_is_the_bayes_factor():
 
 def test_evidence_of_every_kind():
     against = State([1, 9, 20], [20, 9, 1])
-    for stated in (decreasing(), order([(1, 2), (1, 3)]), grid(3, 1) & bounds([None, None, (0, 0.5)])):
+    for stated in (decreasing(), FORK, grid(3, 1) & bounds([None, None, (0, 0.5)])):
         assert evidence(problem(stated), against).contradicted, stated
     assert not evidence(problem(increasing()), against).contradicted
     assert evidence(problem(bounds([(0.5, 1), None, None])), against).contradicted

@@ -15,27 +15,19 @@ from elsv import Bandit, InvalidInputError, Problem, State
 from elsv.beliefs import abilities
 from elsv.cli import app
 from elsv.structure import (
-    bounds,
     decreasing,
     free,
-    gap,
     grid,
-    increasing,
-    logistic,
     mixture,
     order,
-    samples,
     unimodal,
-    where,
 )
+from structures import DRAWS, KINDS, SHARES
 
 HALF = Fraction(1, 2)
 REWARDS = (HALF, Fraction(3, 4), Fraction(1), Fraction(7, 8))
 LIMITS = ((Fraction(1, 4), Fraction(3, 4)), (Fraction(0), Fraction(1)), (Fraction(0), HALF))
-LIMITED = bounds([(0.25, 0.75), None, (0, 0.5)])
 UNIFORM = ((1, 1),) * 4
-DRAWS = ((1, 2, 3), (5, 4, 1), (6, 6, 2), (2, 7, 3), (1, 1, 7))  # eighths
-SHARES = (1, 2, 3, 1, 1)  # eighths
 FORK = [(0, 1), (0, 2)]
 
 
@@ -49,58 +41,48 @@ def eighths(row):
 
 CHAIN3 = known(3, [(0, 1), (1, 2)])
 RISING3 = known(3, [(1, 0), (2, 1)])
-# The statement, the same in fractions, and the pulls for which brute force is quick.
+# Statements in fractions, and the pulls for which brute force is quick.
 SOLVED = {
-    "a fork": (order([(1, 2), (1, 3)]), known(3, FORK), 5),
-    "a fork from below": (order([(1, 3), (2, 3)]), known(3, [(0, 2), (1, 2)]), 5),
-    "a pair and a free arm": (order([(3, 1)]), known(3, [(2, 0)]), 5),
-    "a tree": (order([(1, 2), (1, 3), (3, 4)]), known(4, [*FORK, (2, 3)]), 3),
-    "an N": (order([(1, 3), (2, 3), (2, 4)]), known(4, [(0, 2), (1, 2), (1, 3)]), 3),
-    "a grid": (grid(2, 2), known(4, paper_structure.grid_pairs(2, 2)), 4),
-    "a peak": (unimodal(), known(3, unimodal=True), 5),
-    "a peak of rewards": (unimodal("reward"), known(3, (), True, None, REWARDS[:3]), 5),
-    "a peak of four": (unimodal(), known(4, unimodal=True), 3),
-    "a peak and an order": (unimodal() & order([(2, 3)]), known(3, [(1, 2)], True), 5),
-    "bounds": (LIMITED, known(3, limits=LIMITS), 4),
-    "a fork within bounds": (order([(1, 2), (1, 3)]) & LIMITED, known(3, FORK, False, LIMITS), 4),
-    "a path within bounds": (decreasing() & LIMITED, known(3, [(0, 1), (1, 2)], False, LIMITS), 4),
+    "a fork": (known(3, FORK), 5),
+    "a fork from below": (known(3, [(0, 2), (1, 2)]), 5),
+    "a pair and a free arm": (known(3, [(2, 0)]), 5),
+    "a tree": (known(4, [*FORK, (2, 3)]), 3),
+    "an N": (known(4, [(0, 2), (1, 2), (1, 3)]), 3),
+    "a grid": (known(4, paper_structure.grid_pairs(2, 2)), 4),
+    "a peak": (known(3, unimodal=True), 5),
+    "a peak of rewards": (known(3, (), True, None, REWARDS[:3]), 5),
+    "a peak of four": (known(4, unimodal=True), 3),
+    "a peak and an order": (known(3, [(1, 2)], True), 5),
+    "bounds": (known(3, limits=LIMITS), 4),
+    "a fork within bounds": (known(3, FORK, False, LIMITS), 4),
+    "a path within bounds": (known(3, [(0, 1), (1, 2)], False, LIMITS), 4),
     "probably decreasing": (
-        mixture([(0.75, decreasing()), (0.25, free())]),
         paper_structure.ExactMixture(((Fraction(3, 4), CHAIN3), (Fraction(1, 4), known(3))), UNIFORM[:3]),
         5,
     ),
     "one way or the other": (
-        mixture([(0.5, decreasing()), (0.5, increasing())]),
         paper_structure.ExactMixture(((HALF, CHAIN3), (HALF, RISING3)), UNIFORM[:3]),
         5,
     ),
     "samples": (
-        samples(np.array(DRAWS) / 8, np.array(SHARES) / 8),
         paper_structure.ExactDraws(tuple(map(eighths, DRAWS)), eighths(SHARES), UNIFORM[:3]),
         5,
     ),
 }
 # What draws are kept for, or curves stand for: solved for these draws exactly.
-DRAWN = {
-    "a gap": gap(1, 2, at_least=0.1),
-    "a condition": where(lambda means: means.sum(axis=-1) >= 1.0, "sales in all"),
-    "a condition and an order": order([(1, 3)]) & where(lambda means: np.ptp(means, axis=-1) >= 0.2, "apart"),
-    "a fork, kept": order([(1, 2), (1, 3)]).by("keep"),
-    "a demand curve": logistic([1, 2, 3], draws=2048),
-}
-KINDS = {name: stated for name, (stated, _, _) in SOLVED.items()} | DRAWN
+DRAWN = ("a gap", "a condition", "a condition and an order", "a fork, kept", "a demand curve")
+ALL = (*SOLVED, *DRAWN)
 POLICIES = ["plan", "elsv", "commit", "thompson", "greedy", "commit:depth=2"]
 
 
 def problem(name, horizon=5):
-    exact = SOLVED[name][1] if name in SOLVED else None
-    arms = len(exact.limits) if isinstance(exact, paper_structure.Exact) else 3
-    return Problem([float(r) for r in REWARDS[:arms]], horizon=horizon, structure=KINDS[name])
+    stated, arms = KINDS[name]
+    return Problem([float(r) for r in REWARDS[:arms]], horizon=horizon, structure=stated)
 
 
 @pytest.mark.parametrize("name", SOLVED)
 def test_solve_is_the_brute_force(name):
-    _, exact, horizon = SOLVED[name]
+    exact, horizon = SOLVED[name]
     given = problem(name, horizon)
     right = paper_structure.optimum(exact, UNIFORM[: given.arms], REWARDS[: given.arms], horizon)
     assert elsv.solve(given).value == pytest.approx(float(right), abs=1e-9)
@@ -121,7 +103,7 @@ def test_solve_from_other_priors_is_the_brute_force():
         assert elsv.solve(given).value == pytest.approx(float(right), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ALL)
 def test_evaluate_finds_plan_near_the_optimum(name):
     given = problem(name, 3 if problem(name).arms == 4 else 4)
     rows = elsv.evaluate(given, ["optimal", *POLICIES])
@@ -132,7 +114,7 @@ def test_evaluate_finds_plan_near_the_optimum(name):
     assert all(row.regret >= -1e-9 for row in rows)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_bandit_chooses_explains_itself_and_survives_a_restart(name, tmp_path):
     given = problem(name, 30)
     belief = given.belief
@@ -154,7 +136,7 @@ def test_a_bandit_chooses_explains_itself_and_survives_a_restart(name, tmp_path)
         assert [again.choose() for _ in range(2)] == [bandit.choose() for _ in range(2)]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ALL)
 def test_compare_runs_and_its_means_hold(name):
     policies = ["plan", "elsv", "thompson", "greedy"]
     # Draws that are kept are drawn anew in every state.
@@ -179,7 +161,7 @@ def test_simulation_agrees_with_evaluation(name):
         )
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_command_line_decides_and_solves(name, tmp_path):
     given = problem(name, 4)
     path = tmp_path / "problem.toml"

@@ -14,6 +14,7 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 
 _LONGEST = 60
+_MOST_MEMORY = 1e15  # bytes
 _DAY, _YEAR = 86_400.0, 86_400.0 * 365.25
 
 
@@ -60,9 +61,9 @@ def counted(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"10^{math.floor(math.log10(number))}"
 
 
-def amount(number: float, digits: int = 0) -> str:
-    """Return a number for a message with so many decimal digits, as a power of ten where it is huge."""
-    return f"{number:,.{digits}f}" if number < 1e15 else f"{number:.0e}"
+def memory(size: float, digits: int = 0) -> str:
+    """Return a number of bytes as people read it, in GB; from a million GB on no machine has it."""
+    return f"{size / 1e9:,.{digits}f} GB" if size < _MOST_MEMORY else "more memory than any machine has"
 
 
 def duration(seconds: float) -> str:

@@ -95,11 +95,35 @@ def pandas_frame(columns: Mapping[str, AnyArray]) -> Any:
     return pandas.DataFrame(dict(columns))
 
 
-def latex_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a ``tabular`` with the rules of ``booktabs``: text on the left, numbers on the right."""
+def latex_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str | None = None,
+    label: str | None = None,
+    booktabs: bool = True,
+) -> str:
+    """Return a ``tabular``: text on the left, numbers on the right.
+
+    Parameters
+    ----------
+    headers, rows
+        Plain text; what LaTeX would read as its own is escaped.
+    caption, label
+        Put it into a ``table`` with a caption, as plain text, and a label.
+    booktabs
+        Rules of the package ``booktabs``; else those of LaTeX itself.
+    """
+    top, middle, bottom = (
+        (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
+    )
     lines = [" & ".join(map(_latex, row)) + r" \\" for row in (headers, *rows)]
     begin = rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}"
-    body = [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    body = [begin, top, lines[0], middle, *lines[1:], bottom, r"\end{tabular}"]
+    if caption is not None or label is not None:
+        said = [] if caption is None else [rf"\caption{{{_latex(caption)}}}"]
+        said += [] if label is None else [rf"\label{{{label}}}"]
+        body = [r"\begin{table}", r"\centering", *said, *body, r"\end{table}"]
     return "\n".join(body) + "\n"
 
 

@@ -45,6 +45,7 @@ class Findings:
     state: str | None = None  # alpha,beta pairs; None: no state was given
     evidence: Evidence | None = None  # None without data, where nothing is assumed, or where W is not known
     something: bool = True  # whether anything is assumed
+    decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
 
     @property
     def pulls(self) -> int:
@@ -59,6 +60,7 @@ class Findings:
             "arms": [{**asdict(arm), "arm": arm.arm + 1} for arm in self.arms],
             "method": self.method.to_dict(),
             "milliseconds": self.milliseconds,
+            "decision_milliseconds": self.decision,
             "error": self.error,
             "state": self.state,
             "pulls": self.pulls,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.assumptions.cost import milliseconds
+from elsv.assumptions.cost import decision_milliseconds, milliseconds
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import error, factors, marginals
 from elsv.beliefs.method import method_of
@@ -91,6 +91,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         state=None if state is None else _pairs(now),
         evidence=evidence(problem, now) if state is not None and pulls.any() else None,
         something=something,
+        decision=decision_milliseconds(problem, now, np.random.default_rng(_SEED)),
     )
 
 

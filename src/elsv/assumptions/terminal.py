@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from elsv.assumptions.base import ArmCheck, Findings, Marginal
 from elsv.assumptions.layout import children, forest, levels, line
+from elsv.policies import DEFAULT_POLICY
 from elsv.structure import Outline
+from elsv.structure.evidence import Evidence
 
 _WIDTH = 96
 _LABEL = 10  # columns of the words on the left
@@ -23,7 +25,7 @@ def text(found: Findings) -> str:
     parts += _drawing(found)
     parts.append(["", "before any data", *_table(found.arms, before=True)])
     parts.append(["", *_labelled("method", found.method.words)])
-    parts.append(_labelled("cost", f"{_time(found.milliseconds)} a state on this machine"))
+    parts.append(_labelled("cost", _cost(found)))
     parts.append(_labelled("error", _error(found.error)))
     if found.state is not None:
         after = f"after {found.pulls} pull{'' if found.pulls == 1 else 's'} ({found.state})"
@@ -40,13 +42,23 @@ def _data(found: Findings) -> list[str]:
         return _labelled("data", "none yet")
     if found.evidence is None:
         return _labelled("data", "cannot be weighed against what is assumed: this belief gives no weights W")
-    whole = replace(found.evidence, parts=())
-    rows = _labelled("data", whole.describe()) + _labelled("", whole.figures())
+    rows = _labelled("data", _weighed(found.evidence, bool(found.outline.parts)))
+    if not found.evidence.robust:
+        rows += _labelled("", replace(found.evidence, parts=()).figures())
     for (share, words, _), now in zip(found.outline.parts, found.evidence.parts, strict=False):
         rows += _labelled("", f"{share:g} → {now:.3g}  {words}")
     if (warning := found.evidence.warning()) is not None:
         rows += _labelled("warning", warning)
     return rows
+
+
+def _weighed(found: Evidence, drawn: bool) -> str:
+    """Return what the data say in words; the parts of a mixture follow where they are drawn."""
+    if not drawn:
+        return found.describe()
+    if found.robust:
+        return "the parts of the mixture before any data and after these"
+    return replace(found, parts=()).describe()
 
 
 def _labelled(label: str, said: str) -> list[str]:
@@ -58,6 +70,15 @@ def _labelled(label: str, said: str) -> list[str]:
         subsequent_indent=" " * _LABEL,
         break_on_hyphens=False,
     )
+
+
+def _cost(found: Findings) -> str:
+    """Return what the means and a decision take."""
+    said = f"means {_time(found.milliseconds)} a state"
+    if found.decision is not None:
+        said += f", {DEFAULT_POLICY} {_time(found.decision)} a decision"
+    beliefs = int(found.method.figures.get("beliefs", 1))
+    return f"{said}, on this machine" + (f"; each evaluates {beliefs} beliefs" if beliefs > 1 else "")
 
 
 def _time(milliseconds: float) -> str:

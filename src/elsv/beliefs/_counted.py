@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._typing import FloatArray
+from elsv.beliefs.base import MeasuredBest, check_rewards
 from elsv.state import State
 
 Points = Callable[[State], tuple[FloatArray, FloatArray]]
@@ -42,3 +46,19 @@ def best_of_points(
         squares = concentration(theta, share) if repeated else (share**2).sum()
         error[k] = np.sqrt((chance[k] * (1 - chance[k])).max() * squares)
     return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+
+
+class CountedBest(MeasuredBest):
+    """Gives P(best) of a belief of weighted draws, counted among them."""
+
+    _repeated: ClassVar[bool] = False  # whether a draw may be there several times
+
+    @abstractmethod
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        """Return joint draws ``[M, N]`` for one state and their weights ``[M]``."""
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
+        return best_of_points(self._joint, state, check_rewards(state, rewards), self._repeated)

@@ -74,6 +74,17 @@ def variance(belief: Belief, state: State) -> FloatArray:
     return _by_parts(belief, state, read).reshape(state.alpha.shape)
 
 
+def moments(
+    belief: Belief, state: State, rng: np.random.Generator | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances ``[..., N]``, together where the belief gives them together."""
+    own = getattr(belief, "mean_and_variance", None)
+    if own is not None:
+        mean, found = own(state)
+        return mean, found
+    return mean_of(belief, state, rng), variance(belief, state)
+
+
 def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatArray:
     """Return posterior quantiles at each of `levels`, shape ``[levels, ..., N]``."""
     if (own := getattr(belief, "quantile", None)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
@@ -65,6 +66,22 @@ class ExactBelief(Belief, Protocol):
     def error(self, state: State) -> FloatArray:
         """Return an estimate of the error of `mean` and of the relative error of W, ``[...]``."""
         ...
+
+
+class MeasuredBest(ABC):
+    """Gives `best` of a belief that has `best_with_error`."""
+
+    @abstractmethod
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, ``[...]``."""
+
+    def best(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
+        return self.best_with_error(state, rewards, tolerance)[:2]
 
 
 def mean_of(belief: Belief, state: State, rng: np.random.Generator | None = None) -> FloatArray:

@@ -13,12 +13,10 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from elsv._notices import say_once
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs._counted import best_of_points
-from elsv.beliefs.base import check_rewards
+from elsv.beliefs._counted import CountedBest
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.beliefs.ranking import Pairs, closure, covers
@@ -33,7 +31,7 @@ _SEED = 20_261_115
 
 
 @dataclass(frozen=True, eq=False)
-class Gibbs:
+class Gibbs(CountedBest):
     r"""Posterior of means in a partial order, by Gibbs sampling; the same draws for the same state.
 
     Parameters
@@ -97,22 +95,9 @@ class Gibbs:
         shape = (*state.shape, size)
         return theta.reshape(*shape, self.arms), np.full(shape, 1 / size)
 
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
-
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its error, ``[...]``."""
-
-        def drawn(one: State) -> tuple[FloatArray, FloatArray]:
-            points = self._chains(one.alpha, one.beta).reshape(-1, self.arms)
-            return points, np.ones(len(points))
-
-        return best_of_points(drawn, state, check_rewards(state, rewards))
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        points = self._chains(one.alpha, one.beta).reshape(-1, self.arms)
+        return points, np.ones(len(points))
 
     def _each(self, state: State, read) -> FloatArray:  # type: ignore[no-untyped-def]
         alpha, beta = state.rows()

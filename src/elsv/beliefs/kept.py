@@ -17,11 +17,10 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs._counted import best_of_points, concentration
-from elsv.beliefs.base import Belief, check_rewards
+from elsv.beliefs._counted import CountedBest, concentration
+from elsv.beliefs.base import Belief
 from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import MOST, check_count, joint_points, power_from, spread_points
 from elsv.beliefs.samples import Samples
@@ -39,7 +38,7 @@ Condition = Callable[[FloatArray], AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class Kept(CountedBest):
     """Posterior of the means given a further condition on them, by draws that are kept.
 
     Parameters
@@ -62,6 +61,7 @@ class Kept:
     count: int = COUNT
     otherwise: Belief | None = None
     repeats: ClassVar[bool] = True
+    _repeated: ClassVar[bool] = True
 
     def acceptance(self, state: State) -> FloatArray:
         """Return the share of the base belief that meets the condition, ``[...]``."""
@@ -152,21 +152,8 @@ class Kept:
         shape = (*state.shape, size)
         return theta.reshape(*shape, state.arms), weight.reshape(shape)
 
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
-
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
-
-        def kept(one: State) -> tuple[FloatArray, FloatArray]:
-            return self._enough(one.alpha, one.beta, self.count)
-
-        return best_of_points(kept, state, check_rewards(state, rewards), repeated=True)
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        return self._enough(one.alpha, one.beta, self.count)
 
     def _moments(self, state: State) -> tuple[FloatArray, FloatArray]:
         alpha, beta = state.rows()

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs._groups import grouped
-from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.base import MeasuredBest, check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.beliefs.ranking import Pairs, Ranking, closure, known_rankings
@@ -37,7 +37,7 @@ _NARROW = 1e-6  # of a standard deviation, to which a mean is held
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(MeasuredBest):
     r"""Posterior of the means given what ranks them, by quadrature.
 
     Parameters
@@ -201,12 +201,6 @@ class Ladder:
             held = (*whole[:chosen], (x - half, x + half), *whole[chosen + 1 :])
             found.append(replace(self, bounds=held).mean(state))
         return np.stack(found, axis=-2)
-
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import abilities
-from elsv.beliefs.base import Belief, check_level, mean_of
+from elsv.beliefs.base import Belief, MeasuredBest, check_level, mean_of
 from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
 from elsv.state import State
@@ -28,7 +29,7 @@ _LEVELS = tuple(float(level) for level in 1 / (1 + np.exp(-np.linspace(-14.0, 14
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(MeasuredBest):
     """Posterior under one of several beliefs.
 
     Parameters
@@ -92,12 +93,15 @@ class Mixture:
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``: within the parts and between their means."""
-        chance = self.chances(state)
-        means = np.stack([mean_of(part, state) for part in self.parts])
-        inner = np.stack([abilities.variance(part, state) for part in self.parts])
-        weight = np.moveaxis(chance, -1, 0)[..., None]
+        return self.mean_and_variance(state)[1]
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return means and `variance`, ``[..., N]``, at the cost of one."""
+        found = [abilities.moments(part, state) for part in self.parts]
+        means, inner = (np.stack(kind) for kind in zip(*found, strict=True))
+        weight = np.moveaxis(self.chances(state), -1, 0)[..., None]
         middle = (weight * means).sum(axis=0)
-        return np.asarray((weight * (inner + (means - middle) ** 2)).sum(axis=0))
+        return middle, np.asarray((weight * (inner + (means - middle) ** 2)).sum(axis=0))
 
     def error(self, state: State) -> FloatArray:
         """Return the largest error of a part's means, weighed by its probability, ``[...]``."""
@@ -111,7 +115,8 @@ class Mixture:
         messages = sum(part.figures.get("messages", 0) for part in parts)
         said = "; ".join(f"({c + 1}) {part.words}" for c, part in enumerate(parts))
         count = {"messages": messages} if messages else {}
-        return MethodUsed("mixture", f"a mixture of {len(parts)}: {said}", count)
+        beliefs = sum(part.figures.get("beliefs", 1) for part in parts)
+        return MethodUsed("mixture", f"a mixture of {len(parts)}: {said}", {"beliefs": beliefs, **count})
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``, to about 1e-4 of the spread."""
@@ -147,36 +152,64 @@ class Mixture:
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``: those of every part, weighed."""
-        return self._together(joint_points, state, count)
+        return self.some_points(state, count)
+
+    def some_points(
+        self, state: State, count: int, arms: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
+
+        Points with the same mean of the second arm stand together, as they do in a product of Gauss rules:
+        a search takes them as one.
+        """
+        each = self._each(count)
+        found = [joint_points(part, state, each, arms) for part in self.parts]
+        theta, weight = self._weighed(state, found)
+        if theta.shape[-1] < 2:
+            return theta, weight
+        turn = np.argsort(theta[..., 1], axis=-1, kind="stable")
+        return np.take_along_axis(theta, turn[..., None], axis=-2), np.take_along_axis(weight, turn, axis=-1)
+
+    @property
+    def arm_points(self) -> Callable[[State, int], tuple[FloatArray, FloatArray]] | None:
+        """Points of every arm with the means of all arms there; None if a part does not give them."""
+        own: list[Any] = [getattr(part, "arm_points", None) for part in self.parts]
+        if None in own:
+            return None
+
+        def arm_points(state: State, count: int) -> tuple[FloatArray, FloatArray]:
+            """Return `count` points of every part, ``[..., N, K, N]`` and ``[..., N, K]``."""
+            return self._weighed(state, [points(state, count) for points in own])
+
+        return arm_points
 
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return the spread points of every part ``[..., M, N]``, weighed ``[..., M]``."""
-        return self._together(spread_points, state, count)
-
-    def _together(
-        self, points: Callable[[Belief, State, int], tuple[FloatArray, FloatArray]], state: State, count: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return points of every part and their weights, the parts in turn."""
-        each = max(1, check_count(count) // len(self.parts))
-        chance = self.chances(state)
-        found = [points(part, state, each) for part in self.parts]
-        theta = np.concatenate([place for place, _ in found], axis=-2)
-        weight = np.concatenate(
-            [
-                chance[..., c, None] * share / share.sum(axis=-1, keepdims=True)
-                for c, (_, share) in enumerate(found)
-            ],
-            axis=-1,
-        )
+        """Return the spread points of every part ``[..., M, N]``, weighed ``[..., M]``, the parts in turn."""
+        each = self._each(count)
+        found = [spread_points(part, state, each) for part in self.parts]
+        theta, weight = self._weighed(state, found)
         sizes = [share.shape[-1] for _, share in found]
         turn = np.argsort(np.concatenate([(np.arange(size) + 0.5) / size for size in sizes]), kind="stable")
         return theta[..., turn, :], weight[..., turn]
 
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    def _each(self, count: int) -> int:
+        """Return how many of `count` points a part has."""
+        return max(1, check_count(count) // len(self.parts))
+
+    def _weighed(
+        self, state: State, found: list[tuple[FloatArray, FloatArray]]
     ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
+        """Return the points of the parts one after the other, and their weights."""
+        chance = self.chances(state)
+        theta = np.concatenate([place for place, _ in found], axis=-2)
+        weight = np.concatenate(
+            [
+                _beside(chance[..., c], share) * share / share.sum(axis=-1, keepdims=True)
+                for c, (_, share) in enumerate(found)
+            ],
+            axis=-1,
+        )
+        return theta, weight
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -188,6 +221,11 @@ class Mixture:
         largest = sum(chance[..., c] * one[1] for c, one in enumerate(found))
         error = sum(chance[..., c] * one[2] for c, one in enumerate(found))
         return np.asarray(best), np.asarray(largest), np.asarray(error)
+
+
+def _beside(chance: FloatArray, share: FloatArray) -> FloatArray:
+    """Return `chance` ``[...]`` with axes of length 1 for those that `share` has besides."""
+    return chance.reshape(chance.shape + (1,) * (share.ndim - chance.ndim))
 
 
 def _log_weight(part: Belief, state: State) -> FloatArray:

@@ -118,6 +118,7 @@ def check_count(count: int) -> int:
     return int(count)
 
 
+@lru_cache(maxsize=64)
 def rule_sizes(count: int, arms: int) -> tuple[int, int]:
     """Return the sizes of a rule for one arm and of rules for the others given it: `count` points at most.
 

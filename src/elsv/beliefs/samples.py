@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from elsv._notices import say_once
 from elsv._numbers import numbers
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._counted import best_of_points
+from elsv.beliefs._counted import CountedBest
 from elsv.beliefs._groups import grouped
-from elsv.beliefs.base import check_level, check_rewards
+from elsv.beliefs.base import check_level
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
@@ -36,7 +36,7 @@ _SEED = 20_261_115
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(CountedBest):
     """Posterior of means whose prior is given by draws.
 
     Parameters
@@ -196,21 +196,8 @@ class Samples:
         shape = (*state.shape, share.shape[1])
         return theta.reshape(*shape, state.arms), share.reshape(shape)
 
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
-        return self.best_with_error(state, rewards, tolerance)[:2]
-
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its error, that of as many draws as are effective, ``[...]``."""
-
-        def weighted(one: State) -> tuple[FloatArray, FloatArray]:
-            return self.draws, next(self._shares(one))[1][0]
-
-        return best_of_points(weighted, state, check_rewards(state, rewards))
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        return self.draws, next(self._shares(one))[1][0]
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         if state.arms != len(self.prior):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,10 +14,16 @@ from elsv._files import unreadable
 from elsv._numbers import counted, numbers
 from elsv.cli.console import (
     Against,
+    Batch,
+    Delay,
     Horizon,
     Json,
+    Lost,
     ProblemFile,
+    Seed,
+    command_line,
     load_problem,
+    policies_option,
     progress_bar,
     working,
 )
@@ -36,17 +41,9 @@ _MOST_GRID_ROWS = 10_000_000
 
 def compare(
     problem: ProblemFile,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            "--policy",
-            help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(DEFAULT_POLICIES)}.",
-            show_default=False,
-        ),
-    ] = None,
+    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
     instances: Annotated[int, typer.Option(help="Number of instances, the same for every policy.")] = 5000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whoever runs them.")] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -69,19 +66,9 @@ def compare(
         int | None,
         typer.Option(metavar="POINTS", help="All means on an even grid from 0 to 1 that fit the order."),
     ] = None,
-    delay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CUSTOMERS",
-            help="Outcomes are known so many customers later, or geometric:60 for 60 on average.",
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")
-    ] = None,
-    lost: Annotated[
-        float | None, typer.Option(help="Share of outcomes that never come and count as failures.")
-    ] = None,
+    delay: Delay = None,
+    batch: Batch = None,
+    lost: Lost = None,
     jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
     processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
     dask: Annotated[
@@ -134,15 +121,21 @@ def compare(
                 progress=progress,
             )
         if out is not None:
-            source: dict[str, Any] = {
+            # How many workers shared the run does not matter.
+            options = {
+                "--instances": instances,
+                "--seed": seed,
                 "--horizon": horizon,
                 "--until": until,
                 "--against": against,
                 "--means": means,
                 "--grid": grid,
+                "--delay": delay,
+                "--batch": batch,
+                "--lost": lost,
+                "--out": out,
             }
-            source |= {"--delay": delay, "--batch": batch, "--lost": lost}
-            command = _command(problem, names, instances, seed, source, out)
+            command = command_line("compare", problem, names, options)
             try:
                 _write(comparison, out, command)
             except ElsvError:
@@ -279,17 +272,3 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
                 file=sys.stderr,
             )
         raise typer.Exit(130) from None
-
-
-def _command(
-    problem: Path, names: list[str], instances: int, seed: int, optional: dict[str, Any], out: Path
-) -> str:
-    """Return the command line that repeats the run; how many workers shared it does not matter."""
-    words = ["elsv", "compare", str(problem)]
-    for name in names:
-        words += ["-p", name]
-    words += ["--instances", str(instances), "--seed", str(seed)]
-    for option, value in optional.items():
-        if value is not None:
-            words += [option, str(value)]
-    return shlex.join([*words, "--out", str(out)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -17,7 +18,7 @@ from elsv._progress import progress_bar
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from elsv._typing import AnyArray
     from elsv.problem import Problem
@@ -34,7 +35,34 @@ Against = Annotated[
     str | None,
     typer.Option(metavar="ARM", help="Also show the gain over always pulling this arm: its name or number."),
 ]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers, whoever runs them.")]
+Delay = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CUSTOMERS",
+        help="Outcomes are known so many customers later, or geometric:60 for 60 on average.",
+    ),
+]
+Batch = Annotated[int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")]
+Lost = Annotated[float | None, typer.Option(help="Share of outcomes that never come and count as failures.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+
+
+def policies_option(default: Sequence[str]) -> Any:
+    """Return the option that names policies, with those that are meant where it is left out."""
+    return typer.Option(
+        "-p",
+        "--policy",
+        help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(default)}.",
+        show_default=False,
+    )
+
+
+def command_line(command: str, problem: Path, names: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return the line that repeats a command; options that were not given are left out."""
+    chosen = (word for name in names for word in ("-p", name))
+    given = (word for option in options.items() if option[1] is not None for word in option)
+    return shlex.join(map(str, ("elsv", command, problem, *chosen, *given)))
 
 
 def load_problem(path: Path, horizon: int | None) -> Problem:

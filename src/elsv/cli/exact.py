@@ -11,8 +11,17 @@ import typer
 
 from elsv._compiling import compiling
 from elsv._numbers import counted, duration
-from elsv.cli.console import Against, Horizon, Json, ProblemFile, load_problem, print_json, progress_bar
-from elsv.cli.tables import show_evaluation
+from elsv._numbers import memory as memory_in_words
+from elsv.cli.console import (
+    Against,
+    Horizon,
+    Json,
+    ProblemFile,
+    load_problem,
+    policies_option,
+    print_json,
+    progress_bar,
+)
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
@@ -79,7 +88,6 @@ def solve(
 
 def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
     """Print what was found: lines for people, or one JSON object with `more` in it."""
-    names = [problem.names[arm] for arm in found.actions]
     if as_json:
         result: dict[str, Any] = {
             "horizon": problem.horizon,
@@ -94,30 +102,16 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
         }
         print_json(result | more)
         return
-    print(f"value   {found.value:.9f}")
-    print(f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)")
-    print(f"first   {' or '.join(names)}")
-    if found.rewards is not None:
-        horizon = len(found.rewards)
-        chosen = sorted({1, *(round(k * horizon / 5) for k in range(1, 6))} - {0})
-        steps = "  ".join(f"t={t}: {found.rewards[t - 1]:.4f}" for t in chosen)
-        print(f"reward  {steps}")
+    from elsv.report.terminal import solution_text
+
     compiled = compiling.seconds
     after = f" after {duration(compiled)} of compiling" if compiled > _NOTICED else ""
-    print(f"states  {found.states:,} in {duration(max(0.0, found.seconds - compiled))}{after}")
+    print(solution_text(found, f"{duration(max(0.0, found.seconds - compiled))}{after}"))
 
 
 def evaluate(
     problem: ProblemFile,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            "--policy",
-            help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(DEFAULT_POLICIES)}.",
-            show_default=False,
-        ),
-    ] = None,
+    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
     horizon: Horizon = None,
     against: Against = None,
     memory: Memory = None,
@@ -147,18 +141,15 @@ def evaluate(
         best, *answer["policies"] = answer["policies"]
         print_json(answer | {"optimal": {key: best[key] for key in ("value", "earnings", "gains", "regret")}})
         return
-    show_evaluation(found)
+    print(found)
 
 
 def _announce(cost: Any) -> None:
     """Say what the work will take, and apart from it whether kernels have to be compiled first."""
-    unit, size = ("MB", 10**6) if cost.bytes < 10**10 else ("GB", 10**9)
+    room = f"{cost.bytes // 10**6:,} MB" if cost.bytes < 10**10 else memory_in_words(cost.bytes)
     first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
-    print(
-        f"{counted(cost.states)} states, about {counted(cost.bytes // size)} {unit} "
-        f"and {duration(cost.seconds)}{first}",
-        file=sys.stderr,
-    )
+    room = f"about {room}" if room.endswith("B") else room
+    print(f"{counted(cost.states)} states, {room} and {duration(cost.seconds)}{first}", file=sys.stderr)
 
 
 def _bytes(gigabytes: float | None) -> int | None:

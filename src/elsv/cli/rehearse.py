@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Json, ProblemFile, print_json, progress_bar
+from elsv._numbers import duration
+from elsv.cli.console import (
+    Batch,
+    Delay,
+    Json,
+    Lost,
+    ProblemFile,
+    Seed,
+    command_line,
+    policies_option,
+    print_json,
+    progress_bar,
+)
 from elsv.errors import InvalidInputError
+
+DEFAULT_POLICIES = ("plan:effort=4096",)
 
 
 def rehearse(
@@ -22,31 +35,23 @@ def rehearse(
         str | None,
         typer.Option(help="The present arm, by name or number; default: the best one by the prior."),
     ] = None,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--policy", help="Policy; repeat for more. Default: plan:effort=4096."),
-    ] = None,
-    delay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CUSTOMERS", help="Outcomes are known so many customers later, or geometric:60."
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")
-    ] = None,
-    lost: Annotated[
-        float | None, typer.Option(help="Share of outcomes that never come and count as failures.")
-    ] = None,
-    instances: Annotated[int, typer.Option(help="Shops to simulate.")] = 200,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
+    delay: Delay = None,
+    batch: Batch = None,
+    lost: Lost = None,
+    instances: Annotated[
+        int, typer.Option(help="Shops to simulate; as many of `compare` with this seed are the same ones.")
+    ] = 200,
+    seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a campaign would gain over the present arm, before there is one."""
+    """Say what a campaign would gain over the present arm, before there is one.
+
+    Says first how long it will take; fewer customers, shops or policies make it quicker.
+    """
     from elsv._files import check_writable
     from elsv.problem import Problem
-    from elsv.simulation.rehearse import POLICIES
     from elsv.simulation.rehearse import rehearse as run
 
     loaded = Problem.load(problem)
@@ -55,12 +60,16 @@ def rehearse(
 
         require_matplotlib()
         check_writable(out)
-    names = policy or list(POLICIES)
-    options = {"--against": against, "--delay": delay, "--batch": batch, "--lost": lost}
+    names, sizes = policy or list(DEFAULT_POLICIES), _sizes(customers)
+
+    def announce(seconds: float) -> None:
+        told = ", ".join(f"{size:,}" for size in sorted(set(sizes)))
+        print(f"{instances:,} shops of {told} customers: about {duration(seconds)}", file=sys.stderr)
+
     with progress_bar("rehearsing") as progress:
         found = run(
             loaded,
-            _sizes(customers),
+            sizes,
             against=against,
             policies=names,
             instances=instances,
@@ -69,6 +78,7 @@ def rehearse(
             batch=batch,
             lost=lost,
             progress=progress,
+            announce=announce,
         )
     if as_json:
         print_json(found.to_dict())
@@ -77,11 +87,16 @@ def rehearse(
     if out is not None:
         from elsv.report.rehearsal import rehearsal_page
 
-        words = ["elsv", "rehearse", str(problem), "--customers", customers]
-        words += [word for name in names for word in ("-p", name)]
-        words += [str(word) for option in options.items() if option[1] is not None for word in option]
-        words += ["--instances", str(instances), "--seed", str(seed)]
-        rehearsal_page(found, shlex.join(words)).write(out)
+        options = {
+            "--customers": customers,
+            "--against": against,
+            "--delay": delay,
+            "--batch": batch,
+            "--lost": lost,
+            "--instances": instances,
+            "--seed": seed,
+        }
+        rehearsal_page(found, command_line("rehearse", problem, names, options)).write(out)
         print(f"wrote {out}", file=sys.stderr)
 
 

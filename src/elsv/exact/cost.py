@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from elsv._numbers import amount, as_float, counted, duration
+from elsv._numbers import as_float, counted, duration
+from elsv._numbers import memory as memory_in_words
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.work import weights_compiled, weights_work
 from elsv.errors import InvalidInputError
@@ -48,11 +49,13 @@ def estimate(problem: Problem, keep: int = 0, workers: int | None = None) -> Cos
     arms, horizon = problem.arms, problem.steps
     states = as_float(states_up_to(arms, keep - 1))
     seconds, packed = 8e-9 * states, _PACKED * states + as_float(layer_size(arms, keep - 1))
-    if keep == horizon:  # what was swept may still be there when the rewards by step are followed
+    room = found.bytes + packed
+    if keep == horizon:  # then the rewards by step are followed, and one of what was swept is still there
         seconds += _forward_seconds(problem)
-        packed += 10.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
+        following = 18.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
+        room = max(room, _OTHER + packed + following)
     total = found.seconds + slowness() * seconds
-    return replace(found, bytes=found.bytes + _whole(packed), seconds=total)
+    return replace(found, bytes=_whole(room), seconds=total)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
     limit = available_memory() if memory is None else memory
     if limit is not None and cost.bytes > limit:
         raise InvalidInputError(
-            f"{counted(cost.states)} states need {amount(as_float(cost.bytes) / 1e9, 1)} GB and about "
+            f"{counted(cost.states)} states need {memory_in_words(cost.bytes, 1)} and about "
             f"{duration(cost.seconds)}; "
             f"{limit / 1e9:,.1f} GB are available; use a shorter horizon, or simulate instead (elsv compare)"
         )

@@ -33,6 +33,7 @@ def evaluate(
     problem: Problem,
     policies: AnyPolicy | Sequence[AnyPolicy],
     *,
+    horizon: int | None = None,
     against: str | int | None = None,
     memory: int | None = None,
     jobs: int | None = None,
@@ -49,10 +50,12 @@ def evaluate(
     Parameters
     ----------
     problem
-        Must have a horizon.
+        Must have a horizon, unless one is given.
     policies
         Names as for `elsv.make_policy`, ``"optimal"`` for the Bayes optimum, policies, a user's own
         functions (state, step, rng) that draw no random numbers, or whole-layer forms.
+    horizon
+        Replaces the problem's horizon (or discount), for the policies too.
     against
         An arm, by name or number from 0: tables show the gain over always pulling it, besides that over the
         arm that is best in expectation beforehand.
@@ -84,6 +87,8 @@ def evaluate(
     if not given:
         raise InvalidInputError("name at least one policy to evaluate")
     jobs = jobs_of(jobs, workers)
+    if horizon is not None:
+        problem = problem.with_horizon(horizon)
     rival = None if against is None else find_arm(problem, against)
     names = [_name(policy) for policy in given]
     whole = [on_layers(problem, policy) for policy in given]

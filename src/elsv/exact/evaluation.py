@@ -43,7 +43,7 @@ def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
     return 0.0 if abs(percent) < 1e-9 else percent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Sequence[PolicyValue]):
     """Policies with their exact expected earnings and regret, in the order given; a sequence of them."""
 
@@ -170,11 +170,36 @@ class Evaluation(Sequence[PolicyValue]):
 
         return plot_values({str(row): row.regret for row in self.rows}, ax, steps=self.problem.steps)
 
-    def to_latex(self) -> str:
-        """Return the table of policies as LaTeX, for ``booktabs``: earnings, gains and regret."""
-        from elsv.report.evaluation import evaluation_table
+    def to_latex(
+        self,
+        *,
+        digits: int | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+        booktabs: bool = True,
+    ) -> str:
+        """Return the table of policies as LaTeX: earnings, gains and regret.
 
-        return latex_table(*evaluation_table(self))
+        Parameters
+        ----------
+        digits
+            Decimals of earnings, gains and regret; default: three for rewards up to 1, fewer for larger ones.
+        caption, label
+            Put the table into a ``table`` environment with these.
+        booktabs
+            Rules of the package ``booktabs``; else those of LaTeX itself.
+        """
+        from elsv.report.evaluation import latex_rows
+
+        return latex_table(*latex_rows(self, digits), caption=caption, label=label, booktabs=booktabs)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({[row.name for row in self.rows]}, horizon={self.problem.horizon})"
+
+    def __str__(self) -> str:
+        from elsv.report.terminal import evaluation_text
+
+        return evaluation_text(self)
 
     def _repr_html_(self) -> str:
         """Return the table of policies, the optimum marked, for notebooks."""

@@ -65,8 +65,18 @@ class Solution:
     names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
 
     def __repr__(self) -> str:
-        first = " or ".join(self._name(arm) for arm in self.actions)
+        first = " or ".join(self.first)
         return f"Solution(value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={first!r})"
+
+    def __str__(self) -> str:
+        from elsv.report.terminal import solution_text
+
+        return solution_text(self, duration(self.seconds))
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The names of the arms that are optimal to pull first."""
+        return tuple(map(self._name, self.actions))
 
     def _repr_html_(self) -> str:
         """Return value and regret, and what each first arm leads to, for notebooks."""
@@ -106,6 +116,7 @@ class Solution:
 def solve(
     problem: Problem,
     *,
+    horizon: int | None = None,
     save: str | Path | None = None,
     keep: int | None = None,
     memory: int | None = None,
@@ -119,7 +130,9 @@ def solve(
     Parameters
     ----------
     problem
-        Must have a horizon.
+        Must have a horizon, unless one is given.
+    horizon
+        Replaces the problem's horizon (or discount).
     save
         File for the optimal arms of the steps 1 … `keep`, for `elsv.policies.optimal.OptimalPolicy`. It is
         tried before the work begins; should writing fail all the same, the `UnsavedError` has the solution
@@ -142,6 +155,8 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
+    if horizon is not None:
+        problem = problem.with_horizon(horizon)
     horizon = problem.steps
     if check_device(device):
         return _on_gpu(problem, save, keep, memory, progress)

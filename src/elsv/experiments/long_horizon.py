@@ -77,8 +77,8 @@ def _text(row: dict[str, float], horizon: int, about: dict[str, str], device: st
         f"policy gains {row[best] - row['optimum']:.2f} over that arm in {horizon} pulls, about a fifth of "
         "that arm's regret. On rewards .4, .7 and 1, where there is more to learn, no fixed arm comes near, "
         "and plain Gittins, which does not know the order, has less regret than its constrained form. "
-        "Thompson sampling is not among these: its chances in every state do not fit beside the values (Figure 5 "
-        "above simulates it)."
+        "Thompson sampling is not among these: its chances in every state do not fit beside the values "
+        "(Figure 5 above simulates it)."
     )
 
 

@@ -74,9 +74,10 @@ def seconds_for_each(ask: Callable[[State], object], arms: Arms, made: int) -> f
     """Return the seconds that `ask` takes for one of many states after `made` pulls, by trying a few."""
     state = _some_states(arms, made)
     ask(State.trusted(state.alpha[:1], state.beta[:1]))
-    began = time.perf_counter()
+    clock, spent = time.perf_counter(), time.process_time()
     ask(state)
-    return (time.perf_counter() - began) / _SAMPLE
+    # Where other processes want the cores too, the clock says how long that one run waited for them.
+    return min(time.perf_counter() - clock, time.process_time() - spent) / _SAMPLE
 
 
 def _some_states(arms: Arms, made: int) -> State:

@@ -14,15 +14,14 @@ index decides instead, and for a discount the Gittins index, which is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from elsv._numbers import whole
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, repeats, weighs
-from elsv.beliefs.abilities import variance as variance_of
+from elsv.beliefs.abilities import factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import check_count
 from elsv.indices.base import Index, Setting
@@ -165,12 +164,3 @@ class Plan(BestScore):
             np.put_along_axis(found, arms_ahead, ahead, axis=1)
             q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
         return q
-
-
-def moments(belief: Belief, state: State, rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
-    """Return means and variances ``[B, N]``, together where the belief gives them together."""
-    both: Any = getattr(belief, "mean_and_variance", None)
-    if both is not None:
-        mean, variance = both(state)
-        return mean, variance
-    return mean_of(belief, state, rng), variance_of(belief, state)

@@ -25,6 +25,7 @@ from elsv.report.headline import (
 )
 from elsv.report.money import with_half
 from elsv.report.page import Page
+from elsv.report.theme import for_notebook
 from elsv.simulation.compare import Comparison, versions
 
 FIGURES = ("regret", "regret-closer", "regret-log", "final-regret", "paired-differences", "pull-shares")
@@ -103,9 +104,9 @@ def comparison_page(comparison: Comparison, svgs: dict[str, str], command: str) 
     return page
 
 
-def headline_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+def headline_table(comparison: Comparison, digits: int | None = None) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the rows of the table of policies."""
-    return headers(comparison), headline_rows(comparison)
+    return headers(comparison), headline_rows(comparison, digits)
 
 
 def notebook_html(comparison: Comparison) -> str:
@@ -115,8 +116,7 @@ def notebook_html(comparison: Comparison) -> str:
     said = f"{earned(comparison)} {verdict(comparison)}"
     parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
     if find_spec("matplotlib") is not None:
-        svg = figures.to_svg(regret_figure(comparison))
-        parts.append(f'<div style="background:white;color:black;max-width:52em;overflow-x:auto">{svg}</div>')
+        parts.append(for_notebook(figures.to_svg(regret_figure(comparison))))
     return block(title, *parts)
 
 

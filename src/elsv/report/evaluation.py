@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import math
 
+from elsv._numbers import whole
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.report.money import gain_cells, gain_sentence, number
 
 _PERCENT_DIGITS = 3
+_LATEX_PERCENT_DIGITS = 2
 
 
 def evaluation_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and one row for each policy, then those of the single arms that are not among them."""
-    names = evaluation.problem.names
-    arms, digits = evaluation.rivals, _digits(evaluation)
+    """Return the heads and one row for each policy, then those of the single arms that are not among them.
+
+    Earnings and regret have nine decimals where rewards are up to 1: they are exact.
+    """
+    digits = _digits(evaluation, 9)
+    return _table(evaluation, digits, max(0, digits - _PERCENT_DIGITS), _PERCENT_DIGITS)
+
+
+def latex_rows(evaluation: Evaluation, digits: int | None) -> tuple[list[str], list[list[str]]]:
+    """Return the same with as many decimals as are read: `digits`, or three where rewards are up to 1."""
+    shown = _digits(evaluation, 3) if digits is None else whole("digits", digits, 0)
+    return _table(evaluation, shown, shown, _LATEX_PERCENT_DIGITS)
+
+
+def _table(
+    evaluation: Evaluation, digits: int, gain_digits: int, percent_digits: int
+) -> tuple[list[str], list[list[str]]]:
+    names, arms = evaluation.problem.names, evaluation.rivals
     gains = [f"over always {names[arm]}{percent}" for arm in arms for percent in ("", " in %")]
     shown = {str(row) for row in evaluation}
     rows = [*evaluation, *(row for row in map(evaluation.single, arms) if str(row) not in shown)]
     heads = ["policy", "earns", *gains, "regret", "above optimum"]
-    return heads, [_cells(evaluation, row, digits) for row in rows]
+    return heads, [_cells(evaluation, row, digits, gain_digits, percent_digits) for row in rows]
 
 
 def earned(evaluation: Evaluation) -> str:
     """Say what the best of the policies earns, the optimum aside, and how much more than one arm."""
     rows = [row for row in evaluation if row.name != OPTIMAL] or list(evaluation)
-    best, digits = max(rows, key=lambda row: row.value), _digits(evaluation) - 6
+    best, digits = max(rows, key=lambda row: row.value), _digits(evaluation, 9) - 6
     sums = number(best.value, max(digits, 0))
     gains = [
         gain_sentence(evaluation.gain(best, arm), max(digits, 0), _PERCENT_DIGITS, place == 0)
@@ -36,19 +53,20 @@ def earned(evaluation: Evaluation) -> str:
     )
 
 
-def _cells(evaluation: Evaluation, row: PolicyValue, digits: int) -> list[str]:
+def _cells(
+    evaluation: Evaluation, row: PolicyValue, digits: int, gain_digits: int, percent_digits: int
+) -> list[str]:
     gap = None if row.name == OPTIMAL else evaluation.above_optimum(row)
-    short = max(0, digits - _PERCENT_DIGITS)
-    gains = (gain_cells(evaluation.gain(row, arm), short, _PERCENT_DIGITS) for arm in evaluation.rivals)
+    gains = (gain_cells(evaluation.gain(row, arm), gain_digits, percent_digits) for arm in evaluation.rivals)
     return [
         str(row),
         number(row.value, digits),
         *(cell for cells in gains for cell in cells),
         number(row.regret, digits),
-        "" if gap is None else f"{gap:,.3f} %",
+        "" if gap is None else f"{gap:,.{percent_digits}f} %",
     ]
 
 
-def _digits(evaluation: Evaluation) -> int:
-    """Return nine decimals for rewards up to 1, fewer for larger ones, more for smaller ones."""
-    return max(0, 9 - math.ceil(math.log10(evaluation.problem.scale)))
+def _digits(evaluation: Evaluation, decimals: int) -> int:
+    """Return so many decimals for rewards up to 1, fewer for larger ones, more for smaller ones."""
+    return max(0, decimals - math.ceil(math.log10(evaluation.problem.scale)))

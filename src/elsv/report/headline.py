@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from elsv._numbers import duration
+from elsv._numbers import duration, whole
 from elsv.policies.single import rivals
 from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
 from elsv.simulation.aggregate import QUANTILES
@@ -35,10 +35,11 @@ def headers(comparison: Comparison) -> list[str]:
     return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *REGRET_HEADERS]
 
 
-def headline_rows(comparison: Comparison) -> list[list[str]]:
-    """Return the cells under `headers`, the best policy first."""
+def headline_rows(comparison: Comparison, digits: int | None = None) -> list[list[str]]:
+    """Return the cells under `headers`, the best policy first; so many decimals, or `shown_digits`."""
     names, arms = ranking(comparison), _rivals(comparison)
-    digits, percent_digits = shown_digits(comparison), _percent_digits(comparison)
+    digits = shown_digits(comparison) if digits is None else whole("digits", digits, 0)
+    percent_digits = _percent_digits(comparison)
     least = float(comparison[names[0]].mean[-1])
     rows = []
     for name in names:

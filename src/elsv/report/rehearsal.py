@@ -9,7 +9,8 @@ import numpy as np
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.report.style import require_matplotlib
-from elsv.simulation.rehearse import Outcome, Rehearsal
+from elsv.simulation.rehearsal import Outcome
+from elsv.simulation.rehearse import Rehearsal
 
 
 def gain_figure(rehearsal: Rehearsal) -> Any:
@@ -39,13 +40,12 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     page.callout(rehearsal.recommendation())
     svg = figures.for_page(gain_figure(rehearsal))
     page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
+    said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     page.table(
-        ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds"],
+        ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"],
         [_row(row) for row in rehearsal.outcomes],
-        f"Expected earnings and the gain over always {name} (± 95 %, or exact); the range of the gain over "
-        "shops; the share of shops in which the policy earns less; the share in which the last customer gets "
-        "the best arm (and the median number of customers until that is settled).",
-        align="rlrrrrrr",
+        f"{said}.",
+        align="rlrrrrrrr",
     )
     page.settings(
         {
@@ -69,5 +69,6 @@ def _row(row: Outcome) -> list[str | int | float | None]:
         f"{row.percent:+.1f} %",
         f"{row.low:+,.2f} – {row.high:+,.2f}",
         f"{100 * row.losing:.0f} %",
-        f"{100 * row.found:.0f} %" + ("" if row.until is None else f" ({row.until:,.0f})"),
+        f"{100 * row.found:.0f} %",
+        None if row.until is None else f"{row.until:,.0f}",
     ]

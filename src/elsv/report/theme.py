@@ -61,6 +61,19 @@ def themed(svg: str) -> str:
     return re.sub(r"\b(fill|stroke): (#[0-9a-fA-F]{6})\b", replaced, svg)
 
 
+# How notebooks say that they are dark: JupyterLab, VS Code, Colab.
+_DARK_NOTEBOOKS = ('body[data-jp-theme-light="false"]', "body.vscode-dark", "html[theme=dark]")
+_PAPER = "var(--jp-layout-color0, var(--vscode-editor-background, #1b1f24))"
+
+
+def for_notebook(svg: str) -> str:
+    """Return an ``<svg>`` in the colours of the notebook that shows it, light or dark, on its own paper."""
+    where = ", ".join(f"{notebook} .elsv-figure" for notebook in _DARK_NOTEBOOKS)
+    rules = f"{where} {{ {dark_rules()} --xffffff: {_PAPER}; }}"
+    figure = f'<div class="elsv-figure" style="max-width:52em;overflow-x:auto">{themed(svg)}</div>'
+    return f"<style>{rules}</style>{figure}"
+
+
 def dark_rules() -> str:
     """Return the style sheet's line that gives themed figures their dark colours."""
     return " ".join(f"--x{colour[1:]}: {dark};" for colour, dark in DARK.items())

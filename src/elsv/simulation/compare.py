@@ -201,11 +201,34 @@ class Comparison:
         """Return a pandas frame, one row for each policy and step (extra ``pandas``)."""
         return pandas_frame(self.columns())
 
-    def to_latex(self) -> str:
-        """Return the table of policies as LaTeX, for ``booktabs``: earnings, gains and final regret."""
+    def to_latex(
+        self,
+        *,
+        digits: int | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+        booktabs: bool = True,
+    ) -> str:
+        """Return the table of policies as LaTeX: earnings, gains and final regret.
+
+        Parameters
+        ----------
+        digits
+            Decimals of earnings, gains and regret; default: two significant ones of the narrowest interval.
+        caption, label
+            Put the table into a ``table`` environment with these.
+        booktabs
+            Rules of the package ``booktabs``; else those of LaTeX itself.
+        """
         from elsv.report.comparison_page import headline_table
 
-        return latex_table(*headline_table(self))
+        rows = headline_table(self, digits)
+        return latex_table(*rows, caption=caption, label=label, booktabs=booktabs)
+
+    def __str__(self) -> str:
+        from elsv.report.terminal import comparison_text
+
+        return comparison_text(self)
 
     def plot(
         self,

@@ -10,7 +10,7 @@ customers so far; what they would gain by being asked more often is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,36 +33,15 @@ from elsv.simulation.instances import FromPrior
 from elsv.simulation.intervals import Z95
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import run_chunks
+from elsv.simulation.rehearsal import Outcome, legend, table, verdict
+from elsv.simulation.rehearse_cost import seconds_of, times_asked
+from elsv.simulation.steps import Steps
 
 SIZES = (100, 300, 1000, 3000)
 POLICIES = ("plan:effort=4096",)
 INSTANCES = 200
 PATIENCE = 25
-WORTH_IT = 1.0  # per cent of gain
 _EXACT_SECONDS, _EXACT_BYTES = 3.0, 1 << 30
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A policy with so many customers, against always the present arm."""
-
-    customers: int
-    policy: str
-    earnings: float  # expected
-    present: float  # what the present arm is expected to earn
-    gain: float
-    error: float  # half-width of the 95 % interval of the gain; 0 if it is exact
-    low: float  # in 5 of 100 shops the gain is below this
-    high: float  # in 5 of 100 shops it is above this
-    losing: float  # share of shops in which the policy earns less than the present arm
-    found: float  # share of shops in which the last customer gets the best arm
-    until: float | None  # median customers until then, where it is found
-    exact: bool  # whether earnings and gain are; the shares are always simulated
-
-    @property
-    def percent(self) -> float:
-        """The gain in per cent of what the present arm earns."""
-        return 100 * self.gain / self.present
 
 
 @dataclass(frozen=True)
@@ -92,27 +71,11 @@ class Rehearsal:
 
     def recommendation(self) -> str:
         """Say in words from how many customers on a campaign is worth it."""
-        name = self.problem.names[self.against]
-        best = [self.best(size) for size in self.sizes]
-        worth = [row.percent - 100 * row.error / row.present >= WORTH_IT for row in best]
-        first = next((k for k in range(len(best)) if all(worth[k:])), None)
-        parts = []
-        if first != 0:
-            last = best[-1] if first is None else best[first - 1]
-            parts.append(
-                f"With {last.customers:,} customers the gain over always {name} is "
-                f"{_gain_in_words(last)}: not worth it."
-            )
-        if first is not None:
-            row = best[first]
-            rest = best[-1]
-            more = "" if row is rest else f", with {rest.customers:,} it is {rest.percent:.1f} %"
-            parts.append(
-                f"{'With' if first == 0 else 'From'} {row.customers:,} customers the gain is "
-                f"{row.percent:.1f} %{more}: worth it. In {100 * row.losing:.0f} of 100 shops always {name} "
-                f"would earn more{'' if row.low >= 0 else f', in 5 of them by more than {-row.low:,.2f}'}."
-            )
-        return " ".join(parts)
+        return verdict(self.problem.names[self.against], [self.best(size) for size in self.sizes])
+
+    def legend(self) -> dict[str, str]:
+        """Return what each column of the table means."""
+        return legend(self.problem.names[self.against])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
@@ -127,25 +90,7 @@ class Rehearsal:
         }
 
     def __str__(self) -> str:
-        widths = "{:>9}  {:<18} {:>10} {:>17} {:>8} {:>17} {:>7} {:>7} {:>6}"
-        heads = ("customers", "policy", "earns", "gain", "", "5–95 % of shops", "loses", "finds", "after")
-        lines = [f"against always {self.problem.names[self.against]}", widths.format(*heads)]
-        for row in self.outcomes:
-            gain = f"{row.gain:+,.2f}" + (" exact" if row.exact else f" ± {row.error:,.2f}")
-            lines.append(
-                widths.format(
-                    f"{row.customers:,}",
-                    row.policy[:18],
-                    f"{row.earnings:,.2f}",
-                    gain,
-                    f"{row.percent:+.1f} %",
-                    f"{row.low:+,.2f} – {row.high:+,.2f}",
-                    f"{100 * row.losing:.0f} %",
-                    f"{100 * row.found:.0f} %",
-                    "–" if row.until is None else f"{row.until:,.0f}",
-                )
-            )
-        return "\n".join([*lines, "", self.recommendation()])
+        return f"{table(self.problem.names[self.against], self.outcomes)}\n\n{self.recommendation()}"
 
 
 def rehearse(
@@ -161,6 +106,7 @@ def rehearse(
     lost: float | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    announce: Callable[[float], None] | None = None,
 ) -> Rehearsal:
     """Return what a campaign would earn with each number of customers, against always the present arm.
 
@@ -169,21 +115,26 @@ def rehearse(
     problem
         Its prior says which shops are likely; its own horizon does not matter.
     customers
-        The numbers of customers to try.
+        The numbers of customers to try; default: 100, 300, 1000 and 3000.
     against
         The present arm, its name or its number from 0; default: the one that is best in expectation.
     policies
         Names or functions; default: `plan` with less effort than it makes live.
     instances
-        Shops that are simulated.
+        Shops that are simulated; default: 200.
     seed
-        The same seed gives the same numbers.
+        The same seed gives the same numbers. With as many instances it draws the shops that `elsv.compare`
+        draws; figures still differ a little, since `compare` asks policies for every customer and takes the
+        present arm's earnings from the shops, where they are exact here.
     delay, batch, lost
         Outcomes that come late, as for `elsv.compare`.
     jobs
         Threads; default: one for each core.
     progress
-        Called with the parts done and all parts.
+        Called with the decisions made and all decisions.
+    announce
+        Called before the work begins with the seconds that it will take, within a factor of about three; a
+        few shops are played to know.
     """
     sizes = sorted({whole("customers", size) for size in customers})
     if not sizes:
@@ -192,12 +143,9 @@ def rehearse(
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     present = best_single_arm(problem) if against is None else find_arm(problem, against)
     late = delays_of(delay, batch, lost)
-    found: list[Outcome] = []
-    for k, size in enumerate(sizes):
-        values = {key: value for key, value in problem.to_dict().items() if key != "discount"}
-        sized = Problem.from_dict({**values, "horizon": size})
-        run = Run(
-            problem=sized,
+    runs = [
+        Run(
+            problem=(sized := _of_size(problem, size)),
             policies=(*given, f"fixed:arm={present + 1}"),
             instances=whole("instances", instances),
             horizon=size,
@@ -208,16 +156,39 @@ def rehearse(
             delays=late,
             patience=PATIENCE,
         )
+        for size in sizes
+    ]
+    for run in runs:
         check_size(run)
+    if announce is not None:
+        pairs = [(run.problem, policy) for run in runs for policy in given] if late is None else []
+        announce(seconds_of(runs, jobs) + sum(_exact_seconds(*pair) or 0.0 for pair in pairs))
+    ends = [0, *np.cumsum([run.instances * times_asked(run) for run in runs]).tolist()]
+    found: list[Outcome] = []
+    for run, begin, end in zip(runs, ends, ends[1:], strict=False):
+        report = None if progress is None else _within(progress, begin, end, ends[-1])
         done: dict[int, list[FloatArray]] = {}
-        for tally in run_chunks(run, range(run.chunks), jobs):
+        steps = Steps(run.chunks, run.steps_of_chunk, report)
+        for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
             done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
-            if progress is not None:
-                progress(k * run.chunks + len(done), len(sizes) * run.chunks)
         parts = [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
         found += _outcomes(run, given, parts, present, late)
     words = "" if late is None else late.describe()
     return Rehearsal(problem, present, instances, seed, words, tuple(found))
+
+
+def _of_size(problem: Problem, customers: int) -> Problem:
+    values = {key: value for key, value in problem.to_dict().items() if key != "discount"}
+    return Problem.from_dict({**values, "horizon": customers})
+
+
+def _within(progress: Progress, begin: int, end: int, total: int) -> Progress:
+    """Return what reports the progress of a part that takes from `begin` to `end` of `total`."""
+
+    def report(done: int, all_of_it: int) -> None:
+        progress(begin + (end - begin) * done // all_of_it, total)
+
+    return report
 
 
 def _summary(curves: FloatArray | None) -> FloatArray:
@@ -244,9 +215,7 @@ def _outcomes(
         rows.append(
             Outcome(
                 customers=size,
-                policy=str(parse(policy))
-                if isinstance(policy, str)
-                else getattr(policy, "__name__", repr(policy)),
+                policy=_name(policy),
                 earnings=own + gain,
                 present=own,
                 gain=gain,
@@ -266,21 +235,23 @@ def _name(policy: Any) -> str:
     return str(parse(policy)) if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
 
 
-def _exact_earnings(problem: Problem, policy: Any) -> float | None:
-    """Return what a policy earns by exact evaluation, or None where that takes long or is not possible."""
+def _exact_seconds(problem: Problem, policy: Any) -> float | None:
+    """Return what exact evaluation of a policy takes, or None where that is long or not possible."""
     if not weighs(problem.belief):
         return None
     try:
         passes = passes_of(problem, [on_layers(problem, make_policy(policy, problem))], _EXACT_BYTES)
         cost = cost_of(problem, passes)
-        if cost.seconds > _EXACT_SECONDS or cost.bytes > _EXACT_BYTES:
-            return None
-        return evaluate(problem, [policy])[0].value
     except InvalidInputError:  # a policy that draws, for example
         return None
+    return None if cost.seconds > _EXACT_SECONDS or cost.bytes > _EXACT_BYTES else cost.seconds
 
 
-def _gain_in_words(row: Outcome) -> str:
-    if row.percent < WORTH_IT:
-        return f"under {WORTH_IT:g} %"
-    return f"{row.percent:.1f} % and may be under {WORTH_IT:g} %"
+def _exact_earnings(problem: Problem, policy: Any) -> float | None:
+    """Return what a policy earns by exact evaluation, or None where that takes long or is not possible."""
+    if _exact_seconds(problem, policy) is None:
+        return None
+    try:
+        return evaluate(problem, [policy])[0].value
+    except InvalidInputError:
+        return None

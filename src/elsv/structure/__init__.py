@@ -11,7 +11,7 @@ Examples
 >>> decreasing().holds([[0.5, 0.4], [0.4, 0.5]]).tolist()
 [True, False]
 >>> (order([(1, 2), (1, 3)]) & bounds([(0, 0.5), None, None])).describe()
-'arm 1 is at least as good as arm 2; arm 1 is at least as good as arm 3; arm 1 lies from 0 to 0.5'
+'arm 1 is at least as good as arm 2 and arm 3; arm 1 lies from 0 to 0.5'
 """
 
 from elsv.structure.base import (
@@ -29,21 +29,8 @@ from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples
 from elsv.structure.facts import Facts
 from elsv.structure.mixture import MixtureOf, mixture
 from elsv.structure.outline import Outline
-from elsv.structure.rankings import (
-    Bounds,
-    Gaps,
-    Grid,
-    Monotone,
-    PartialOrder,
-    Unimodal,
-    bounds,
-    decreasing,
-    gap,
-    grid,
-    increasing,
-    order,
-    unimodal,
-)
+from elsv.structure.rankings import Bounds, Gaps, Grid, Monotone, PartialOrder, Unimodal
+from elsv.structure.rankings_made import bounds, decreasing, gap, grid, increasing, order, unimodal
 
 __all__ = [
     "Both",

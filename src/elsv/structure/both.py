@@ -17,7 +17,7 @@ from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
 from elsv.structure.facts import Facts, prices_of, ranking_of
 from elsv.structure.outline import Outline, outline_of, outline_of_facts
-from elsv.structure.rankings import Ranking
+from elsv.structure.ranking import Ranking
 
 
 @dataclass(frozen=True)

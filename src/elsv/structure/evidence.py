@@ -46,10 +46,17 @@ class Evidence:
         Logarithm of the Bayes factor against nothing known: negative where data speak against it.
     parts
         Of a mixture: the probability of each part given the data, in order.
+    before
+        The same before any data.
+    robust
+        Whether a part of the mixture assumes nothing. Then the factor is bounded by that part's share and
+        says little: the probabilities of the parts tell what the data say.
     """
 
     log_factor: float
     parts: tuple[float, ...] = ()
+    before: tuple[float, ...] = ()
+    robust: bool = False
 
     @property
     def probability(self) -> float:
@@ -74,31 +81,40 @@ class Evidence:
             "probability": self.probability,
             "contradicted": self.contradicted,
             "parts": list(self.parts),
+            "before": list(self.before),
             "words": self.describe(),
             "warning": self.warning(),
         }
 
     def figures(self) -> str:
-        """Return the probability and the Bayes factor as text."""
-        shares = ", ".join(f"{share:.3g}" for share in self.parts)
-        return (
+        """Return the probability and the Bayes factor as text; of a mixture, those of its parts."""
+        against = (
             f"P(assumed | data) = {self.probability:.3g} from even odds, "
             f"Bayes factor {self.factor:.3g} against nothing known"
-        ) + (f"; its parts now have the probabilities {shares}" if self.parts else "")
+        )
+        return self._with_parts(against, "its parts")
 
     def describe(self) -> str:
-        """Say it in words."""
+        """Say it in words; of a mixture, what has become of its parts."""
+        return self._with_parts(self._weighed(), "the parts of the mixture")
+
+    def _weighed(self) -> str:
+        """Say how it fares against nothing known."""
         odds = odds_in_words(abs(self.log_factor))
         if abs(self.log_factor) < np.log(1.5):
-            said = "the data speak neither for nor against what is assumed"
-        elif self.log_factor > 0:
-            said = f"the data speak for what is assumed, {odds} against nothing known"
-        else:
-            said = f"the data speak against what is assumed, {odds}"
-        if self.parts:
-            shares = ", ".join(f"{share:.2g}" for share in self.parts)
-            said += f"; the parts of the mixture now have the probabilities {shares}"
-        return said
+            return "the data speak neither for nor against what is assumed"
+        if self.log_factor > 0:
+            return f"the data speak for what is assumed, {odds} against nothing known"
+        return f"the data speak against what is assumed, {odds}"
+
+    def _with_parts(self, against: str, parts: str) -> str:
+        """Return `against`, which compares with nothing known, and what has become of the parts."""
+        if not self.parts:
+            return against
+        now = f"{parts} now have the probabilities {_shares(self.parts)}"
+        if self.before:
+            now += f", before any data {_shares(self.before)}"
+        return now if self.robust else f"{against}; {now}"
 
     def warning(self) -> str | None:
         """Return what to do where data contradict the structure, else None."""
@@ -110,7 +126,11 @@ class Evidence:
             else "check that outcomes are booked on the right arms; if they are, leave the assumption out or "
             "soften it with elsv.structure.mixture([(0.9, ...), (0.1, free())])"
         )
-        return f"{self.describe()}: {remedy}"
+        return f"{self._weighed()}: {remedy}"
+
+
+def _shares(parts: tuple[float, ...]) -> str:
+    return ", ".join(f"{share:.3g}" for share in parts)
 
 
 def odds_in_words(log_odds: float) -> str:
@@ -139,5 +159,13 @@ def evidence(problem: Stated, state: State) -> Evidence | None:
     assumed = float(log_weight(belief, state)) - float(log_weight(belief, start))
     nothing = float(free.log_weight(state)) - float(free.log_weight(start))
     chances = getattr(belief, "chances", None)
-    parts = () if chances is None else tuple(float(share) for share in chances(state))
-    return Evidence(assumed - nothing, parts)
+    if chances is None:
+        return Evidence(assumed - nothing)
+    parts = tuple(float(share) for share in chances(state))
+    before = tuple(float(share) for share in chances(start))
+    return Evidence(assumed - nothing, parts, before, _assumes_nothing(belief))
+
+
+def _assumes_nothing(belief: Belief) -> bool:
+    """Return whether a belief, or a part of it, is that of independent arms."""
+    return factors(belief) or any(map(_assumes_nothing, getattr(belief, "parts", ())))

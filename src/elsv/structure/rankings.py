@@ -2,105 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import shown, whole
+from elsv._numbers import whole
 from elsv._typing import AnyArray
 from elsv.beliefs import Belief, Chain, Rejection
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.base import Offers, Statement, register
-from elsv.structure.beliefs_of import METHODS, Method, belief_of_facts
+from elsv.structure.base import Offers
 from elsv.structure.facts import Facts, Scale, check_limits
-from elsv.structure.outline import Outline, outline_of_facts
+from elsv.structure.outline import Outline
+from elsv.structure.ranking import Arm, Ranking, facts_of, listed
 
-Arm = str | int
-
-
-@dataclass(frozen=True)
-class Ranking(Statement):
-    """A statement that comes to facts about arms; `on` says which arms."""
-
-    method: Method = field(default="auto", kw_only=True)
-    offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
-    key: ClassVar[str] = ""
-
-    @abstractmethod
-    def facts(self, offers: Offers) -> Facts:
-        """Return what is said of these arms."""
-
-    @abstractmethod
-    def value(self) -> Any:
-        """Return the plain value under `key`."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Say in words what is assumed."""
-
-    def by(self, method: Method) -> Self:
-        """Return the statement with its belief computed in a given way.
-
-        Parameters
-        ----------
-        method
-            ``"exact"`` (quadrature, or an error where that is too wide), ``"keep"`` (draws that are kept),
-            ``"gibbs"``, or ``"auto"``: the first of these that works.
-        """
-        if method not in METHODS:
-            raise unknown_name("method", str(method), METHODS)
-        return replace(self, method=method)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statement under its key."""
-        chosen = {} if self.method == "auto" else {"method": self.method}
-        return {self.key: self.value(), **chosen}
-
-    def on(self, offers: Offers) -> Self:
-        """Return the statement about these arms."""
-        bound = replace(self, offers=offers)
-        bound.facts(offers).checked()
-        return bound
-
-    def holds(self, means: ArrayLike) -> AnyArray:
-        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
-        given = np.asarray(means, dtype=np.float64)
-        return self.facts(self.offers or _unnamed(given.shape[-1])).holds(given)
-
-    def belief(self) -> Belief:
-        """Return the belief under the statement."""
-        if self.offers is None:
-            raise InvalidInputError(
-                f"the belief under this statement needs its arms ({self.describe()}); "
-                "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
-            )
-        return belief_of_facts(self.facts(self.offers), self.offers.prior, self.method)
-
-    def outline(self) -> Outline:
-        """Return what can be drawn of it, once it knows its arms."""
-        return Outline() if self.offers is None else outline_of_facts(self.facts(self.offers))
-
-    def ranking(self) -> Facts | None:
-        """Return what is said of the arms, once it is known which they are."""
-        return None if self.offers is None else self.facts(self.offers)
-
-    def _name(self, arm: Arm) -> str:
-        if self.offers is not None:
-            return self.offers.names[self.offers.number(arm)]
-        return f"arm {arm}" if isinstance(arm, int) else arm
-
-
-def _unnamed(arms: int) -> Offers:
-    return Offers(tuple(f"arm {k + 1}" for k in range(arms)), np.ones(arms), np.ones((arms, 2)))
-
-
-def _facts(offers: Offers, **known: Any) -> Facts:
-    return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
+_MOST_SAID = 8  # sentences
 
 
 @dataclass(frozen=True)
@@ -116,7 +34,7 @@ class Monotone(Ranking):
     def facts(self, offers: Offers) -> Facts:
         """Return one pair after another."""
         falling = tuple((k, k + 1) for k in range(offers.arms - 1))
-        return _facts(
+        return facts_of(
             offers, order=falling if self.order == "decreasing" else tuple((b, a) for a, b in falling)
         )
 
@@ -154,7 +72,7 @@ class PartialOrder(Ranking):
 
     def facts(self, offers: Offers) -> Facts:
         """Return the pairs."""
-        return _facts(offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs))
+        return facts_of(offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs))
 
     def value(self) -> Any:
         """Return the pairs, by number once the arms are known."""
@@ -164,8 +82,19 @@ class PartialOrder(Ranking):
 
     def describe(self) -> str:
         """Say in words what is assumed."""
-        said = [f"{self._name(a)} is at least as good as {self._name(b)}" for a, b in self.pairs]
-        return "; ".join(said) if said else "no arm is known to be better than another"
+        smaller: dict[str, list[str]] = {}
+        for a, b in self.pairs:
+            smaller.setdefault(self._name(a), []).append(self._name(b))
+        larger: dict[tuple[str, ...], list[str]] = {}
+        for name, others in smaller.items():
+            larger.setdefault(tuple(dict.fromkeys(others)), []).append(name)
+        said = [
+            f"{listed(names)} {'is' if len(names) == 1 else 'are each'} at least as good as {listed(others)}"
+            for others, names in larger.items()
+        ]
+        more = [f"and {len(said) - _MOST_SAID} further statements"] if len(said) > _MOST_SAID + 1 else []
+        kept = said[:_MOST_SAID] if more else said
+        return "; ".join([*kept, *more]) or "no arm is known to be better than another"
 
 
 @dataclass(frozen=True)
@@ -190,7 +119,7 @@ class Grid(Ranking):
         at = np.arange(offers.arms).reshape(self.rows, self.columns)
         beside = np.stack([at[:, :-1], at[:, 1:]], axis=-1).reshape(-1, 2)
         under = np.stack([at[:-1], at[1:]], axis=-1).reshape(-1, 2)
-        return _facts(offers, order=tuple((int(a), int(b)) for a, b in np.concatenate([beside, under])))
+        return facts_of(offers, order=tuple((int(a), int(b)) for a, b in np.concatenate([beside, under])))
 
     def value(self) -> Any:
         """Return rows and columns."""
@@ -218,7 +147,7 @@ class Unimodal(Ranking):
 
     def facts(self, offers: Offers) -> Facts:
         """Return that there is one peak."""
-        return _facts(offers, unimodal=True, scale=self.scale)
+        return facts_of(offers, unimodal=True, scale=self.scale)
 
     def value(self) -> Any:
         """Return true, or the scale."""
@@ -245,7 +174,7 @@ class Bounds(Ranking):
                 "give None (in a file []) for an arm without"
             )
         whole_range = tuple((0.0, 1.0) if pair is None else pair for pair in self.limits)
-        return _facts(offers, bounds=check_limits(offers.names, whole_range))
+        return facts_of(offers, bounds=check_limits(offers.names, whole_range))
 
     def value(self) -> Any:
         """Return pairs, empty for an arm without."""
@@ -271,7 +200,7 @@ class Gaps(Ranking):
     def facts(self, offers: Offers) -> Facts:
         """Return the differences, and the order that follows from them."""
         known = tuple((offers.number(a), offers.number(b), least) for a, b, least in self.gaps)
-        return _facts(offers, order=tuple((a, b) for a, b, _ in known), gaps=known)
+        return facts_of(offers, order=tuple((a, b) for a, b, _ in known), gaps=known)
 
     def value(self) -> Any:
         """Return triples, by number once the arms are known."""
@@ -284,137 +213,3 @@ class Gaps(Ranking):
         return "; ".join(
             f"{self._name(a)} is at least {least:g} above {self._name(b)}" for a, b, least in self.gaps
         )
-
-
-def decreasing() -> Monotone:
-    """Return the statement that no arm succeeds more often than the one before it."""
-    return Monotone("decreasing")
-
-
-def increasing() -> Monotone:
-    """Return the statement that no arm succeeds less often than the one before it."""
-    return Monotone("increasing")
-
-
-def order(pairs: Sequence[Sequence[Arm]]) -> PartialOrder:
-    """Return the statement that the first arm of each pair is at least as good as the second.
-
-    Parameters
-    ----------
-    pairs
-        Arms by name or number from 1, such as ``[("gold", "silver"), ("gold", "basic")]``.
-    """
-    return PartialOrder(tuple(_pair(pair) for pair in _rows("order", pairs)))
-
-
-def grid(rows: int, columns: int) -> Grid:
-    """Return the statement that arms, row by row, have means that fall along rows and columns."""
-    return Grid(rows, columns)
-
-
-def unimodal(on: Scale = "mean") -> Unimodal:
-    r"""Return the statement that there is a single peak.
-
-    Parameters
-    ----------
-    on
-        ``"mean"``, or ``"reward"`` for a peak of :math:`r_i\mu_i`.
-    """
-    return Unimodal(on)
-
-
-def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
-    """Return the statement that means lie between two numbers.
-
-    Parameters
-    ----------
-    limits
-        For each arm the least and the largest mean, or None.
-    """
-    found: list[tuple[float, float] | None] = []
-    for pair in _rows("bounds", limits):
-        if pair is None or len(_rows("bounds", pair)) == 0:
-            found.append(None)
-            continue
-        if len(pair) != 2 or not all(_is_number(x) for x in pair):
-            raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
-        found.append((float(pair[0]), float(pair[1])))
-    limited = [(f"arm {k + 1}", pair) for k, pair in enumerate(found) if pair is not None]
-    check_limits([name for name, _ in limited], tuple(pair for _, pair in limited))
-    return Bounds(tuple(found))
-
-
-def gap(larger: Arm, smaller: Arm, at_least: float) -> Gaps:
-    """Return the statement that one mean is above another by a least difference.
-
-    Parameters
-    ----------
-    larger, smaller
-        Arms by name or number from 1.
-    at_least
-        The difference, from 0 to 1.
-    """
-    return gaps([(larger, smaller, at_least)])
-
-
-def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
-    """Return the statement of several differences, each ``(larger, smaller, least)``."""
-    found = []
-    for triple in _rows("gaps", triples):
-        if len(_rows("gaps", triple)) != 3 or not _is_number(triple[2]) or not 0 <= triple[2] < 1:
-            raise InvalidInputError(
-                'gaps must be triples such as ["a", "b", 0.05], the difference from 0 to 1, '
-                f"got {shown(triple)}"
-            )
-        found.append((*_pair(triple[:2]), float(triple[2])))
-    return Gaps(tuple(found))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _rows(name: str, given: object) -> Sequence[Any]:
-    if isinstance(given, np.ndarray):
-        return cast(Sequence[Any], given.tolist())
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InvalidInputError(f"{name} must be a list, got {shown(given)}")
-    return given
-
-
-def _pair(given: object) -> tuple[Arm, Arm]:
-    pair = _rows("order", given)
-    if len(pair) != 2 or not all(isinstance(arm, str | int | np.integer) for arm in pair):
-        raise InvalidInputError(
-            f'an order must be pairs of arms such as ["gold", "silver"] or [1, 2], got {shown(given)}'
-        )
-    if pair[0] == pair[1]:
-        raise InvalidInputError(f"an arm cannot be ordered against itself, got {shown(given)}")
-    first, second = (int(arm) if isinstance(arm, np.integer) else arm for arm in pair)
-    return first, second
-
-
-def _order(value: Any) -> Ranking:
-    return Monotone(cast(Order, value)) if isinstance(value, str) else order(value)
-
-
-def _grid(value: Any) -> Grid:
-    size = _rows("grid", value)
-    if len(size) != 2:
-        raise InvalidInputError(f"grid must be [rows, columns], got {shown(value)}")
-    return Grid(size[0], size[1])
-
-
-def _unimodal(value: Any) -> Ranking:
-    if value is True:
-        return Unimodal()
-    if not isinstance(value, str):
-        raise InvalidInputError(f'unimodal must be true or "reward", got {shown(value)}')
-    return Unimodal(cast(Scale, value))
-
-
-register("order", _order)
-register("grid", _grid)
-register("unimodal", _unimodal)
-register("bounds", bounds)
-register("gaps", gaps)
