@@ -6,7 +6,7 @@ P(best), each with its error. Draws do not give the weights W: exact solutions n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ POINTS = 4096
 
 _BATCH = 1 << 14
 _TOGETHER = 1 << 16  # points that are asked for at once
+_NEXT_TO_NOTHING = 1e-15  # of a group's largest reward
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
 
 
@@ -141,6 +142,28 @@ def best(
     return best_with_error(belief, state, rewards, tolerance)[:2]
 
 
+def best_in_groups(
+    belief: Belief,
+    state: State,
+    rewards: ArrayLike,
+    groups: Sequence[Sequence[int]],
+    tolerance: float | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(arm i has the largest :math:`r_i\mu_i` of its group) ``[..., N]`` and each E[max] ``[..., G]``.
+
+    Arms outside a group pay next to nothing, so that it is one of its own that pays most.
+    """
+    payoff = check_rewards(state, rewards)
+    chances, largest = np.empty(state.alpha.shape), np.empty((*state.shape, len(groups)))
+    for g, arms in enumerate(groups):
+        own = list(arms)
+        paid = np.full(payoff.shape, _NEXT_TO_NOTHING * payoff[own].max())
+        paid[own] = payoff[own]
+        chance, largest[..., g] = best(belief, state, paid, tolerance)
+        chances[..., own] = chance[..., own] / chance[..., own].sum(axis=-1, keepdims=True)
+    return chances, largest
+
+
 def log_weight(belief: Belief, state: State) -> FloatArray:
     r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means."""
     own = _weight(belief, "log_weight")
@@ -158,11 +181,20 @@ def error(belief: Belief, state: State) -> FloatArray:
     return np.full(state.shape, np.nan) if own is None else np.asarray(own(state))
 
 
-def layer_weights(belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
-    """Return W of all states after `made` pulls, all divided by one number; nothing where W factors."""
+def layer_weights(
+    belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1, shared: bool = False
+) -> FloatArray:
+    """Return W of all states after `made` pulls, all divided by one number; nothing where W factors.
+
+    With `shared` a belief that can integrates all states on the same nodes, else one state after the other.
+    """
     if factors(belief):
         return np.empty(0)
     layer = lattice.layer(made)
+    if shared and (together := _weight(belief, "shared_weights")) is not None:
+        found: FloatArray | None = together(arms, lattice, made, workers)
+        if found is not None:
+            return found
     if (own := _weight(belief, "layer_weights")) is not None:
         weights = np.ascontiguousarray(own(arms, lattice, made, workers), np.float64)
         _check_one_each("layer_weights", weights, (layer.size,))

@@ -67,7 +67,7 @@ def _forward_seconds(problem: Problem) -> float:
     """Return what the expected reward of each step takes: the weights of every layer, and a sweep."""
     total = 0.0
     for made, layers, _ in _parts(problem.arms, problem.steps):
-        start = weights_work(problem.belief, problem, made + 1)
+        start = weights_work(problem.belief, problem, made + 1, problem.segments is not None)
         size = as_float(layer_size(problem.arms, made))
         total += layers * (start.shared + start.alone + 1e-9 * 2 * FOLLOW * problem.arms * size + _LAYER)
     return total
@@ -213,7 +213,7 @@ def _started(problem: Problem, policies: Sequence[Any]) -> Start:
 
 
 def _weights(problem: Problem) -> Start:
-    return weights_work(problem.belief, problem, problem.steps)
+    return weights_work(problem.belief, problem, problem.steps, problem.segments is not None)
 
 
 def _weighted(problem: Problem) -> bool:

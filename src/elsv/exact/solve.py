@@ -8,7 +8,8 @@ r"""The Bayes-optimal policy by backward induction over the lattice of states (p
 Independent arms need V alone. With an order, :math:`p_i(s) = W(s{+}\text{success}_i)/W(s)`, and with
 :math:`Y = W V` there is no division:
 :math:`Y(s) = \max_i\,[r_i W(s{+}\text{success}_i) + Y(s{+}\text{success}_i) + Y(s{+}\text{failure}_i)]`.
-A layer overwrites the one after it, so one array of the last layer's size is all the memory it takes (two
+Where customers come from segments, the maximum is :math:`\sum_g q_g(s) \max_{i \in A_g}` over the arms on offer
+to each. A layer overwrites the one after it, so one array of the last layer's size is all the memory it takes (two
 with an order).
 """
 
@@ -26,16 +27,16 @@ from elsv._html import block, facts, note, table
 from elsv._numbers import duration
 from elsv._progress import Progress, watched
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best, layer_weights
-from elsv.choice import best_arm
+from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
+from elsv.lattice.segments import best_step_by_segment
+from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
 from elsv.lattice.workers import Work
 from elsv.machine import cores, jobs_of
-from elsv.policies.optimal import Actions, pack
+from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -134,8 +135,6 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
-    from elsv._choice_kernels import least_of
-
     horizon = problem.steps
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
@@ -147,13 +146,13 @@ def solve(
     with watched(progress, "solving") as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
-    value = float(scores.max())
+    value, first = _first(problem, scores)
     actions = Actions(problem, kept) if last else None
     solution = Solution(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
-        actions=tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist()),
+        actions=first,
         states=cost.states,
         bytes=cost.bytes,
         seconds=time.perf_counter() - start,
@@ -169,11 +168,38 @@ def solve(
     return solution
 
 
+def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]]:
+    """Return the value before the first pull, and every arm that is optimal then (for its segment)."""
+    from elsv._choice_kernels import least_of
+
+    segments = problem.segments
+    if segments is None:
+        value = float(scores.max())
+        return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
+    largest = np.array([scores[list(arms)].max() for arms in segments.groups])
+    least = np.array([least_of(score, problem.scale) for score in largest.tolist()])
+    chances = segments.chances(np.zeros(problem.arms))
+    first = tuple(np.flatnonzero(scores >= least[segments.of_arm]).tolist())
+    return float(chances @ largest), first
+
+
 def largest_reward(problem: Problem) -> float:
-    r"""Return :math:`T\,E[\max_i r_i \mu_i]`, what one who knew the means would earn."""
+    r"""Return :math:`T\,E[\max_i r_i \mu_i]`, what one who knew the means would earn.
+
+    With segments it is that of each, times its share, :math:`T \sum_g q_g E[\max_{i \in A_g} r_i \mu_i]`.
+    """
+    return float(sum(largest_by_segment(problem)))
+
+
+def largest_by_segment(problem: Problem) -> FloatArray:
+    """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
-    _, largest = best(precise, State.initial(problem), problem.rewards, _FINEST)
-    return problem.steps * float(largest)
+    state = State.initial(problem)
+    if problem.segments is None:
+        _, largest = best(precise, state, problem.rewards, _FINEST)
+        return problem.steps * np.array([float(largest)])
+    _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
+    return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 
 def _check_keep(keep: int | None, save: str | Path | None, horizon: int) -> int:
@@ -190,16 +216,17 @@ def _backward(
     """Return q of every arm at the root, and the packed actions of the steps 1 … `keep`."""
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
-    weights = layer_weights(problem.belief, problem, lattice, horizon, workers)
+    weights = weights_of(problem, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
     def sweep_of(layer: Layer) -> Work:
-        actions: AnyArray = np.empty(layer.size if layer.step <= keep else 0, np.uint8)
-        step = best_step(problem, actions)
+        states = layer.size if layer.step <= keep else 0
+        actions: AnyArray = np.empty(shape_of_actions(problem, states), np.uint8)
+        step = best_step_of(problem, actions)
 
         def work(begin: int, end: int) -> None:
             step(values, weights, blocks_of(layer, begin, end), values)
-            if len(actions) and end == len(layer.pulls):
+            if states and end == len(layer.pulls):
                 kept[layer.step] = pack(actions)
 
         return work
@@ -207,8 +234,20 @@ def _backward(
     overwrite_layers(lattice, weights, sweep_of, workers, progress)
     scores = _root(problem, lattice, values, weights)
     if keep:
-        kept[1] = pack(np.array([best_arm(scores, problem.scale)], dtype=np.uint8))
+        kept[1] = pack(best_of_each(problem, scores))
     return scores, kept
+
+
+def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+    """Return W of all states after `made` pulls under the problem's belief."""
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments is not None)
+
+
+def best_step_of(problem: Problem, actions: AnyArray) -> Step:
+    """Return the sweep that pulls the best arm, of each segment if there are some."""
+    if problem.segments is None:
+        return best_step(problem, actions)
+    return best_step_by_segment(problem, problem.segments, actions)
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:
