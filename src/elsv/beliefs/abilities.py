@@ -142,7 +142,7 @@ def best(
     return best_with_error(belief, state, rewards, tolerance)[:2]
 
 
-def best_in_groups(
+def best_within(
     belief: Belief,
     state: State,
     rewards: ArrayLike,
@@ -224,6 +224,26 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
     out = np.empty((arms.arms, layer.size))
     for here, state in layer.batches(arms, _BATCH):
         out[:, here] = best(belief, state, arms.rewards)[0].T
+    return out
+
+
+def layer_best_within(
+    belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew, groups: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Return P(arm i is the best of its group) in all states after `made` pulls, ``[N, states]``."""
+    layer = lattice.layer(made)
+    if layer.size > _MOST_BEST:
+        raise InvalidInputError(
+            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} states, "
+            f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
+        )
+    out = np.empty((arms.arms, layer.size))
+
+    def work(batch: tuple[slice, State]) -> None:
+        here, state = batch
+        out[:, here] = best_within(belief, state, arms.rewards, groups)[0].T
+
+    crew.map(work, layer.batches(arms, -(-layer.size // (4 * crew.workers))))
     return out
 
 

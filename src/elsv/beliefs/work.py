@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from elsv._numbers import as_float
-from elsv.beliefs.abilities import best, factors, log_weight
+from elsv.beliefs.abilities import best, best_within, factors, log_weight
 from elsv.beliefs.base import Belief
 from elsv.beliefs.ladder_weights import Ways, size_of_tables
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
@@ -65,9 +66,14 @@ def weights_compiled(belief: Belief) -> bool:
     return factors(belief) or is_compiled(add_products)
 
 
-def best_work(belief: Belief, arms: Arms, made: int) -> Start:
+def best_work(
+    belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]] | None = None
+) -> Start:
     """Return what `elsv.beliefs.abilities.layer_best` takes; the result is not in its bytes."""
     count, size = arms.arms, as_float(layer_size(arms.arms, made))
+    if groups is not None:
+        within = seconds_for_each(lambda state: best_within(belief, state, arms.rewards, groups), arms, made)
+        return Start(shared=within * size)
     if count == 1:
         return Start()
     nodes, blocks = _nodes(arms, made), as_float(block_count(count, made))

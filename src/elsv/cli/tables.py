@@ -62,9 +62,21 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 def show_evaluation(found: Evaluation) -> None:
     """Print the table, what it says of the best policy, and what its words mean."""
     from elsv.policies.meanings import legend
-    from elsv.report.evaluation import earned, evaluation_table
+    from elsv.report.evaluation import earned, evaluation_table, segment_table
 
-    heads, rows = evaluation_table(found)
+    _print_table(*evaluation_table(found))
+    print()
+    if found.problem.segments is not None:
+        _print_table(*segment_table(found))
+        print()
+    print(earned(found).replace("`", ""))
+    print(REGRET)
+    for name, said in legend({row.name: row.name for row in found}).items():
+        print(f"{name}: {said}.")
+
+
+def _print_table(heads: list[str], rows: list[list[str]]) -> None:
+    """Print heads and rows, the first column on the left, all others on the right."""
     heads = [head.replace("over always ", "over always\n") for head in heads]
     deep = max(head.count("\n") for head in heads)
     lines = [("\n" * (deep - head.count("\n")) + head).split("\n") for head in heads]
@@ -73,8 +85,3 @@ def show_evaluation(found: Evaluation) -> None:
     for row in table:
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         print("  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip())
-    print()
-    print(earned(found).replace("`", ""))
-    print(REGRET)
-    for name, said in legend({row.name: row.name for row in found}).items():
-        print(f"{name}: {said}.")

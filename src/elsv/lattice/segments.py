@@ -15,8 +15,10 @@ from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Blocks, Step, plain
 from elsv.lattice.sweeps import Sweeps
 from elsv.state import Arms
+from elsv.triangle import number
 
 _NO_ACTIONS = np.empty((0, 0), np.uint8)
+_BATCH = 1 << 16
 _ROUNDING = 1e-6  # of chances that sum to 1
 
 
@@ -88,6 +90,16 @@ class SweepsBySegment(Sweeps):
         scale = float(self.arms.rewards.max())
         chosen = [best_arm(np.where(mask, scores, -np.inf), scale) for mask in own]
         return np.stack(chosen).astype(np.uint8)
+
+    def prefer_infinite(self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray) -> None:
+        """Set `actions` to the best arms by reward times index where any arm has an infinite one."""
+        if not np.isposinf(tables).any():
+            return
+        for first in range(0, layer.size, _BATCH):
+            stop = min(first + _BATCH, layer.size)
+            index = tables[group, number(*layer.counts(first, stop))]
+            here = np.flatnonzero(np.isposinf(index).any(axis=1))
+            actions[:, first + here] = self.best_arms(self.arms.rewards * index[here])
 
     def maximise(
         self, layer: Layer, values: FloatArray, belief: Any, actions: AnyArray = _NO_ACTIONS

@@ -11,7 +11,6 @@ import numpy as np
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
-from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
@@ -85,9 +84,9 @@ class PlannedSearch:
         committed = self._commit(sweeps, layer.made)
         ahead, stops = self._ahead(sweeps, layer, search), self._stops(sweeps, layer, most_stops(depth, left))
         scores = prefer(ahead / unit, stops / unit, committed / unit[:, 0])
-        arms = best_arm(scores, float(sweeps.arms.rewards.max()))
+        arms = sweeps.best_arms(scores)
         sweeps.give(committed)
-        return arms.astype(np.uint8)
+        return arms
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""

@@ -143,8 +143,10 @@ class BlockCommitValue:
         """Layers past its own that `on_layer` reads: the longest block, and one after it."""
         return max(self.blocks) + 1
 
-    def layer_work(self, horizon: int, made: int) -> Work:
+    def layer_work(self, horizon: int, made: int) -> Work | None:
         """Return what `on_layer` takes: for every arm and length as many sweeps as the block is long."""
+        if self.problem.segments is not None:
+            return None
         arms = self.problem.arms
         shared, calls = COMMIT * arms, 1.0
         alone = 0.0
@@ -159,9 +161,9 @@ class BlockCommitValue:
         """Return the values of all states of a layer, or None where the search has another belief.
 
         The expectation over the outcomes of k pulls is k sweeps that pull the arm, from the commit value of
-        the layer k further on.
+        the layer k further on. With segments a block takes as long as its customers need to come: no layer.
         """
-        if self._belief != belief:
+        if self._belief != belief or self.problem.segments is not None:
             return None
         best = _committed(sweeps, layer, belief)
         for length in self.lengths(sweeps.horizon - layer.made):
