@@ -6,7 +6,7 @@ their own pages beside this one (`paper_beliefs`, `paper_indices`, `paper_gittin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -139,50 +139,6 @@ def expected_reward(
         )
 
     return worth(state, 1)
-
-
-def arrival_chances(
-    state: Counts, prior: Counts, segments: tuple[tuple[int, ...], ...], counts: tuple[Any, ...]
-) -> list[Fraction]:
-    """P(segment g comes next), shares unknown: (a_g + n_g) / sum, as every pull of its arms was an arrival."""
-    seen = []
-    for a, arms in zip(counts, segments, strict=True):
-        pulls = sum(sum(state[i]) - sum(prior[i]) for i in arms)
-        seen.append(Fraction(a) + pulls)
-    return [share / sum(seen) for share in seen]
-
-
-def expected_reward_by_segment(
-    state: Counts,
-    horizon: int,
-    rewards: tuple[Any, ...],
-    mean: Callable[[Counts, int], Any],
-    segments: tuple[tuple[int, ...], ...],
-    chances: Callable[[Counts], Sequence[Any]],
-    policy: Callable[[Counts, int, int], int] | None = None,
-) -> list[Any]:
-    """Bayes reward from each segment: V_t(s) = sum_g q_g(s) max_{i in A_g} q(s, i), or the policy's i.
-
-    `policy` takes a state, a step and the segment that came.
-    """
-
-    @cache
-    def worth(s: Counts, t: int) -> tuple[Any, ...]:
-        if t > horizon:
-            return tuple(Fraction(0) for _ in segments)
-        total = [Fraction(0) for _ in segments]
-        for g, (q, arms) in enumerate(zip(chances(s), segments, strict=True)):
-            asked = arms if policy is None else [policy(s, t, g)]
-            best = max((pull(s, t, g, i) for i in asked), key=sum)
-            total = [old + q * new for old, new in zip(total, best, strict=True)]
-        return tuple(total)
-
-    def pull(s: Counts, t: int, g: int, i: int) -> list[Any]:
-        p, won, lost = mean(s, i), worth(success(s, i), t + 1), worth(failure(s, i), t + 1)
-        earned = [rewards[i] if h == g else 0 for h in range(len(segments))]
-        return [p * (r + w) + (1 - p) * x for r, w, x in zip(earned, won, lost, strict=True)]
-
-    return list(worth(state, 1))
 
 
 def expected_best_of_uniform(rewards: tuple[Any, ...]) -> Fraction:

@@ -123,6 +123,11 @@ class Segments:
         made = np.rint((state.alpha - problem.prior[:, 0]) + (state.beta - problem.prior[:, 1]))
         return self.chances(made)
 
+    def expected_best(self, worth: FloatArray, coming: FloatArray) -> FloatArray:
+        r"""Return :math:`\sum_g q_g \max_{i \in A_g}` of `worth` ``[..., N]``; q is `coming` ``[..., G]``."""
+        best = np.stack([worth[..., list(arms)].max(axis=-1) for arms in self.groups], axis=-1)
+        return np.asarray((coming * best).sum(axis=-1))
+
     def describe(self, arm_names: Sequence[str]) -> str:
         """Say in words who comes and what is on offer to them."""
         parts = []

@@ -26,8 +26,8 @@ POINTS = 4096
 
 _BATCH = 1 << 14
 _TOGETHER = 1 << 16  # points that are asked for at once
-_NEXT_TO_NOTHING = 1e-15  # of a group's largest reward
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
+_NEVER = 1e-300  # of its reward: what an arm pays that cannot be chosen
 
 
 def factors(belief: Belief) -> bool:
@@ -145,23 +145,28 @@ def best(
 def best_within(
     belief: Belief,
     state: State,
-    rewards: ArrayLike,
+    rewards: FloatArray,
     groups: Sequence[Sequence[int]],
     tolerance: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Return P(arm i has the largest :math:`r_i\mu_i` of its group) ``[..., N]`` and each E[max] ``[..., G]``.
+    r"""Return P(arm is best of its group) ``[..., N]`` and E[max] of every group ``[..., G]``.
 
-    Arms outside a group pay next to nothing, so that it is one of its own that pays most.
+    Arms of other groups count for what is known of these, and pay next to nothing.
     """
-    payoff = check_rewards(state, rewards)
-    chances, largest = np.empty(state.alpha.shape), np.empty((*state.shape, len(groups)))
-    for g, arms in enumerate(groups):
-        own = list(arms)
-        paid = np.full(payoff.shape, _NEXT_TO_NOTHING * payoff[own].max())
-        paid[own] = payoff[own]
-        chance, largest[..., g] = best(belief, state, paid, tolerance)
-        chances[..., own] = chance[..., own] / chance[..., own].sum(axis=-1, keepdims=True)
-    return chances, largest
+    chance = np.ones(state.alpha.shape)
+    largest = np.empty((*state.shape, len(groups)))
+    for g, group in enumerate(groups):
+        own = list(group)
+        if len(own) == 1:
+            largest[..., g] = rewards[own[0]] * mean_of(belief, state, None)[..., own[0]]
+        elif factors(belief):
+            alone = State.trusted(state.alpha[..., own], state.beta[..., own])
+            chance[..., own], largest[..., g] = best(belief, alone, rewards[own], tolerance)
+        else:
+            paid = np.where(np.isin(np.arange(state.arms), own), 1.0, _NEVER) * rewards
+            found, largest[..., g] = best(belief, state, paid, tolerance)
+            chance[..., own] = found[..., own]
+    return chance, largest
 
 
 def log_weight(belief: Belief, state: State) -> FloatArray:

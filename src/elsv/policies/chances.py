@@ -9,16 +9,26 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.base import Policy
 from elsv.policies.layers import check_answer
+from elsv.policies.offered import ask, offered
+from elsv.problem import Problem
 from elsv.state import State
 
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
 
 
-def chances_of(policy: Policy, state: State, step: int, rng: np.random.Generator) -> FloatArray:
-    """Return the probability of each arm in one state, ``[N]``.
+def chances_of(
+    problem: Problem,
+    policy: Policy,
+    state: State,
+    step: int,
+    rng: np.random.Generator,
+    segment: int | None = None,
+) -> FloatArray:
+    """Return the probability of each arm in one state, ``[N]``, 0 for those that are not on offer.
 
-    A policy that draws may say so itself: `chances(state, step)` returns the probabilities. One that answers
+    A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
+    segment's arms given that it has come. One that answers
     equal states alike has a single arm. Any other is asked `COPIES` times over, and its frequencies are the
     probabilities that are then drawn from, so that they are exact whatever the policy is.
     """
@@ -26,6 +36,8 @@ def chances_of(policy: Policy, state: State, step: int, rng: np.random.Generator
     own = getattr(asked, "chances", None)
     if own is not None and still_holds(asked, "chances", "scores", "__call__"):
         chances = np.asarray(own(state, step), dtype=np.float64)
+        if chances.shape == (state.arms,) and (mask := offered(problem, segment, ())) is not None:
+            chances = np.where(mask, chances, 0.0)
         if chances.shape != (state.arms,) or not (chances >= -1e-6).all() or not 0.99 < chances.sum() < 1.01:
             raise InvalidInputError(
                 f"chances of a policy must be {state.arms} probabilities that add up to 1, got {chances}"
@@ -35,5 +47,5 @@ def chances_of(policy: Policy, state: State, step: int, rng: np.random.Generator
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
     batch = State.trusted(*(np.tile(counts, (copies, 1)) for counts in (state.alpha, state.beta)))
-    arms = check_answer(policy(batch, step, rng), batch)
+    arms = check_answer(ask(policy, problem, batch, step, rng, segment), batch)
     return np.bincount(arms, minlength=state.arms) / copies

@@ -30,6 +30,7 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.policies.base import BestScore, acts_as
 from elsv.policies.layers import OnLayers
+from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
     EFFORT,
@@ -89,9 +90,11 @@ class Plan(BestScore):
         """Whether a long batch of decisions may ask it for some of them only, since it takes long."""
         return self.merges_equal_states
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator | None = None, segment: Segment = None
+    ) -> IntArray:
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
-        return super().__call__(state, step, cast(np.random.Generator, rng))
+        return super().__call__(state, step, cast(np.random.Generator, rng), segment)
 
     @property
     def merges_equal_states(self) -> bool:

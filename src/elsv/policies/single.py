@@ -66,7 +66,7 @@ def choice_name(problem: Problem, choice: int) -> str:
     """Return what people call a choice: the name of its arm, or those of all segments' arms."""
     if problem.segments is None:
         return problem.names[choice]
-    return " + ".join(problem.names[arm] for arm in choices(problem)[choice])
+    return _joined(problem, choices(problem)[choice])
 
 
 def people_read(problem: Problem, choice: int) -> int | list[int]:
@@ -165,10 +165,10 @@ def labels_of(names: Sequence[str], policies: Sequence[object], problem: Problem
         label = name
         if isinstance(policy, str) and str(parse(policy)) == str(parse(name)) and parse(name).name == "fixed":
             made = make_policy(policy, problem)
-            label = f"always {_name_of(problem, made)}" if isinstance(made, Fixed) else name
+            label = f"always {_joined(problem, made.arms)}" if isinstance(made, Fixed) else name
         labels.append(name if label in labels or label in names else label)
     return tuple(labels)
 
 
-def _name_of(problem: Problem, fixed: Fixed) -> str:
-    return " + ".join(problem.names[arm] for arm in fixed.arms)
+def _joined(problem: Problem, arms: Sequence[int]) -> str:
+    return " / ".join(problem.names[arm] for arm in arms)
