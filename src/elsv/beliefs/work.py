@@ -66,9 +66,7 @@ def weights_compiled(belief: Belief) -> bool:
     return factors(belief) or is_compiled(add_products)
 
 
-def best_work(
-    belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]] | None = None
-) -> Start:
+def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]] | None = None) -> Start:
     """Return what `elsv.beliefs.abilities.layer_best` takes; the result is not in its bytes."""
     count, size = arms.arms, as_float(layer_size(arms.arms, made))
     if groups is not None:

@@ -108,7 +108,9 @@ class Elsv(BestScore):
         """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
         if not (_sweepable(self.belief) and acts_as(self, Elsv)):
             return super().on_layers(problem)
-        quick = self.depth == 1 and problem.segments is None and still_holds(self.value, "one_step", "__call__")
+        quick = (
+            self.depth == 1 and problem.segments is None and still_holds(self.value, "one_step", "__call__")
+        )
         if quick and self.belief == problem.belief and not factors(self.belief):
             return OneStep(self.value)
         return Search(self.value, self.belief, self.depth, self._first_tables(problem))

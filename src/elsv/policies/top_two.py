@@ -126,9 +126,7 @@ class TopTwoOnLayers:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the chances, from those that the arms are best."""
         best = self.first.decide(sweeps, layer).T
-        found = within_segments(
-            self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta)
-        )
+        found = within_segments(self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta))
         return np.ascontiguousarray(found.T)
 
     def start(self, problem: Problem) -> Start:
