@@ -10,7 +10,7 @@ import paper_structure
 from elsv import InvalidInputError, Problem, State, make_policy, policy_names
 from elsv import lookahead as search
 from elsv import structure as known
-from elsv.beliefs.abilities import best_within
+from elsv.beliefs.abilities import best_in_groups
 from elsv.policies.chances import chances_of
 from elsv.policies.offered import ask
 from elsv.values import BlockCommitValue, CommitValue
@@ -117,7 +117,7 @@ def test_only_arms_on_offer_are_chosen(name):
         seen = seen.observe(arms, rng.random(60) < 0.4)
     one = State(seen.alpha[0], seen.beta[0])
     for g in range(2):
-        chances = chances_of(given, policy, one, 4, rng, g)
+        chances = chances_of(policy, one, 4, rng, given, g)
         assert chances.sum() == pytest.approx(1)
         assert chances[~given.segments.masks[g]].tolist() == [0, 0]
 
@@ -147,8 +147,8 @@ def test_one_segment_of_all_arms_changes_nothing():
             if hasattr(first, "scores"):
                 one, other = (p.scores(seen, 7, np.random.default_rng(1)) for p in (first, second))
                 assert other == pytest.approx(one, abs=1e-9), name
-            one = chances_of(whole, first, seen, 7, np.random.default_rng(1))
-            other = chances_of(alone, second, seen, 7, np.random.default_rng(1), 0)
+            one = chances_of(first, seen, 7, np.random.default_rng(1))
+            other = chances_of(second, seen, 7, np.random.default_rng(1), alone, 0)
             assert other == pytest.approx(one, abs=1e-6), name
 
 
@@ -156,9 +156,9 @@ def test_one_segment_of_all_arms_changes_nothing():
     "structure",
     [None, {"order": "decreasing"}, {"grid": [2, 2]}, {"unimodal": "reward"}],
 )
-def test_best_within_a_segment_by_draws(structure):
+def test_best_in_groups_a_segment_by_draws(structure):
     given = problem(structure=structure)
-    chance, largest = best_within(given.belief, state(), given.rewards, GROUPS)
+    chance, largest = best_in_groups(given.belief, state(), given.rewards, GROUPS)
     many = State(*(np.tile(x, (60_000, 1)) for x in (state().alpha, state().beta)))
     worth = given.rewards * given.belief.draw(many, np.random.default_rng(5))
     for g, arms in enumerate(GROUPS):
@@ -170,7 +170,7 @@ def test_best_within_a_segment_by_draws(structure):
 
 def test_a_segment_of_one_arm():
     given = problem(segments=[[1, 2, 3], [4]])
-    chance, largest = best_within(given.belief, state(), given.rewards, given.segments.groups)
+    chance, largest = best_in_groups(given.belief, state(), given.rewards, given.segments.groups)
     assert chance[3] == 1
     assert largest[1] == pytest.approx(0.5)
     assert make_policy("top-two", given)(state(), 9, np.random.default_rng(0), 1) == 3

@@ -142,7 +142,7 @@ def best(
     return best_with_error(belief, state, rewards, tolerance)[:2]
 
 
-def best_within(
+def best_in_groups(
     belief: Belief,
     state: State,
     rewards: FloatArray,

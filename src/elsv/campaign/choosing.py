@@ -157,8 +157,7 @@ class _Batch:
     def _ask(self, place: int) -> FloatArray:
         number = self._first + place
         rng, policy = self._rng(number), self._chooser.acting(number)[0]
-        planned = self._planned.state(policy, self._waiting[place], rng)
-        return chances_of(self._chooser.problem, policy, planned, number, rng)
+        return chances_of(policy, self._planned.state(policy, self._waiting[place], rng), number, rng)
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""

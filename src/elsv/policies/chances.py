@@ -18,25 +18,29 @@ COPIES = 1024
 
 
 def chances_of(
-    problem: Problem,
     policy: Policy,
     state: State,
     step: int,
     rng: np.random.Generator,
+    problem: Problem | None = None,
     segment: int | None = None,
 ) -> FloatArray:
-    """Return the probability of each arm in one state, ``[N]``, 0 for those that are not on offer.
+    """Return the probability of each arm in one state, ``[N]``.
+
+    In a `problem` with segments these are the chances of the arms on offer to the `segment` that has come
+    (from 0), and 0 for all others.
 
     A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
     segment's arms given that it has come. One that answers
     equal states alike has a single arm. Any other is asked `COPIES` times over, and its frequencies are the
     probabilities that are then drawn from, so that they are exact whatever the policy is.
     """
+    mask = None if problem is None else offered(problem, segment, ())
     asked = getattr(policy, "function", policy)  # a user's own object
     own = getattr(asked, "chances", None)
     if own is not None and still_holds(asked, "chances", "scores", "__call__"):
         chances = np.asarray(own(state, step), dtype=np.float64)
-        if chances.shape == (state.arms,) and (mask := offered(problem, segment, ())) is not None:
+        if chances.shape == (state.arms,) and mask is not None:
             chances = np.where(mask, chances, 0.0)
         if chances.shape != (state.arms,) or not (chances >= -1e-6).all() or not 0.99 < chances.sum() < 1.01:
             raise InvalidInputError(
@@ -47,5 +51,6 @@ def chances_of(
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
     batch = State.trusted(*(np.tile(counts, (copies, 1)) for counts in (state.alpha, state.beta)))
-    arms = check_answer(ask(policy, problem, batch, step, rng, segment), batch)
+    answer = policy(batch, step, rng) if problem is None else ask(policy, problem, batch, step, rng, segment)
+    arms = check_answer(answer, batch)
     return np.bincount(arms, minlength=state.arms) / copies

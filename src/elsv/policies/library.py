@@ -9,7 +9,7 @@ import numpy as np
 from elsv._inheritance import still_holds
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best, best_within, factors, repeats, weighs
+from elsv.beliefs.abilities import best, best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.arm_tables import IndexTables
@@ -177,7 +177,7 @@ class Thompson(BestScore):
         check_width(state, self.problem)
         if self.problem.segments is not None:
             groups = self.problem.segments.groups
-            return best_within(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
+            return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
         return best(self.belief, state, self.problem.rewards, CHANCE_TOLERANCE)[0]
 
     def on_layers(self, problem: Problem) -> OnLayers:

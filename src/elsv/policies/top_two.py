@@ -15,7 +15,7 @@ from elsv._inheritance import still_holds
 from elsv._numbers import shown
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best, best_within
+from elsv.beliefs.abilities import best, best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
@@ -80,7 +80,7 @@ class TopTwo:
         segments = self.problem.segments
         if segments is None:
             return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
-        first = best_within(self.belief, state, self.problem.rewards, segments.groups)[0]
+        first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
         return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
 
     def on_layers(self, problem: Problem) -> OnLayers:
