@@ -239,14 +239,14 @@ def layer_best_within(
     layer = lattice.layer(made)
     if layer.size > _MOST_BEST:
         raise InvalidInputError(
-            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} states, "
-            f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
+            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} "
+            f"states, more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
         )
     out = np.empty((arms.arms, layer.size))
 
     def work(batch: tuple[slice, State]) -> None:
         here, state = batch
-        out[:, here] = best_within(belief, state, arms.rewards, groups)[0].T
+        out[:, here] = best_in_groups(belief, state, arms.rewards, groups)[0].T
 
     crew.map(work, layer.batches(arms, -(-layer.size // (4 * crew.workers))))
     return out

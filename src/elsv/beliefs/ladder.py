@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs._groups import grouped
 from elsv.beliefs import ladder_weights
+from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.conflict import contradicts
 from elsv.beliefs.method import MethodUsed

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -125,7 +126,7 @@ def _runs(layer: Layer, workers: int) -> list[tuple[int, int]]:
     """Return ranges of blocks, a few for each worker."""
     count = min(len(layer.pulls), 8 * workers)
     edges = np.linspace(0, len(layer.pulls), count + 1).astype(int).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def _product(parts: tuple[Ways, ...], known: list[Blocks], pulls: list[int]) -> FloatArray:

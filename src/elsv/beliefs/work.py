@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from elsv._numbers import as_float
-from elsv.beliefs.abilities import best, best_within, factors, log_weight
+from elsv.beliefs.abilities import best, best_in_groups, factors, log_weight
 from elsv.beliefs.base import Belief
 from elsv.beliefs.ladder_weights import Ways, size_of_tables
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
 from elsv.lattice.numbering import block_count, layer_size, states_up_to
 from elsv.lattice.work import Start, is_compiled, seconds_for_each
-from elsv.state import Arms
+from elsv.state import Arms, State
 
 _PRODUCT = 0.5e-9  # seconds for a state and node
 _TABLE = 12e-9  # for a number of a table of messages
@@ -70,8 +71,8 @@ def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[i
     """Return what `elsv.beliefs.abilities.layer_best` takes; the result is not in its bytes."""
     count, size = arms.arms, as_float(layer_size(arms.arms, made))
     if groups is not None:
-        within = seconds_for_each(lambda state: best_within(belief, state, arms.rewards, groups), arms, made)
-        return Start(shared=within * size)
+        each = seconds_for_each(partial(_ask_groups, belief, arms, groups), arms, made)
+        return Start(shared=each * size)
     if count == 1:
         return Start()
     nodes, blocks = _nodes(arms, made), as_float(block_count(count, made))
@@ -95,6 +96,10 @@ def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[i
         return Start(crossing + products, _BLOCK * blocks * count + stacks + _TABLE * tables, peak)
     each = seconds_for_each(lambda state: best(belief, state, arms.rewards), arms, made)
     return Start(alone=each * size)
+
+
+def _ask_groups(belief: Belief, arms: Arms, groups: Sequence[Sequence[int]], state: State) -> object:
+    return best_in_groups(belief, state, arms.rewards, groups)
 
 
 def _in_order(belief: Any) -> bool:

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 def show_comparison(comparison: Comparison, as_json: bool) -> None:
     """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.headline import REGRET_HEADERS, earned, headers, headline_rows, verdict
+    from elsv.report.headline import (
+        REGRET_HEADERS,
+        customers_by_segment,
+        earned,
+        headers,
+        headline_rows,
+        segment_table,
+        verdict,
+    )
 
     if as_json:
         print_json(comparison.to_dict())
@@ -35,6 +43,15 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
+    if comparison.problem.segments is not None:
+        by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        own_heads, own_rows = segment_table(comparison)
+        for k, head in enumerate(own_heads):
+            by_segment.add_column(_broken(head), justify="right" if k else "left", overflow="fold")
+        for row in own_rows:
+            by_segment.add_row(*row)
+        console.print(by_segment)
+        console.print(customers_by_segment(comparison), soft_wrap=not sys.stdout.isatty())
     policies = (f"{name}: {said}." for name, said in comparison.legend().items())
     for line in (earned(comparison), verdict(comparison), REGRET, *policies):
         console.print(line.replace("`", ""), soft_wrap=not sys.stdout.isatty())

@@ -8,9 +8,9 @@ r"""The Bayes-optimal policy by backward induction over the lattice of states (p
 Independent arms need V alone. With an order, :math:`p_i(s) = W(s{+}\text{success}_i)/W(s)`, and with
 :math:`Y = W V` there is no division:
 :math:`Y(s) = \max_i\,[r_i W(s{+}\text{success}_i) + Y(s{+}\text{success}_i) + Y(s{+}\text{failure}_i)]`.
-Where customers come from segments, the maximum is :math:`\sum_g q_g(s) \max_{i \in A_g}` over the arms on offer
-to each. A layer overwrites the one after it, so one array of the last layer's size is all the memory it takes (two
-with an order).
+Where customers come from segments, the maximum is :math:`\sum_g q_g(s) \max_{i \in A_g}`, over the arms on
+offer to each. A layer overwrites the one after it, so one array of the last layer's size is all the memory it
+takes (two with an order).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from elsv._html import block, facts, note, table
 from elsv._numbers import duration
 from elsv._progress import Progress, watched
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best, best_within, layer_weights
+from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
@@ -198,7 +198,7 @@ def largest_by_segment(problem: Problem) -> FloatArray:
     if problem.segments is None:
         _, largest = best(precise, state, problem.rewards, _FINEST)
         return problem.steps * np.array([float(largest)])
-    _, each = best_within(precise, state, problem.rewards, problem.segments.groups, _FINEST)
+    _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 

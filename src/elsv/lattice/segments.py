@@ -179,7 +179,7 @@ def checked_by_segment(choice: object, layer: Layer, who: Arriving) -> AnyArray:
         if found.min() >= 0 and all(np.abs(total - 1).max() < _ROUNDING for total in totals):
             return np.ascontiguousarray(found, np.float64)
     raise InvalidInputError(
-        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm of every "
-        f"segment, [{who.count}, {layer.size:,}], or chances of the arms [{arms}, {layer.size:,}] that sum to "
-        f"1 in every segment, got {np.array2string(found, threshold=6)} of shape {found.shape}"
+        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm of every"
+        f" segment, [{who.count}, {layer.size:,}], or chances of the arms [{arms}, {layer.size:,}] that sum "
+        f"to 1 in every segment, got {np.array2string(found, threshold=6)} of shape {found.shape}"
     )

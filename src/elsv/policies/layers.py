@@ -115,7 +115,7 @@ class OptimumByLayers:
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the best arms, from the next layer's worth; past the last layer nothing is worth anything."""
+        """Return the best arms, from the next layer's worth; past the last one nothing is worth anything."""
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()

@@ -1,7 +1,7 @@
 """The Bayes-optimal arm of every state, in memory, in a file and as a policy (past the paper).
 
-A file holds one byte for each state of the lattice (and segment), compressed step by step, after a header that
-says which problem it solves and a checksum over all of it. It is written whole or not at all.
+A file holds one byte for each state of the lattice (and segment), compressed step by step, after a header
+that says which problem it solves and a checksum over all of it. It is written whole or not at all.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _expected_rewards(problem: Problem) -> FloatArray:
 
 
 def best_single_arm(problem: Problem) -> int:
-    """Return the choice (from 0) that is best in expectation beforehand: under the prior and what is known."""
+    """Return the choice (from 0) that is best in expectation beforehand, under prior and structure."""
     return int(best_arm(expected_rewards(problem), problem.scale))
 
 
@@ -122,12 +122,13 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
     if [int(problem.segments.of_arm[arm]) for arm in arms] != list(range(problem.segments.count)):
         first = "+".join(str(group[0] + 1) for group in problem.segments.groups)
         raise InvalidInputError(
-            f"give one arm for each segment ({', '.join(problem.segments.names)}), joined by +, such as {first}; "
-            f"got {'+'.join(str(arm + 1) for arm in arms) or 'none'}"
+            f"give one arm for each segment ({', '.join(problem.segments.names)}), joined by +, such as "
+            f"{first}; got {'+'.join(str(arm + 1) for arm in arms) or 'none'}"
         )
     raise InvalidInputError(
-        f"with so many ways to give each segment one arm, only those are measured that differ from the best one "
-        f"beforehand ({choice_name(problem, 0)}) for one segment; got {'+'.join(str(a + 1) for a in arms)}"
+        "with so many ways to give each segment one arm, only those are measured that differ from the best "
+        f"one beforehand ({choice_name(problem, 0)}) for one segment; "
+        f"got {'+'.join(str(arm + 1) for arm in arms)}"
     )
 
 
