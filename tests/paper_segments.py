@@ -114,3 +114,32 @@ def earned(
         return [p * (r + w) + (1 - p) * x for r, w, x in zip(own, won, lost, strict=True)]
 
     return list(worth(who.start, 1))
+
+
+def stop_when_better(
+    who: Who, state: Counts, arm: int, most: int, left: Any, rewards: Sequence[Any], mean: Mean
+) -> Any:
+    """Worth of arm `arm` for who has come and up to `most` customers of the segment, to commit when better.
+
+    After the first pull each takes 1/q customers, those of other segments getting their best arm.
+    """
+    own = next(g for g, arms in enumerate(who.groups) if arm in arms)
+    q = who.chances(success(state, arm))
+
+    def best(s: Counts) -> list[Any]:
+        return [max(rewards[i] * mean(s, i) for i in arms) for arms in who.groups]
+
+    def commit(s: Counts, customers: Any) -> Any:
+        return customers * sum(share * top for share, top in zip(q, best(s), strict=True))
+
+    def others(s: Counts) -> Any:
+        return sum(share * top for g, (share, top) in enumerate(zip(q, best(s), strict=True)) if g != own)
+
+    def after(s: Counts, made: int) -> Any:
+        customers = left - 1 - (made - 1) / q[own]
+        if made == most:
+            return commit(s, customers)
+        pulled = pull(s, arm, rewards, mean, lambda later: after(later, made + 1))
+        return max(commit(s, customers), others(s) / q[own] + pulled)
+
+    return pull(state, arm, rewards, mean, lambda later: after(later, 1))

@@ -87,7 +87,9 @@ class Segments:
         if isinstance(segment, str):
             if segment in self.names:
                 return self.names.index(segment)
-            raise unknown_name("segment", segment, self.names)
+            if not segment.strip().isdecimal():
+                raise unknown_name("segment", segment, self.names)
+            segment = int(segment)
         if (
             isinstance(segment, int | np.integer)
             and not isinstance(segment, bool)
@@ -162,6 +164,15 @@ class Segments:
         return cls.of(
             values["segments"], arm_names, values.get("segment_shares"), values.get("segment_prior")
         )
+
+
+def number_of(segments: Segments | None, segment: object) -> int | None:
+    """Return the number from 0 of the segment that has come; None where there are none and none is named."""
+    if segments is not None:
+        return segments.number(segment)
+    if segment is not None:
+        raise InvalidInputError(f"the problem has no segments, got segment {shown(segment)}; leave it out")
+    return None
 
 
 def stated(

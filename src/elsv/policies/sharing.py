@@ -1,9 +1,9 @@
-r"""What could be done instead of sharing what segments teach about each other: one bandit for each, or one for all.
+r"""What could be done instead of sharing what segments teach about each other.
 
 `Separate` gives every segment a bandit of its own, which knows what is known of its arms among themselves and
-how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` does not look at who comes: the
-k-th arms of all segments are one level, whose successes are counted together. Both are policies of the problem
-with segments, so that they can be compared with those that use it (`elsv.compare_sharing`).
+how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` is one bandit that does not look
+at who comes: the k-th arms of all segments are one level, whose successes are counted together. Both are
+policies of the problem with segments, so that they can be compared with others (`elsv.compare_sharing`).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def segments_of(problem: Problem, owner: str) -> Segments:
     """Return the segments of a problem, which must have some."""
     if problem.segments is None:
         raise InvalidInputError(
-            f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit anyway"
+            f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit"
         )
     return problem.segments
 
@@ -165,7 +165,7 @@ def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
 
 
 def pooled_problem(problem: Problem) -> Problem:
-    """Return the problem of levels: what they pay is weighed by who comes, what is known holds in all segments."""
+    """Return the problem of levels: what they pay is weighed by who comes, what is known holds for all."""
     segments = segments_of(problem, "pooled")
     if len({len(arms) for arms in segments.groups}) != 1:
         sizes = ", ".join(
