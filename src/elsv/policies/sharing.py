@@ -1,8 +1,8 @@
 r"""What could be done instead of sharing what segments teach about each other.
 
 `Separate` gives every segment a bandit of its own, which knows what is known of its arms among themselves and
-how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` is one bandit that does not look
-at who comes: the k-th arms of all segments are one level, whose successes are counted together. Both are
+how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` is one bandit that does not
+look at who comes: the k-th arms of all segments are one level, whose successes are counted together. Both are
 policies of the problem with segments, so that they can be compared with others (`elsv.compare_sharing`).
 """
 
