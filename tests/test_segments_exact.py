@@ -266,7 +266,8 @@ def test_always_one_arm_is_one_for_each_segment() -> None:
         assert find_choice(problem, given) == 2
     found = evaluate(problem, ["greedy", "fixed:arm=2+3", "optimal"], against="1+4")
     row = found["fixed:arm=2+3"]
-    assert found.gain(row).amount == 0 and str(row) == "always new high / old low"
+    assert found.gain(row).amount == 0
+    assert str(row) == "always new high / old low"
     assert found.gain(row, "1+4").to_dict()["arm"] == [1, 4]
     told = found.to_dict()
     assert [single["arm"] for single in told["single_arms"]] == [[2, 3], [1, 4]]
@@ -288,7 +289,8 @@ def test_many_segments_have_choices_that_differ_in_one() -> None:
         np.linspace(0.1, 1, 3 * arms), horizon=3, segments=np.arange(1, 28).reshape(3, 9).tolist()
     )
     known = choices(problem)
-    assert len(known) == 1 + 3 * (arms - 1) and known[0] == (8, 17, 26)
+    assert len(known) == 1 + 3 * (arms - 1)
+    assert known[0] == (8, 17, 26)
     assert all(sum(a != b for a, b in zip(choice, known[0], strict=True)) <= 1 for choice in known)
     with pytest.raises(InvalidInputError, match="for one segment"):
         find_choice(problem, "1+10+27")

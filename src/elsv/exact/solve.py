@@ -38,6 +38,7 @@ from elsv.lattice.workers import Work
 from elsv.machine import cores, jobs_of
 from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
+from elsv.segments import Segments
 from elsv.state import State
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
@@ -53,24 +54,37 @@ class Solution:
     value: float
     regret: float
     scores: FloatArray  # [N], expected reward when arm i is pulled first and the optimum follows
-    actions: tuple[int, ...]  # every first arm that is optimal, from 0
+    actions: tuple[int, ...]  # every first arm that is optimal (for its segment), from 0
     states: int
     bytes: int
     seconds: float
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
     names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
+    segments: Segments | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        first = " or ".join(self._name(arm) for arm in self.actions)
-        return f"Solution(value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={first!r})"
+        shown = f"value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={self.first()!r}"
+        return f"Solution({shown})"
+
+    def first(self) -> str:
+        """Return the optimal first arms in words, for each segment if there are some."""
+        if self.segments is None:
+            return " or ".join(self._name(arm) for arm in self.actions)
+        said = []
+        for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
+            said.append(f"{name}: {' or '.join(self._name(arm) for arm in self.actions if arm in arms)}")
+        return "; ".join(said)
 
     def _repr_html_(self) -> str:
         """Return value and regret, and what each first arm leads to, for notebooks."""
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        rest = note("Expected reward over the horizon if this arm is pulled first and the optimum follows.")
+        comes = "" if self.segments is None else "its segment comes first, "
+        rest = note(
+            f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
+        )
         chosen = table(["first arm", "expected reward"], rows, chosen=self.actions)
         return block("Bayes optimum", facts(shown), chosen, rest)
 
@@ -159,6 +173,7 @@ def solve(
         policy=actions,
         rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
         names=problem.names,
+        segments=problem.segments,
     )
     if actions is not None and save is not None:
         try:

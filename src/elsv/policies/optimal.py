@@ -162,7 +162,7 @@ class OptimalPolicy:
             return arms[number].astype(np.int64)
         if segment is None:
             self.problem.segments.number(None)
-        return arms[np.asarray(segment), number].astype(np.int64)
+        return np.asarray(arms[np.asarray(segment), number], dtype=np.int64)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""

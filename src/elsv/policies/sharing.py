@@ -214,10 +214,10 @@ def _stated(facts: Facts | None, groups: list[list[int]]) -> dict[str, Any]:
     if facts.unimodal and levels > 2:
         stated["unimodal"] = True if facts.scale == "mean" else "reward"
     if facts.bounds is not None:
-        limits = np.array(facts.bounds)[np.array(groups)]  # [G, L, 2]
-        stated["bounds"] = [
-            [float(a), float(b)] for a, b in zip(limits[..., 0].min(0), limits[..., 1].max(0), strict=True)
-        ]
+        low, high = np.moveaxis(np.array(facts.bounds)[np.array(groups)], 2, 0)  # [G, L]
+        limits = [[float(a), float(b)] for a, b in zip(low.min(0), high.max(0), strict=True)]
+        if limits != [[0.0, 1.0]] * levels:
+            stated["bounds"] = limits
     return stated
 
 

@@ -104,25 +104,24 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 
     These are a list, or names or numbers from 1 joined by ``+`` in one text.
     """
-    if problem.segments is None:
-        if not isinstance(against, str | int):
-            raise InvalidInputError(f"without segments give one arm, got {shown(against)}")
-        return find_arm(problem, against)
+    segments = problem.segments
+    if segments is None:
+        return find_arm(problem, against)  # type: ignore[arg-type]
     known = choices(problem)
     if isinstance(against, str):
         names = [choice_name(problem, k) for k in range(len(known))]
         if against in names:
             return names.index(against)
         against = [part.strip() for part in against.split("+")]
-    if isinstance(against, int):
+    if isinstance(against, int | np.integer):
         against = [against]
-    arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: problem.segments.of_arm[arm])
+    arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: segments.of_arm[arm])
     if tuple(arms) in known:
         return known.index(tuple(arms))
-    if [int(problem.segments.of_arm[arm]) for arm in arms] != list(range(problem.segments.count)):
-        first = "+".join(str(group[0] + 1) for group in problem.segments.groups)
+    if [int(segments.of_arm[arm]) for arm in arms] != list(range(segments.count)):
+        first = "+".join(str(group[0] + 1) for group in segments.groups)
         raise InvalidInputError(
-            f"give one arm for each segment ({', '.join(problem.segments.names)}), joined by +, such as "
+            f"give one arm for each segment ({', '.join(segments.names)}), joined by +, such as "
             f"{first}; got {'+'.join(str(arm + 1) for arm in arms) or 'none'}"
         )
     raise InvalidInputError(

@@ -125,8 +125,9 @@ class Comparison:
         problem, singles = self.problem, self.totals.singles
         place = self.names.index(policy), arm
         parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
+        amount, percent, half, percent_half = (float(part[place]) for part in parts)
         arms = () if problem.segments is None else choices(problem)[arm]
-        return Gain(arm, choice_name(problem, arm), *(float(part[place]) for part in parts), arms)
+        return Gain(arm, choice_name(problem, arm), amount, percent, half, percent_half, arms)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
