@@ -46,6 +46,7 @@ class Findings:
     evidence: Evidence | None = None  # None without data, where nothing is assumed, or where W is not known
     something: bool = True  # whether anything is assumed
     decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
+    segments: str | None = None  # who comes and what is on offer to them, in words
 
     @property
     def pulls(self) -> int:
@@ -66,5 +67,7 @@ class Findings:
             "pulls": self.pulls,
             "evidence": None if self.evidence is None else self.evidence.to_dict(),
         }
+        if self.segments is not None:
+            values["segments"] = self.segments
         plain: dict[str, Any] = finite(values)
         return plain

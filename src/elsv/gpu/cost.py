@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elsv._numbers import amount, counted
+from elsv._numbers import counted, memory
 from elsv.errors import InvalidInputError
 from elsv.gpu.search import Search, arrays_of, sweeps_of
 from elsv.gpu.sweeps import ARMS, Numbering, weighted
@@ -74,14 +74,16 @@ def check_room(cost: GpuCost, free: int, name: str) -> None:
     """Raise if the card has too little memory."""
     if cost.bytes > free:
         raise InvalidInputError(
-            f"{counted(cost.states)} states need {amount(cost.bytes / 1e9, 1)} GB on the GPU, where "
-            f"{amount(free / 1e9, 1)} GB are free ({name}); use a shorter horizon, or simulate instead "
+            f"{counted(cost.states)} states need {memory(cost.bytes, 1)} on the GPU, where "
+            f"{memory(free, 1)} are free ({name}); use a shorter horizon, or simulate instead "
             "(elsv compare)"
         )
 
 
 def check_arms(problem: Problem) -> None:
-    """Raise if the kernels do not know so many arms."""
+    """Raise if the kernels do not know so many arms, or segments."""
+    if problem.segments is not None:
+        raise InvalidInputError("device='cuda' knows no segments; use device='cpu'")
     if not 2 <= problem.arms <= ARMS:
         raise InvalidInputError(
             f"device='cuda' knows 2 and {ARMS} arms, got {problem.arms}; use device='cpu'"

@@ -81,7 +81,7 @@ def value_of(
 ) -> tuple[float, float]:
     """Return what a policy on layers earns, and the seconds that took."""
     began, free = time.perf_counter(), _limit(device, memory)
-    if isinstance(policy, OneArm):
+    if isinstance(policy, OneArm) and isinstance(policy.arm, int):
         value = _always(problem, policy.arm)
     elif (search := search_of(problem, policy)) is not None:
         value = _by_layers(problem, search, device, progress)

@@ -9,7 +9,16 @@ from elsv._words import REGRET
 from elsv.policies.meanings import legend
 from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table
-from elsv.report.headline import REGRET_HEADERS, earned, headers, headline_rows, verdict
+from elsv.report.evaluation import segment_table as segments_evaluated
+from elsv.report.headline import (
+    REGRET_HEADERS,
+    customers_by_segment,
+    earned,
+    headers,
+    headline_rows,
+    verdict,
+)
+from elsv.report.headline import segment_table as segments_compared
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +54,15 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
+    if comparison.problem.segments is not None:
+        by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        own_heads, own_rows = segments_compared(comparison)
+        for k, head in enumerate(own_heads):
+            by_segment.add_column(_broken(head), justify="right" if k else "left", overflow="fold")
+        for row in own_rows:
+            by_segment.add_row(*row)
+        console.print(by_segment)
+        console.print(customers_by_segment(comparison), soft_wrap=not console.is_terminal)
     policies = (f"{name}: {said}." for name, said in comparison.legend().items())
     for line in (earned(comparison), verdict(comparison), REGRET, *policies):
         console.print(line.replace("`", ""), soft_wrap=not console.is_terminal)
@@ -71,7 +89,16 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
-    heads, rows = evaluation_table(found)
+    said = _aligned(*evaluation_table(found))
+    if found.problem.segments is not None:
+        said += ["", *_aligned(*segments_evaluated(found))]
+    policies = legend({row.name: row.name for row in found})
+    said += ["", earned_exactly(found).replace("`", ""), REGRET]
+    return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])
+
+
+def _aligned(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """Return heads and rows as lines, the first column on the left, all others on the right."""
     heads = [head.replace("over always ", "over always\n") for head in heads]
     deep = max(head.count("\n") for head in heads)
     lines = [("\n" * (deep - head.count("\n")) + head).split("\n") for head in heads]
@@ -81,9 +108,7 @@ def evaluation_text(found: Evaluation) -> str:
     for row in table:
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         said.append("  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip())
-    policies = legend({row.name: row.name for row in found})
-    said += ["", earned_exactly(found).replace("`", ""), REGRET]
-    return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])
+    return said
 
 
 def solution_text(found: Solution, took: str) -> str:
@@ -91,7 +116,7 @@ def solution_text(found: Solution, took: str) -> str:
     lines = [
         f"value   {found.value:.9f}",
         f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)",
-        f"first   {' or '.join(found.first)}",
+        f"first   {found.in_words()}",
     ]
     if found.rewards is not None:
         horizon = len(found.rewards)

@@ -25,7 +25,14 @@ from elsv.exact.evaluate import evaluate, on_layers
 from elsv.exact.passes import cost_of, passes_of
 from elsv.names import parse
 from elsv.policies import Policy, make_policy
-from elsv.policies.single import best_single_arm, expected_rewards, find_arm
+from elsv.policies.single import (
+    best_single_arm,
+    choice_name,
+    expected_rewards,
+    find_choice,
+    fixed_name,
+    people_read,
+)
 from elsv.problem import Problem
 from elsv.simulation.delays import Delays, delays_of
 from elsv.simulation.engine import Run
@@ -71,17 +78,17 @@ class Rehearsal:
 
     def recommendation(self) -> str:
         """Say in words from how many customers on a campaign is worth it."""
-        return verdict(self.problem.names[self.against], [self.best(size) for size in self.sizes])
+        return verdict(choice_name(self.problem, self.against), [self.best(size) for size in self.sizes])
 
     def legend(self) -> dict[str, str]:
         """Return what each column of the table means."""
-        return legend(self.problem.names[self.against])
+        return legend(choice_name(self.problem, self.against))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
         return {
-            "against": self.against + 1,
-            "name": self.problem.names[self.against],
+            "against": people_read(self.problem, self.against),
+            "name": choice_name(self.problem, self.against),
             "instances": self.instances,
             "seed": self.seed,
             "outcomes_known": self.delays or "at once",
@@ -90,7 +97,7 @@ class Rehearsal:
         }
 
     def __str__(self) -> str:
-        return f"{table(self.problem.names[self.against], self.outcomes)}\n\n{self.recommendation()}"
+        return f"{table(choice_name(self.problem, self.against), self.outcomes)}\n\n{self.recommendation()}"
 
 
 def rehearse(
@@ -141,12 +148,12 @@ def rehearse(
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    present = best_single_arm(problem) if against is None else find_arm(problem, against)
+    present = best_single_arm(problem) if against is None else find_choice(problem, against)
     late = delays_of(delay, batch, lost)
     runs = [
         Run(
             problem=(sized := _of_size(problem, size)),
-            policies=(*given, f"fixed:arm={present + 1}"),
+            policies=(*given, fixed_name(problem, present)),
             instances=whole("instances", instances),
             horizon=size,
             seed=whole("seed", seed, 0),
