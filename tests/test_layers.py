@@ -41,6 +41,7 @@ LAYERS = (
     ("lattice",),
     ("beliefs",),
     ("structure",),
+    ("segments",),
     ("problem",),
     ("indices",),
     ("values",),

@@ -27,6 +27,7 @@ from elsv.problem import Problem, belief_of
 from elsv.search import lookahead
 from elsv.simulation.compare import Comparison, compare
 from elsv.simulation.rehearse import Rehearsal, rehearse
+from elsv.simulation.sharing import Sharing, compare_sharing
 from elsv.state import State
 from elsv.structure import Structure
 from elsv.values import SeparableValue, ValueFunction
@@ -57,6 +58,7 @@ __all__ = [
     "SamplingError",
     "SeparableValue",
     "Setting",
+    "Sharing",
     "State",
     "StoreError",
     "Structure",
@@ -67,6 +69,7 @@ __all__ = [
     "best_arm",
     "check",
     "compare",
+    "compare_sharing",
     "evaluate",
     "explain",
     "lookahead",

@@ -6,7 +6,7 @@ P(best), each with its error. Draws do not give the weights W: exact solutions n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ POINTS = 4096
 _BATCH = 1 << 14
 _TOGETHER = 1 << 16  # points that are asked for at once
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
+_NEVER = 1e-300  # of its reward: what an arm pays that cannot be chosen
 
 
 def factors(belief: Belief) -> bool:
@@ -141,6 +142,33 @@ def best(
     return best_with_error(belief, state, rewards, tolerance)[:2]
 
 
+def best_in_groups(
+    belief: Belief,
+    state: State,
+    rewards: FloatArray,
+    groups: Sequence[Sequence[int]],
+    tolerance: float | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(arm is best of its group) ``[..., N]`` and E[max] of every group ``[..., G]``.
+
+    Arms of other groups count for what is known of these, and pay next to nothing.
+    """
+    chance = np.ones(state.alpha.shape)
+    largest = np.empty((*state.shape, len(groups)))
+    for g, group in enumerate(groups):
+        own = list(group)
+        if len(own) == 1:
+            largest[..., g] = rewards[own[0]] * mean_of(belief, state, None)[..., own[0]]
+        elif factors(belief):
+            alone = State.trusted(state.alpha[..., own], state.beta[..., own])
+            chance[..., own], largest[..., g] = best(belief, alone, rewards[own], tolerance)
+        else:
+            paid = np.where(np.isin(np.arange(state.arms), own), 1.0, _NEVER) * rewards
+            found, largest[..., g] = best(belief, state, paid, tolerance)
+            chance[..., own] = found[..., own]
+    return chance, largest
+
+
 def log_weight(belief: Belief, state: State) -> FloatArray:
     r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means."""
     own = _weight(belief, "log_weight")
@@ -158,11 +186,20 @@ def error(belief: Belief, state: State) -> FloatArray:
     return np.full(state.shape, np.nan) if own is None else np.asarray(own(state))
 
 
-def layer_weights(belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
-    """Return W of all states after `made` pulls, all divided by one number; nothing where W factors."""
+def layer_weights(
+    belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1, shared: bool = False
+) -> FloatArray:
+    """Return W of all states after `made` pulls, all divided by one number; nothing where W factors.
+
+    With `shared` a belief that can integrates all states on the same nodes, else one state after the other.
+    """
     if factors(belief):
         return np.empty(0)
     layer = lattice.layer(made)
+    if shared and (together := _weight(belief, "shared_weights")) is not None:
+        found: FloatArray | None = together(arms, lattice, made, workers)
+        if found is not None:
+            return found
     if (own := _weight(belief, "layer_weights")) is not None:
         weights = np.ascontiguousarray(own(arms, lattice, made, workers), np.float64)
         _check_one_each("layer_weights", weights, (layer.size,))
@@ -192,6 +229,26 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
     out = np.empty((arms.arms, layer.size))
     for here, state in layer.batches(arms, _BATCH):
         out[:, here] = best(belief, state, arms.rewards)[0].T
+    return out
+
+
+def layer_best_within(
+    belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew, groups: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Return P(arm i is the best of its group) in all states after `made` pulls, ``[N, states]``."""
+    layer = lattice.layer(made)
+    if layer.size > _MOST_BEST:
+        raise InvalidInputError(
+            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} "
+            f"states, more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
+        )
+    out = np.empty((arms.arms, layer.size))
+
+    def work(batch: tuple[slice, State]) -> None:
+        here, state = batch
+        out[:, here] = best_in_groups(belief, state, arms.rewards, groups)[0].T
+
+    crew.map(work, layer.batches(arms, -(-layer.size // (4 * crew.workers))))
     return out
 
 

@@ -21,13 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs import ladder_weights
 from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.conflict import contradicts
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count, uniforms
 from elsv.beliefs.ranking import Pairs, Ranking, closure, known_rankings
 from elsv.errors import InvalidInputError
-from elsv.state import State
+from elsv.lattice.numbering import Lattice
+from elsv.state import Arms, State
 
 _MANY_NODES = 400  # messages from which on P(best) is read from points
 _POINTS = 1 << 14
@@ -105,6 +108,21 @@ class Ladder:
             batch_log_weight(*_of(part, alpha, beta), program, axis, *_rule(self.tolerance), out)
             total += out
         return total.reshape(state.shape)
+
+    def shared_ways(self, arms: Arms) -> tuple[ladder_weights.Ways, ...] | None:
+        """Return the parts whose weights can be worked out for a whole layer at once, or None."""
+        if self.bounds is not None or self.rewards is not None:
+            return None
+        if contradicts(arms, float(self.log_weight(State.initial(arms)))):
+            return None
+        return ladder_weights.ways_of(self.arms, self.order, self.unimodal)
+
+    def shared_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray | None:
+        """Return W of all states after `made` pulls on nodes that they share; None: state by state."""
+        parts = self.shared_ways(arms)
+        if parts is None:
+            return None
+        return ladder_weights.weights_by_parts(arms, parts, lattice, made, workers)
 
     def error(self, state: State) -> FloatArray:
         """Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``."""
@@ -221,7 +239,11 @@ class Ladder:
         from elsv.beliefs._largest import best_of_states
 
         best_of = partial(
-            best_of_ladder, self._solvers(), self._above(), self.rewards is not None, tolerance=goal
+            best_of_ladder,
+            self._solvers(),
+            self._above(),
+            None if self.rewards is None else np.array(self.rewards),
+            tolerance=goal,
         )
         chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
         return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)

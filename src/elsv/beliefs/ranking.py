@@ -85,7 +85,7 @@ def rankings(arms: int, pairs: Pairs, unimodal: bool) -> tuple[Ranking, ...]:
     if unimodal:
         return (_peak(arms, below),)
     cover = covers(below)
-    return tuple(_part(part, below, cover) for part in _components(arms, cover))
+    return tuple(_part(part, below, cover) for part in components(arms, cover))
 
 
 def closure(arms: int, pairs: Iterable[tuple[int, int]]) -> AnyArray:
@@ -125,7 +125,8 @@ def covers(above: AnyArray) -> Pairs:
     return tuple((int(a), int(b)) for a, b in np.argwhere(above & ~between))
 
 
-def _components(arms: int, cover: Pairs) -> list[list[int]]:
+def components(arms: int, cover: Pairs) -> list[list[int]]:
+    """Return the arms that pairs connect, part by part."""
     group = list(range(arms))
 
     def root(k: int) -> int:

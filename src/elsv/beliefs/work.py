@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from elsv._numbers import as_float
-from elsv.beliefs.abilities import best, factors, log_weight
+from elsv.beliefs.abilities import best, best_in_groups, factors, log_weight
 from elsv.beliefs.base import Belief
+from elsv.beliefs.ladder_weights import Ways, size_of_tables
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
 from elsv.lattice.numbering import block_count, layer_size, states_up_to
 from elsv.lattice.work import Start, is_compiled, seconds_for_each
-from elsv.state import Arms
+from elsv.state import Arms, State
 
 _PRODUCT = 0.5e-9  # seconds for a state and node
 _TABLE = 12e-9  # for a number of a table of messages
@@ -23,11 +26,14 @@ _BLOCK = 60e-6  # for a block of states, what is done in Python
 _STACK = 4e-9  # for a number of an array that NumPy works through a few times
 
 
-def weights_work(belief: Belief, arms: Arms, made: int) -> Start:
+def weights_work(belief: Belief, arms: Arms, made: int, shared: bool = False) -> Start:
     """Return what `elsv.beliefs.abilities.layer_weights` takes."""
     if factors(belief):
         return Start()
     size = as_float(layer_size(arms.arms, made))
+    ways = getattr(belief, "shared_ways", None)
+    if shared and ways is not None and (parts := ways(arms)) is not None:
+        return _shared_work(parts, arms, made, size)
     if not _in_order(belief):
         each = seconds_for_each(lambda state: log_weight(belief, state), arms, made)
         return Start(alone=each * size, bytes=8.0 * size)
@@ -40,6 +46,20 @@ def weights_work(belief: Belief, arms: Arms, made: int) -> Start:
     return Start(_PRODUCT * size * nodes, _TABLE * numbers + python + 1e-3, 8.0 * (size + held))
 
 
+def _shared_work(parts: tuple[Ways, ...], arms: Arms, made: int, size: float) -> Start:
+    """Return what weights of a layer take on nodes that all its states share."""
+    nodes, blocks = _nodes(arms, made), as_float(block_count(arms.arms, made))
+    held, worked, messages = size_of_tables(parts, made)
+    ends = sum(len(ways.middle()) for ways in parts)
+    if len(parts) == 1:
+        products, python = _PRODUCT * size * nodes * ends, _BLOCK * blocks * ends
+    else:
+        states = sum(_up_to(len(ways.arms), made) * len(ways.middle()) for ways in parts)
+        products, python = _PRODUCT * states * nodes, _BLOCK * blocks * len(parts)
+    tables = _MESSAGE * messages + _TABLE * nodes * worked
+    return Start(products, tables + python, 8.0 * (size + held * nodes))
+
+
 def weights_compiled(belief: Belief) -> bool:
     """Return whether what computes the weights was compiled before."""
     from elsv.beliefs._weights_kernels import add_products
@@ -47,9 +67,12 @@ def weights_compiled(belief: Belief) -> bool:
     return factors(belief) or is_compiled(add_products)
 
 
-def best_work(belief: Belief, arms: Arms, made: int) -> Start:
+def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]] | None = None) -> Start:
     """Return what `elsv.beliefs.abilities.layer_best` takes; the result is not in its bytes."""
     count, size = arms.arms, as_float(layer_size(arms.arms, made))
+    if groups is not None:
+        each = seconds_for_each(partial(_ask_groups, belief, arms, groups), arms, made)
+        return Start(shared=each * size)
     if count == 1:
         return Start()
     nodes, blocks = _nodes(arms, made), as_float(block_count(count, made))
@@ -73,6 +96,10 @@ def best_work(belief: Belief, arms: Arms, made: int) -> Start:
         return Start(crossing + products, _BLOCK * blocks * count + stacks + _TABLE * tables, peak)
     each = seconds_for_each(lambda state: best(belief, state, arms.rewards), arms, made)
     return Start(alone=each * size)
+
+
+def _ask_groups(belief: Belief, arms: Arms, groups: Sequence[Sequence[int]], state: State) -> object:
+    return best_in_groups(belief, state, arms.rewards, groups)
 
 
 def _in_order(belief: Any) -> bool:

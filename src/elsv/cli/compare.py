@@ -19,6 +19,7 @@ from elsv.cli.console import (
     Json,
     ProblemFile,
     load_problem,
+    print_json,
     progress_bar,
     working,
 )
@@ -94,6 +95,12 @@ def compare(
         bool, typer.Option("--overwrite", help="Replace another run that is in DIR.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
+    sharing: Annotated[
+        bool,
+        typer.Option(
+            "--sharing", help="Of a problem with segments: one policy with, for each of them, and pooled."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare policies by simulation: earnings, the gain over always one arm, and regret, with their errors.
@@ -108,14 +115,14 @@ def compare(
     loaded = load_problem(problem, horizon)
     table = _means(loaded, means, grid)
     _warn_of_contradiction(loaded, table)
-    names = policy or list(DEFAULT_POLICIES)
+    names, played = _policies(loaded, policy, sharing)
     with _kept_on_interrupt(out):
         with progress_bar(
             f"comparing {len(names)} {'policy' if len(names) == 1 else 'policies'}"
         ) as progress:
             comparison = run(
                 loaded,
-                names,
+                played,
                 instances,
                 seed,
                 until=until,
@@ -143,17 +150,51 @@ def compare(
             }
             source |= {"--delay": delay, "--batch": batch, "--lost": lost}
             command = _command(problem, names, instances, seed, source, out)
+            if sharing:
+                command += " --sharing"
             try:
                 _write(comparison, out, command)
             except ElsvError:
-                show_comparison(comparison, as_json)
+                _show(comparison, as_json, names[0] if sharing else None)
                 raise
-    show_comparison(comparison, as_json)
+    _show(comparison, as_json, names[0] if sharing else None)
     if table is not None and instances % len(table):
         whole = -(-instances // len(table)) * len(table)
         print(f"--instances {whole} would use each of the {len(table):,} rows equally often", file=sys.stderr)
     if out is not None:
         print(f"wrote {out / 'report.html'}", file=sys.stderr)
+
+
+def _policies(
+    problem: Problem, given: list[str] | None, sharing: bool
+) -> tuple[list[str], list[str] | dict[str, str]]:
+    """Return the policies that were named, and those that play by their labels."""
+    if not sharing:
+        names = given or list(DEFAULT_POLICIES)
+        return names, names
+    from elsv.simulation.sharing import sharing_policies
+
+    names = given or [DEFAULT_POLICIES[0]]
+    if len(names) > 1:
+        raise InvalidInputError(
+            f"--sharing compares one policy with itself, got {', '.join(names)}; name one"
+        )
+    return names, dict(sharing_policies(problem, names[0]))
+
+
+def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
+    """Print the comparison, and what sharing is worth if `shared` names what plays."""
+    if shared is None:
+        show_comparison(comparison, as_json)
+        return
+    from elsv.simulation.sharing import Sharing
+
+    found = Sharing(comparison, shared)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    show_comparison(comparison, as_json)
+    print(found.verdict())
 
 
 def _check(

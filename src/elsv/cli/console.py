@@ -30,6 +30,10 @@ ProblemFile = Annotated[
 Horizon = Annotated[
     int | None, typer.Option(help="Number of pulls, instead of the problem's own horizon or discount.")
 ]
+SegmentName = Annotated[
+    str | None,
+    typer.Option("--segment", help="Who has come, where customers are of segments: name or number."),
+]
 Against = Annotated[
     str | None,
     typer.Option(metavar="ARM", help="Also show the gain over always pulling this arm: its name or number."),

@@ -67,7 +67,6 @@ def solve(
 
 def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
     """Print what was found: lines for people, or one JSON object with `more` in it."""
-    names = [problem.names[arm] for arm in found.actions]
     if as_json:
         result: dict[str, Any] = {
             "horizon": problem.horizon,
@@ -84,7 +83,7 @@ def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]
         return
     print(f"value   {found.value:.9f}")
     print(f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)")
-    print(f"first   {' or '.join(names)}")
+    print(f"first   {found.first()}")
     if found.rewards is not None:
         horizon = len(found.rewards)
         chosen = sorted({1, *(round(k * horizon / 5) for k in range(1, 6))} - {0})

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
 def show_comparison(comparison: Comparison, as_json: bool) -> None:
     """Print the headline table, the best policy in bold, or the JSON object."""
-    from elsv.report.headline import REGRET_HEADERS, earned, headers, headline_rows, verdict
+    from elsv.report.headline import (
+        REGRET_HEADERS,
+        customers_by_segment,
+        earned,
+        headers,
+        headline_rows,
+        segment_table,
+        verdict,
+    )
 
     if as_json:
         print_json(comparison.to_dict())
@@ -35,6 +43,15 @@ def show_comparison(comparison: Comparison, as_json: bool) -> None:
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
+    if comparison.problem.segments is not None:
+        by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        own_heads, own_rows = segment_table(comparison)
+        for k, head in enumerate(own_heads):
+            by_segment.add_column(_broken(head), justify="right" if k else "left", overflow="fold")
+        for row in own_rows:
+            by_segment.add_row(*row)
+        console.print(by_segment)
+        console.print(customers_by_segment(comparison), soft_wrap=not sys.stdout.isatty())
     policies = (f"{name}: {said}." for name, said in comparison.legend().items())
     for line in (earned(comparison), verdict(comparison), REGRET, *policies):
         console.print(line.replace("`", ""), soft_wrap=not sys.stdout.isatty())
@@ -62,9 +79,21 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 def show_evaluation(found: Evaluation) -> None:
     """Print the table, what it says of the best policy, and what its words mean."""
     from elsv.policies.meanings import legend
-    from elsv.report.evaluation import earned, evaluation_table
+    from elsv.report.evaluation import earned, evaluation_table, segment_table
 
-    heads, rows = evaluation_table(found)
+    _print_table(*evaluation_table(found))
+    print()
+    if found.problem.segments is not None:
+        _print_table(*segment_table(found))
+        print()
+    print(earned(found).replace("`", ""))
+    print(REGRET)
+    for name, said in legend({row.name: row.name for row in found}).items():
+        print(f"{name}: {said}.")
+
+
+def _print_table(heads: list[str], rows: list[list[str]]) -> None:
+    """Print heads and rows, the first column on the left, all others on the right."""
     heads = [head.replace("over always ", "over always\n") for head in heads]
     deep = max(head.count("\n") for head in heads)
     lines = [("\n" * (deep - head.count("\n")) + head).split("\n") for head in heads]
@@ -73,8 +102,3 @@ def show_evaluation(found: Evaluation) -> None:
     for row in table:
         cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         print("  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip())
-    print()
-    print(earned(found).replace("`", ""))
-    print(REGRET)
-    for name, said in legend({row.name: row.name for row in found}).items():
-        print(f"{name}: {said}.")

@@ -67,7 +67,7 @@ def _forward_seconds(problem: Problem) -> float:
     """Return what the expected reward of each step takes: the weights of every layer, and a sweep."""
     total = 0.0
     for made, layers, _ in _parts(problem.arms, problem.steps):
-        start = weights_work(problem.belief, problem, made + 1)
+        start = weights_work(problem.belief, problem, made + 1, problem.segments is not None)
         size = as_float(layer_size(problem.arms, made))
         total += layers * (start.shared + start.alone + 1e-9 * 2 * FOLLOW * problem.arms * size + _LAYER)
     return total
@@ -91,7 +91,7 @@ def cost_in_place(problem: Problem, policies: Sequence[Any], workers: int | None
 
 def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | None = None) -> Cost:
     """Return what policies take that need as many layers as they read."""
-    arms, horizon = problem.arms, problem.steps
+    arms, horizon, parts = problem.arms, problem.steps, _parts_followed(problem)
     weights, start = _weights(problem), _started(problem, policies)
     clock, last = _Clock(workers), 8.0 * as_float(layer_size(arms, horizon))
     clock.start(weights + start)
@@ -103,21 +103,37 @@ def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | Non
         works = asked(made, room)
         for policy, work in zip(policies, works, strict=True):
             mixes = getattr(policy, "mixes", False)
-            clock.sweep(layers, size, blocks, work, arms * (MIX if mixes else FOLLOW))
-            clock.alone += layers * size * 1e-9 * (3 * PASS * arms if mixes else 0.0)
+            clock.sweep(layers, size, blocks, work, parts * arms * (MIX if mixes else FOLLOW))
+            clock.alone += layers * size * 1e-9 * (3 * parts * PASS * arms if mixes else 0.0)
         if _weighted(problem):
             clock.sweep(layers, size, blocks, Work(ADD))
         clock.layer(layers, blocks * arms)
         needed = max(work.rooms for work in works)
         rooms += [room] * (needed - len(rooms))  # those that only earlier layers need are smaller
-        most_passing = max(most_passing, *(room * work.passing + work.batch for work in works))
+        choices = (_choices(problem, policy) for policy in policies)
+        passing = (work.passing + more for work, more in zip(works, choices, strict=True))
+        most_passing = max(
+            most_passing, *(room * p + work.batch for p, work in zip(passing, works, strict=True))
+        )
         kept = max(kept, room * sum(work.kept for work in works))
     reach = max(1, *(policy.reach for policy in policies))
     held = 8.0 * _layers_held(arms, horizon, reach) if _weighted(problem) else 0.0
-    sweeping = last * len(policies) + sum(rooms) + most_passing + kept
-    first = last * len(policies) + start.bytes
+    sweeping = last * parts * len(policies) + sum(rooms) + most_passing + kept
+    first = last * parts * len(policies) + start.bytes
     tables = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
     return _cost(problem, max(held + tables + max(sweeping, first), weights.bytes), clock)
+
+
+def _parts_followed(problem: Problem) -> int:
+    """Return for how many values a policy is followed: what each segment pays."""
+    return 1 if problem.segments is None else problem.segments.count
+
+
+def _choices(problem: Problem, policy: Any) -> float:
+    """Return arrays of the layer's size that what a policy chooses takes more with segments than without."""
+    if problem.segments is None:
+        return 0.0
+    return 2.0 * problem.arms if getattr(policy, "mixes", False) else (problem.segments.count - 1) / 8
 
 
 def together(costs: Sequence[Cost]) -> Cost:
@@ -213,7 +229,7 @@ def _started(problem: Problem, policies: Sequence[Any]) -> Start:
 
 
 def _weights(problem: Problem) -> Start:
-    return weights_work(problem.belief, problem, problem.steps)
+    return weights_work(problem.belief, problem, problem.steps, problem.segments is not None)
 
 
 def _weighted(problem: Problem) -> bool:

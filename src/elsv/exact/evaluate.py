@@ -14,15 +14,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsv._progress import Progress, watched
+from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, check_memory
-from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
-from elsv.exact.passes import Weights, cost_of, passes_of
-from elsv.exact.solve import largest_reward
+from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
+from elsv.exact.passes import Found, Weights, cost_of, passes_of
+from elsv.exact.solve import largest_by_segment
 from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
-from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
-from elsv.policies.single import find_arm, labels_of
+from elsv.policies.layers import (
+    InPlacePolicy,
+    LayerPolicy,
+    OnLayers,
+    Optimum,
+    OptimumByLayers,
+    StateByState,
+)
+from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
 
 AnyPolicy = str | Policy | OnLayers
@@ -53,7 +61,7 @@ def evaluate(
         functions (state, step, rng) that draw no random numbers, or whole-layer forms.
     against
         An arm, by name or number from 0: tables show the gain over always pulling it, besides that over the
-        arm that is best in expectation beforehand.
+        arm that is best in expectation beforehand. With segments one arm for each, such as ``"1+3"``.
     memory
         Bytes that may be used; default: what is available. Policies that need more together go one part
         after the other.
@@ -79,7 +87,7 @@ def evaluate(
     if not given:
         raise InvalidInputError("name at least one policy to evaluate")
     jobs = jobs_of(jobs, workers)
-    rival = None if against is None else find_arm(problem, against)
+    rival = None if against is None else find_choice(problem, against)
     names = [_name(policy) for policy in given]
     limit = available_memory() if memory is None else memory
     passes = passes_of(problem, [on_layers(problem, policy) for policy in given], limit)
@@ -87,19 +95,26 @@ def evaluate(
     if announce is not None:
         announce(cost)
     check_memory(cost, limit)
-    found: dict[int, tuple[float, float]] = {}
-    weights = Weights(len(passes))
+    found: dict[int, Found] = {}
+    weights = Weights(len(passes), problem.segments is not None)
     with watched(progress, "evaluating") as report:
         for k, one in enumerate(passes):
             found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
             weights.passes -= 1
-    largest = largest_reward(problem)
+    largest = largest_by_segment(problem)
     labels = labels_of(names, given, problem)
-    rows = (
-        PolicyValue(names[k], found[k][0], largest - found[k][0], found[k][1], labels[k])
-        for k in range(len(given))
-    )
+    rows = (_row(names[k], found[k], largest, labels[k], problem) for k in range(len(given)))
     return Evaluation(problem, tuple(rows), rival)
+
+
+def _row(name: str, found: Found, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
+    by_segment: tuple[SegmentValue, ...] = ()
+    if problem.segments is not None:
+        parts = zip(problem.segments.names, found.parts, largest.tolist(), strict=True)
+        by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
+    return PolicyValue(
+        name, found.value, float(largest.sum()) - found.value, found.seconds, label, by_segment
+    )
 
 
 def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
@@ -107,7 +122,7 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
     if isinstance(policy, LayerPolicy | InPlacePolicy):
         return policy
     if isinstance(policy, str) and policy == OPTIMAL:
-        return Optimum()
+        return Optimum() if problem.segments is None else OptimumByLayers(problem.belief)
     made = make_policy(policy, problem)
     own = getattr(made, "on_layers", None)
     whole: OnLayers = StateByState(made) if own is None else own(problem)

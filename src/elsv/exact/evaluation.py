@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -13,11 +13,30 @@ from elsv._typing import FloatArray
 from elsv._words import REGRET
 from elsv.errors import InvalidInputError
 from elsv.export import latex_table, pandas_frame, polars_frame
-from elsv.policies.single import Gain, best_single_arm, expected_rewards, find_arm, rivals
+from elsv.policies.single import (
+    Gain,
+    best_single_arm,
+    choice_name,
+    choices,
+    expected_rewards,
+    find_choice,
+    fixed_name,
+    people_read,
+    rivals,
+)
 from elsv.problem import Problem
 
 OPTIMAL = "optimal"
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SegmentValue:
+    """What a policy earns from one segment, and how much less that is than by its best arm."""
+
+    segment: str
+    value: float
+    regret: float
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,7 @@ class PolicyValue:
     regret: float  # what it earns less than one who knew the best arm
     seconds: float  # for this policy; what policies share is in the first one's
     label: str = ""  # what people read instead of the name, if that is something else
+    by_segment: tuple[SegmentValue, ...] = ()  # what is earned from each segment, if there are some
 
     def __str__(self) -> str:
         return self.label or self.name
@@ -50,7 +70,7 @@ class Evaluation(Sequence[PolicyValue]):
     problem: Problem
     rows: tuple[PolicyValue, ...]
     against: int | None = None  # an arm (from 0) that gains are also shown over
-    singles: FloatArray = field(init=False, repr=False, compare=False)  # [N], what always pulling arm i earns
+    singles: FloatArray = field(init=False, repr=False, compare=False)  # what always each choice earns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "singles", self.problem.steps * expected_rewards(self.problem))
@@ -81,21 +101,26 @@ class Evaluation(Sequence[PolicyValue]):
         """Return how much more a policy earns than always pulling one arm, exactly.
 
         `against` is the name of an arm, or its number from 0; default: the arm that is best in expectation
-        beforehand.
+        beforehand. With segments it is one arm for each, such as ``"1+3"``.
         """
         row = self[policy] if isinstance(policy, str) else policy
-        arm = best_single_arm(self.problem) if against is None else find_arm(self.problem, against)
+        chosen = best_single_arm(self.problem) if against is None else find_choice(self.problem, against)
+        return self.gain_over(row, chosen)
+
+    def gain_over(self, row: PolicyValue, arm: int) -> Gain:
+        """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
         alone = float(self.singles[arm])
         gain = row.value - alone
         if abs(gain) <= _ROUNDING * alone:
             gain = 0.0
-        return Gain(arm, self.problem.names[arm], gain, 100 * gain / alone)
+        arms = () if self.problem.segments is None else choices(self.problem)[arm]
+        return Gain(arm, choice_name(self.problem, arm), gain, 100 * gain / alone, arms=arms)
 
     def single(self, arm: int) -> PolicyValue:
         """Return what always pulling an arm (from 0) earns, as a row."""
         value, largest = float(self.singles[arm]), self.rows[0].value + self.rows[0].regret
-        label = f"always {self.problem.names[arm]}"
-        return PolicyValue(f"fixed:arm={arm + 1}", value, largest - value, 0.0, label)
+        label = f"always {choice_name(self.problem, arm)}"
+        return PolicyValue(fixed_name(self.problem, arm), value, largest - value, 0.0, label)
 
     @property
     def rivals(self) -> tuple[int, ...]:
@@ -118,16 +143,17 @@ class Evaluation(Sequence[PolicyValue]):
                     "label": str(row),
                     "value": row.value,
                     "earnings": row.value,
-                    "gains": [self.gain(row, arm).to_dict() for arm in arms],
+                    "gains": [self.gain_over(row, arm).to_dict() for arm in arms],
                     "regret": row.regret,
                     "gap_percent": self.above_optimum(row),
+                    **({"by_segment": [asdict(part) for part in row.by_segment]} if row.by_segment else {}),
                 }
                 for row in self.rows
             ],
             "single_arms": [
                 {
-                    "arm": arm + 1,
-                    "name": self.problem.names[arm],
+                    "arm": people_read(self.problem, arm),
+                    "name": choice_name(self.problem, arm),
                     "best_beforehand": arm == arms[0],
                     "earnings": float(self.singles[arm]),
                 }
@@ -145,12 +171,15 @@ class Evaluation(Sequence[PolicyValue]):
             "earnings": np.array([row.value for row in self.rows]),
         }
         for arm, word in zip(self.rivals, ("best_single", "against"), strict=False):
-            gains = [self.gain(row, arm) for row in self.rows]
+            gains = [self.gain_over(row, arm) for row in self.rows]
             table[f"{word}_arm"] = np.array([gain.name for gain in gains])
             table[f"gain_over_{word}"] = np.array([gain.amount for gain in gains])
             table[f"gain_over_{word}_percent"] = np.array([gain.percent for gain in gains])
         table["regret"] = np.array([row.regret for row in self.rows])
         table["above_optimum_percent"] = np.array([nan if gap is None else gap for gap in above])
+        for g, segment in enumerate(() if self.problem.segments is None else self.problem.segments.names):
+            table[f"earnings_{segment}"] = np.array([row.by_segment[g].value for row in self.rows])
+            table[f"regret_{segment}"] = np.array([row.by_segment[g].regret for row in self.rows])
         return table
 
     def to_polars(self) -> Any:
@@ -178,8 +207,9 @@ class Evaluation(Sequence[PolicyValue]):
 
     def _repr_html_(self) -> str:
         """Return the table of policies, the optimum marked, for notebooks."""
-        from elsv.report.evaluation import earned, evaluation_table
+        from elsv.report.evaluation import earned, evaluation_table, segment_table
 
         optimum = [place for place, row in enumerate(self.rows) if row.name == OPTIMAL]
         shown = table(*evaluation_table(self), chosen=optimum)
-        return block("Exact evaluation", shown, note(earned(self)), note(REGRET))
+        by_segment = () if self.problem.segments is None else (table(*segment_table(self), chosen=optimum),)
+        return block("Exact evaluation", shown, *by_segment, note(earned(self)), note(REGRET))

@@ -12,6 +12,7 @@ import numpy as np
 from elsv._typing import FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.lattice.numbering import Lattice, layer_size
+from elsv.lattice.segments import spread_by_segment
 from elsv.lattice.steps import spread
 from elsv.policies.optimal import Actions
 
@@ -22,13 +23,19 @@ def expected_rewards(actions: Actions) -> FloatArray:
     lattice = Lattice(problem.arms, actions.steps)
     expected = np.empty(actions.steps)
     paths, scale = np.ones(1), 1.0
-    weights = layer_weights(problem.belief, problem, lattice, 0)
+    shared, segments = problem.segments is not None, problem.segments
+    weights = layer_weights(problem.belief, problem, lattice, 0, shared=shared)
     if len(weights):
         scale = float(weights[0])
     for made in range(actions.steps):
         layer = lattice.layer(made)
-        weights = layer_weights(problem.belief, problem, lattice, made + 1)
+        weights = layer_weights(problem.belief, problem, lattice, made + 1, shared=shared)
         later = np.zeros(layer_size(problem.arms, made + 1))
-        expected[made] = spread(paths, weights, layer, problem, actions.at(made + 1), later) / scale
+        arms = actions.at(made + 1)
+        if segments is None:
+            earned = spread(paths, weights, layer, problem, arms, later)
+        else:
+            earned = spread_by_segment(paths, weights, layer, problem, segments, arms, later)
+        expected[made] = earned / scale
         paths = later
     return expected

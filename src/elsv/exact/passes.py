@@ -8,19 +8,21 @@ not fit into memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import layer_weights
+from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, cost_by_layers, cost_in_place, together
 from elsv.lattice.numbering import Lattice, Layer, layer_size
+from elsv.lattice.segments import SweepsBySegment
 from elsv.lattice.steps import blocks_of, overwrite_layers
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.workers import Progress, Work, crew
+from elsv.lattice.workers import Crew, Progress, Work, crew
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers
 from elsv.problem import Problem
 from elsv.state import Arms
@@ -31,14 +33,28 @@ class Weights:
     """The last layer's weights under each belief, computed once for all passes of an evaluation."""
 
     passes: int
+    shared: bool = False  # whether all states are integrated on the same nodes where a belief can
     _known: dict[Any, FloatArray] = field(init=False, default_factory=dict)
 
     def __call__(self, belief: Any, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray:
         """Return weights that the caller may overwrite."""
         key = belief if belief.__hash__ is not None else id(belief)
         if key not in self._known:
-            self._known[key] = layer_weights(belief, arms, lattice, made, workers)
+            self._known[key] = layer_weights(belief, arms, lattice, made, workers, self.shared)
         return self._known.pop(key) if self.passes == 1 else self._known[key].copy()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a policy earns, from each segment if there are some, and the seconds that this took."""
+
+    parts: tuple[float, ...]
+    seconds: float
+
+    @property
+    def value(self) -> float:
+        """What it earns in all."""
+        return sum(self.parts)
 
 
 @dataclass(frozen=True)
@@ -61,9 +77,7 @@ class Pass:
         parts = (Pass(dict(part), self.in_place) for part in (items[:half], items[half:]))
         return [one for part in parts for one in part.within(problem, limit)]
 
-    def run(
-        self, problem: Problem, weights: Weights, workers: int, progress: Progress
-    ) -> dict[int, tuple[float, float]]:
+    def run(self, problem: Problem, weights: Weights, workers: int, progress: Progress) -> dict[int, Found]:
         """Return the value of every policy and its seconds, by its place."""
         policies = list(self.policies.values())
         run = _in_place if self.in_place else _by_layers
@@ -73,10 +87,12 @@ class Pass:
 def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None) -> list[Pass]:
     """Return one pass for the policies that need no room and one for the others, or more to save memory.
 
-    The others go first: they may be refused, and then no time has been lost.
+    The others go first: they may be refused, and then no time has been lost. With segments what is earned
+    from each is followed for itself, for which all policies must say which arms they give.
     """
-    in_place = {k: policy for k, policy in enumerate(policies) if isinstance(policy, InPlacePolicy)}
-    others = {k: policy for k, policy in enumerate(policies) if not isinstance(policy, InPlacePolicy)}
+    alone = {k for k, policy in enumerate(policies) if _in_one_sweep(problem, policy)}
+    in_place = {k: policy for k, policy in enumerate(policies) if k in alone}
+    others = {k: policy for k, policy in enumerate(policies) if k not in alone}
     return [
         one
         for some, quick in ((others, False), (in_place, True))
@@ -85,20 +101,30 @@ def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None)
     ]
 
 
+def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
+    if problem.segments is None:
+        return isinstance(policy, InPlacePolicy)
+    if not isinstance(policy, LayerPolicy):
+        raise InvalidInputError(
+            f"with segments a policy on layers must say which arms it gives, by decide(), got {policy!r}"
+        )
+    return False
+
+
 def cost_of(problem: Problem, passes: Sequence[Pass], workers: int | None = None) -> Cost:
     """Return what all passes take."""
     return together([one.cost(problem, workers) for one in passes])
 
 
-def _with_shared(totals: list[float], spent: list[float], start: float) -> list[tuple[float, float]]:
+def _with_shared(totals: Sequence[Sequence[float]], spent: list[float], start: float) -> list[Found]:
     """Return values and seconds; what the policies share is in the first one's time."""
     spent[0] = time.perf_counter() - start - sum(spent[1:])
-    return list(zip(totals, spent, strict=True))
+    return [Found(tuple(parts), seconds) for parts, seconds in zip(totals, spent, strict=True)]
 
 
 def _in_place(
     problem: Problem, policies: Sequence[InPlacePolicy], weigh: Weights, workers: int, progress: Progress
-) -> list[tuple[float, float]]:
+) -> list[Found]:
     start, horizon = time.perf_counter(), problem.steps
     lattice = Lattice(problem.arms, horizon)
     weights = weigh(problem.belief, problem, lattice, horizon, workers)
@@ -128,32 +154,47 @@ def _in_place(
         lost = root.after[0, -1]
         scale = float(weights[lost] + weights[lost + 1])
     progress(horizon, horizon)
-    return _with_shared([float(value[0]) / scale for value in values], [sum(s) for s in seconds], start)
+    return _with_shared([[float(value[0]) / scale] for value in values], [sum(s) for s in seconds], start)
 
 
 def _by_layers(
     problem: Problem, policies: Sequence[LayerPolicy], weigh: Weights, workers: int, progress: Progress
-) -> list[tuple[float, float]]:
+) -> list[Found]:
     """As many layers are kept as the policies read."""
     began, horizon = time.perf_counter(), problem.steps
     spent = [0.0] * len(policies)
     with crew(workers) as threads:
-        sweeps = Sweeps(problem, horizon, threads, weigh)
+        sweeps, follow = _sweeps(problem, threads, weigh)
         sweeps.weights(horizon, problem.belief)
-        values = [sweeps.take(layer_size(problem.arms, horizon)) for _ in policies]
-        for value in values:
-            value[:] = 0.0
+        values = [[np.zeros(layer_size(problem.arms, horizon)) for _ in follow] for _ in policies]
         for made in range(horizon - 1, -1, -1):
             layer = sweeps.descend(made, _reach(policies))
             for k, policy in enumerate(policies):
                 start = time.perf_counter()
                 arms = policy.decide(sweeps, layer)
-                values[k] = sweeps.follow(layer, values[k], arms, problem.belief)
+                values[k] = [one(layer, part, arms) for one, part in zip(follow, values[k], strict=True)]
                 spent[k] += time.perf_counter() - start
             progress(horizon - made, horizon)
         root = sweeps.weights(0, problem.belief)
     scale = float(root[0]) if len(root) else 1.0
-    return _with_shared([float(value[0]) / scale for value in values], spent, began)
+    return _with_shared([[float(part[0]) / scale for part in parts] for parts in values], spent, began)
+
+
+Follow = Callable[[Layer, FloatArray, AnyArray], FloatArray]
+
+
+def _sweeps(problem: Problem, threads: Crew, weigh: Weights) -> tuple[Sweeps, list[Follow]]:
+    """Return the sweeps of a problem and what follows a policy, once for what each segment pays."""
+    belief, segments = problem.belief, problem.segments
+    if segments is None:
+        plain = Sweeps(problem, problem.steps, threads, weigh)
+        return plain, [lambda layer, values, arms: plain.follow(layer, values, arms, belief)]
+    sweeps = SweepsBySegment(problem, problem.steps, threads, weigh, segments)
+
+    def following(rewards: FloatArray) -> Follow:
+        return lambda layer, values, arms: sweeps.follow_paid(layer, values, arms, belief, rewards)
+
+    return sweeps, [following(np.where(mask, problem.rewards, 0.0)) for mask in segments.masks]
 
 
 def _reach(policies: Sequence[LayerPolicy]) -> int:

@@ -8,8 +8,9 @@ r"""The Bayes-optimal policy by backward induction over the lattice of states (p
 Independent arms need V alone. With an order, :math:`p_i(s) = W(s{+}\text{success}_i)/W(s)`, and with
 :math:`Y = W V` there is no division:
 :math:`Y(s) = \max_i\,[r_i W(s{+}\text{success}_i) + Y(s{+}\text{success}_i) + Y(s{+}\text{failure}_i)]`.
-A layer overwrites the one after it, so one array of the last layer's size is all the memory it takes (two
-with an order).
+Where customers come from segments, the maximum is :math:`\sum_g q_g(s) \max_{i \in A_g}`, over the arms on
+offer to each. A layer overwrites the one after it, so one array of the last layer's size is all the memory it
+takes (two with an order).
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ from elsv._html import block, facts, note, table
 from elsv._numbers import duration
 from elsv._progress import Progress, watched
 from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best, layer_weights
-from elsv.choice import best_arm
+from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import check_memory, estimate
 from elsv.exact.forward import expected_rewards
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
+from elsv.lattice.segments import best_step_by_segment
+from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
 from elsv.lattice.workers import Work
 from elsv.machine import cores, jobs_of
-from elsv.policies.optimal import Actions, pack
+from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
+from elsv.segments import Segments
 from elsv.state import State
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
@@ -52,24 +54,37 @@ class Solution:
     value: float
     regret: float
     scores: FloatArray  # [N], expected reward when arm i is pulled first and the optimum follows
-    actions: tuple[int, ...]  # every first arm that is optimal, from 0
+    actions: tuple[int, ...]  # every first arm that is optimal (for its segment), from 0
     states: int
     bytes: int
     seconds: float
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
     names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
+    segments: Segments | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        first = " or ".join(self._name(arm) for arm in self.actions)
-        return f"Solution(value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={first!r})"
+        shown = f"value={self.value:.9g}, regret={round(self.regret, 12):.9g}, first={self.first()!r}"
+        return f"Solution({shown})"
+
+    def first(self) -> str:
+        """Return the optimal first arms in words, for each segment if there are some."""
+        if self.segments is None:
+            return " or ".join(self._name(arm) for arm in self.actions)
+        said = []
+        for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
+            said.append(f"{name}: {' or '.join(self._name(arm) for arm in self.actions if arm in arms)}")
+        return "; ".join(said)
 
     def _repr_html_(self) -> str:
         """Return value and regret, and what each first arm leads to, for notebooks."""
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        rest = note("Expected reward over the horizon if this arm is pulled first and the optimum follows.")
+        comes = "" if self.segments is None else "its segment comes first, "
+        rest = note(
+            f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
+        )
         chosen = table(["first arm", "expected reward"], rows, chosen=self.actions)
         return block("Bayes optimum", facts(shown), chosen, rest)
 
@@ -134,8 +149,6 @@ def solve(
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
-    from elsv._choice_kernels import least_of
-
     horizon = problem.steps
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
@@ -147,19 +160,20 @@ def solve(
     with watched(progress, "solving") as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
-    value = float(scores.max())
+    value, first = _first(problem, scores)
     actions = Actions(problem, kept) if last else None
     solution = Solution(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
-        actions=tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist()),
+        actions=first,
         states=cost.states,
         bytes=cost.bytes,
         seconds=time.perf_counter() - start,
         policy=actions,
         rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
         names=problem.names,
+        segments=problem.segments,
     )
     if actions is not None and save is not None:
         try:
@@ -169,11 +183,38 @@ def solve(
     return solution
 
 
+def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]]:
+    """Return the value before the first pull, and every arm that is optimal then (for its segment)."""
+    from elsv._choice_kernels import least_of
+
+    segments = problem.segments
+    if segments is None:
+        value = float(scores.max())
+        return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
+    largest = np.array([scores[list(arms)].max() for arms in segments.groups])
+    least = np.array([least_of(score, problem.scale) for score in largest.tolist()])
+    chances = segments.chances(np.zeros(problem.arms))
+    first = tuple(np.flatnonzero(scores >= least[segments.of_arm]).tolist())
+    return float(chances @ largest), first
+
+
 def largest_reward(problem: Problem) -> float:
-    r"""Return :math:`T\,E[\max_i r_i \mu_i]`, what one who knew the means would earn."""
+    r"""Return :math:`T\,E[\max_i r_i \mu_i]`, what one who knew the means would earn.
+
+    With segments it is that of each, times its share, :math:`T \sum_g q_g E[\max_{i \in A_g} r_i \mu_i]`.
+    """
+    return float(sum(largest_by_segment(problem)))
+
+
+def largest_by_segment(problem: Problem) -> FloatArray:
+    """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
-    _, largest = best(precise, State.initial(problem), problem.rewards, _FINEST)
-    return problem.steps * float(largest)
+    state = State.initial(problem)
+    if problem.segments is None:
+        _, largest = best(precise, state, problem.rewards, _FINEST)
+        return problem.steps * np.array([float(largest)])
+    _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
+    return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 
 def _check_keep(keep: int | None, save: str | Path | None, horizon: int) -> int:
@@ -190,16 +231,17 @@ def _backward(
     """Return q of every arm at the root, and the packed actions of the steps 1 … `keep`."""
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
-    weights = layer_weights(problem.belief, problem, lattice, horizon, workers)
+    weights = weights_of(problem, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
     def sweep_of(layer: Layer) -> Work:
-        actions: AnyArray = np.empty(layer.size if layer.step <= keep else 0, np.uint8)
-        step = best_step(problem, actions)
+        states = layer.size if layer.step <= keep else 0
+        actions: AnyArray = np.empty(shape_of_actions(problem, states), np.uint8)
+        step = best_step_of(problem, actions)
 
         def work(begin: int, end: int) -> None:
             step(values, weights, blocks_of(layer, begin, end), values)
-            if len(actions) and end == len(layer.pulls):
+            if states and end == len(layer.pulls):
                 kept[layer.step] = pack(actions)
 
         return work
@@ -207,8 +249,20 @@ def _backward(
     overwrite_layers(lattice, weights, sweep_of, workers, progress)
     scores = _root(problem, lattice, values, weights)
     if keep:
-        kept[1] = pack(np.array([best_arm(scores, problem.scale)], dtype=np.uint8))
+        kept[1] = pack(best_of_each(problem, scores))
     return scores, kept
+
+
+def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+    """Return W of all states after `made` pulls under the problem's belief."""
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments is not None)
+
+
+def best_step_of(problem: Problem, actions: AnyArray) -> Step:
+    """Return the sweep that pulls the best arm, of each segment if there are some."""
+    if problem.segments is None:
+        return best_step(problem, actions)
+    return best_step_by_segment(problem, problem.segments, actions)
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import Blocks, add_weights, blocks_of, plain
@@ -106,6 +107,14 @@ class Sweeps:
     def sweep(self, layer: Layer, work: Callable[[Blocks], None]) -> None:
         """Call `work` on all blocks of the layer, shared among the threads."""
         self.crew.run(layer, lambda begin, end: work(blocks_of(layer, begin, end)))
+
+    def room_for_arms(self, layer: Layer) -> AnyArray:
+        """Return room for what a policy chooses in every state: its arm, ``[states]``."""
+        return np.empty(layer.size, np.uint8)
+
+    def best_arms(self, scores: FloatArray) -> AnyArray:
+        """Return what goes into such room, for states with these scores ``[B, N]``: the first best arm."""
+        return best_arm(scores, float(self.arms.rewards.max())).astype(np.uint8)
 
     def maximise(
         self, layer: Layer, values: FloatArray, belief: Any, actions: AnyArray = _NO_ACTIONS

@@ -8,7 +8,6 @@ import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
-from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer
@@ -32,12 +31,12 @@ class ByIndex:
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Look every arm up in its table."""
-        actions = np.empty(layer.size, np.uint8)
+        actions = sweeps.room_for_arms(layer)
         table, group = self.tables.at(layer.step), self.tables.group
         for first in range(0, layer.size, BATCH):
             stop = min(first + BATCH, layer.size)
             index = table[group, number(*layer.counts(first, stop))]
-            actions[first:stop] = best_arm(sweeps.arms.rewards * index, float(sweeps.arms.rewards.max()))
+            actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
     def step(self, problem: Problem, layer: Layer) -> Step:

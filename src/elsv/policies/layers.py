@@ -1,7 +1,8 @@
 """How a policy acts in all states of a lattice layer at once, for exact evaluation.
 
 A policy answers `on_layers()` with one of these. By default it is asked state by state (`StateByState`); the
-others are quicker ways to the same arms. All use the tie rule of `elsv.choice`.
+others are quicker ways to the same arms. All use the tie rule of `elsv.choice`. With segments they say which
+arm each of them would get; the sweeps know how many there are (`elsv.lattice.segments.SweepsBySegment`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import layer_best
+from elsv.beliefs.abilities import layer_best, layer_best_within
 from elsv.beliefs.work import best_work
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
@@ -34,6 +35,7 @@ from elsv.lattice.work import (
     seconds_for_each,
 )
 from elsv.problem import Problem
+from elsv.segments import Segments
 from elsv.state import State
 from elsv.values.base import ValueFunction
 from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
@@ -51,7 +53,10 @@ class LayerPolicy(Protocol):
         ...
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the arm of every state, bytes ``[states]``, or each arm's probability ``[N, states]``."""
+        """Return the arm of every state, bytes ``[states]``, or each arm's probability ``[N, states]``.
+
+        With segments: the arm of each of them ``[G, states]``, or its arms' probabilities when it comes.
+        """
         ...
 
 
@@ -72,14 +77,16 @@ OnLayers = LayerPolicy | InPlacePolicy
 
 @dataclass(frozen=True)
 class OneArm:
-    """One arm, whatever happens."""
+    """One arm, whatever happens; with segments one arm for each of them."""
 
-    arm: int
+    arm: int | tuple[int, ...]
     reach: int = 0
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the same arm everywhere."""
-        return np.full(layer.size, self.arm, np.uint8)
+        arms = sweeps.room_for_arms(layer)
+        arms[...] = self.arm if isinstance(self.arm, int) else np.array(self.arm)[:, None]
+        return arms
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""
@@ -97,6 +104,30 @@ class Optimum:
     def work(self, problem: Problem, made: int) -> Work:
         """Return what the sweep takes."""
         return Work(MAXIMISE * problem.arms)
+
+
+@dataclass(frozen=True)
+class OptimumByLayers:
+    """The best arm of every segment, from the worth of the next layer, which is kept."""
+
+    belief: Belief
+    reach: int = 1
+    _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the best arms, from the next layer's worth; past the last one nothing is worth anything."""
+        later = self._latest.pop(layer.made + 1, None)
+        if later is None:
+            self._latest.clear()
+            later = sweeps.take(sweeps.layer(layer.made + 1).size)
+            later[:] = 0.0
+        arms = sweeps.room_for_arms(layer)
+        self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
+        return arms
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        return Work(CHOOSE * problem.arms, kept=1.0)
 
 
 @dataclass(frozen=True)
@@ -118,7 +149,7 @@ class Search:
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Back the frontier up to the layer and compare."""
-        actions = np.empty(layer.size, np.uint8)
+        actions = sweeps.room_for_arms(layer)
         values = self.values_after(sweeps, layer)
         sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
         if self.first is not None:
@@ -155,43 +186,53 @@ class Search:
 class StateByState:
     """Any function (state, step, rng) -> arms, called on batches; it must not draw random numbers."""
 
-    function: Callable[[State, int, np.random.Generator], Any]
+    function: Callable[..., Any]
     reach: int = 0
     room: float = 0.0  # bytes that the function takes whatever the states
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
-        actions = np.empty(layer.size, np.uint8)
+        actions = sweeps.room_for_arms(layer)
+        segments = 0 if actions.ndim == 1 else len(actions)
         for here, state in layer.batches(sweeps.arms, _BATCH):
-            arms = self._ask(state, layer.step, 0)
-            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1)):
+            arms = self._ask(state, layer.step, 0, segments)
+            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1, segments)):
                 raise InvalidInputError(
                     "exact evaluation needs a policy that draws no random numbers; this one gave two answers "
                     f"at step {layer.step}; simulate it instead"
                 )
-            actions[here] = arms
+            actions[..., here] = arms
         return actions
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes, by trying a few states."""
-        each = seconds_for_each(lambda state: self._ask(state, made + 1, 0), problem, made)
+        segments = 0 if problem.segments is None else problem.segments.count
+        each = seconds_for_each(lambda state: self._ask(state, made + 1, 0, segments), problem, made)
         batch = BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms
         return Work(alone=1e9 * each + COUNTING * problem.arms, batch=batch + self.room)
 
-    def _ask(self, state: State, step: int, seed: int) -> IntArray:
-        return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
+    def _ask(self, state: State, step: int, seed: int, segments: int) -> IntArray:
+        """Return the arm of every state, ``[states]``, or that of each of so many segments."""
+        if segments == 0:
+            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
+        asked = (self.function(state, step, np.random.default_rng(seed), g) for g in range(segments))
+        return np.stack([check_answer(arms, state) for arms in asked])
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every arm with equal probability."""
+    """Every arm on offer with equal probability."""
 
+    segments: Segments | None = None
     reach: int = 0
     mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return 1/N everywhere."""
-        return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
+        """Return 1/N everywhere, or one by the number of the segment's arms."""
+        if self.segments is None:
+            return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
+        size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
+        return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes; the chances before are dropped only once there are new ones."""
@@ -200,7 +241,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class ByChance:
-    r"""Thompson sampling: arm i with the probability that it is the best.
+    r"""Thompson sampling: arm i with the probability that it is the best, of its segment if there are some.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
     is the expectation over the outcomes of one pull.
@@ -208,6 +249,7 @@ class ByChance:
 
     belief: Belief
     reach: int = 1
+    groups: tuple[tuple[int, ...], ...] | None = None  # the arms of each segment
     mixes: ClassVar[bool] = True
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
@@ -216,7 +258,11 @@ class ByChance:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            chances = layer_best(self.belief, sweeps.arms, sweeps.lattice, layer.made, sweeps.crew)
+            where = sweeps.arms, sweeps.lattice, layer.made, sweeps.crew
+            if self.groups is None:
+                chances = layer_best(self.belief, *where)
+            else:
+                chances = layer_best_within(self.belief, *where, self.groups)
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
@@ -224,7 +270,7 @@ class ByChance:
 
     def start(self, problem: Problem) -> Start:
         """Return what the last layer takes."""
-        return best_work(self.belief, problem, problem.steps - 1)
+        return best_work(self.belief, problem, problem.steps - 1, self.groups)
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes in all earlier layers."""

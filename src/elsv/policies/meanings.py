@@ -17,6 +17,8 @@ _MEANINGS = {
     "thompson": "draws the means from what is believed, pulls the arm that is best in the draw",
     "greedy": "pulls the arm with the largest expected reward, never explores on purpose",
     "random": "every arm with equal probability",
+    "separate": "a bandit for each segment, which learns from its own customers alone",
+    "pooled": "one bandit that does not look at who comes: the segments' arms are levels, counted together",
     "ids": "draws between two arms, so that little is lost for what is learnt of which arm is best",
     "kg": "the knowledge gradient, a step ahead on what committing to the best arm is worth",
     "top-two": "half of the time Thompson sampling, else the best arm of draws in which another one is best",

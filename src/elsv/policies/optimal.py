@@ -1,7 +1,7 @@
 """The Bayes-optimal arm of every state, in memory, in a file and as a policy (past the paper).
 
-A file holds one byte for each state of the lattice, compressed step by step, after a header that says which
-problem it solves and a checksum over all of it. It is written whole or not at all.
+A file holds one byte for each state of the lattice (and segment), compressed step by step, after a header
+that says which problem it solves and a checksum over all of it. It is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._files import unreadable, write_bytes
-from elsv._typing import AnyArray, IntArray
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
@@ -36,6 +39,19 @@ def pack(actions: AnyArray) -> bytes:
     return zlib.compress(actions.astype(np.uint8).tobytes(), 1)
 
 
+def shape_of_actions(problem: Problem, states: int) -> tuple[int, ...]:
+    """Return the shape of the arms of so many states: ``[states]``, or ``[G, states]`` with segments."""
+    return (states,) if problem.segments is None else (problem.segments.count, states)
+
+
+def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
+    """Return the best arm of one state by its scores ``[N]``, of each segment if there are some."""
+    if problem.segments is None:
+        return np.array([best_arm(scores, problem.scale)], dtype=np.uint8)
+    chosen = [best_arm(np.where(mask, scores, -np.inf), problem.scale) for mask in problem.segments.masks]
+    return np.array(chosen, dtype=np.uint8)[:, None]
+
+
 @dataclass(frozen=True, eq=False)
 class Actions:
     """The optimal arms of the steps 1 … `steps` of a problem."""
@@ -50,7 +66,10 @@ class Actions:
         return len(self.packed)
 
     def at(self, step: int) -> AnyArray:
-        """Return the arms of all states at `step` in the lattice's numbering; kept for the next call."""
+        """Return the arms of all states at `step` in the lattice's numbering; kept for the next call.
+
+        With segments those of each, ``[G, states]``.
+        """
         arms = self._latest.get(step)
         if arms is None:
             if step not in self.packed:
@@ -65,9 +84,10 @@ class Actions:
             arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
         except zlib.error as error:
             raise CorruptFileError(f"the arms of step {step} are damaged: {error}; {_REMEDY}") from error
-        if len(arms) != layer_size(self.problem.arms, step - 1) or arms.max() >= self.problem.arms:
+        shape = shape_of_actions(self.problem, layer_size(self.problem.arms, step - 1))
+        if len(arms) != prod(shape) or arms.max() >= self.problem.arms:
             raise CorruptFileError(f"the arms of step {step} are not those of this problem; {_REMEDY}")
-        return arms
+        return arms.reshape(shape)
 
     def save(self, path: str | Path) -> None:
         """Write header, checksum and arms, atomically."""
@@ -118,8 +138,17 @@ class OptimalPolicy:
         check_bound(self.actions, problem)
         self._lattice = Lattice(problem.arms, self.actions.steps)
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
-        """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``."""
+    def __call__(
+        self,
+        state: State,
+        step: int,
+        rng: np.random.Generator | None = None,
+        segment: ArrayLike | None = None,
+    ) -> IntArray:
+        """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``.
+
+        With segments, `segment` says who has come: numbers from 0, ``[...]``.
+        """
         check_arms(state, self.problem)
         successes = np.rint(state.alpha - self.problem.prior[:, 0]).astype(np.int64)
         pulls = successes + np.rint(state.beta - self.problem.prior[:, 1]).astype(np.int64)
@@ -128,7 +157,12 @@ class OptimalPolicy:
             raise InvalidInputError(
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
-        return arms[self._lattice.number(successes, pulls)].astype(np.int64)
+        number = self._lattice.number(successes, pulls)
+        if self.problem.segments is None:
+            return arms[number].astype(np.int64)
+        if segment is None:
+            self.problem.segments.number(None)
+        return np.asarray(arms[np.asarray(segment), number], dtype=np.int64)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""

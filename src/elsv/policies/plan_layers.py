@@ -11,7 +11,6 @@ import numpy as np
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
-from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
@@ -28,6 +27,8 @@ from elsv.policies.plan_rules import (
     prefer,
     searches_free,
 )
+from elsv.policies.plan_segments import MOST_CANDIDATES as IN_SEGMENTS
+from elsv.policies.plan_segments import searches_free_segments, states_in_segments
 from elsv.problem import Problem
 from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
@@ -40,6 +41,10 @@ _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
     horizon, value = problem.steps, CommitValue(problem)
+    if problem.segments is not None and problem.segments.count > 1:
+        if problem.arms <= IN_SEGMENTS:
+            return SegmentPlan(value, problem, effort, policy)
+        return _state_by_state(problem, policy)
     if factors(problem.belief):
         index = ByIndex(IndexTables(problem, FiniteGittins(), horizon))
         return SearchOrIndex(value, problem.belief, problem.arms, effort, horizon, index)
@@ -47,7 +52,11 @@ def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) ->
         return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
         return PlannedSearch(value, problem.belief, problem.arms, effort, horizon)
-    states = states_up_to(problem.arms, horizon - 1)
+    return _state_by_state(problem, policy)
+
+
+def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy:
+    states = states_up_to(problem.arms, problem.steps - 1)
     if states > MOST_SEARCHES:
         raise InvalidInputError(
             f"plan with {problem.arms} arms under this structure is evaluated by a search from each state, "
@@ -85,9 +94,9 @@ class PlannedSearch:
         committed = self._commit(sweeps, layer.made)
         ahead, stops = self._ahead(sweeps, layer, search), self._stops(sweeps, layer, most_stops(depth, left))
         scores = prefer(ahead / unit, stops / unit, committed / unit[:, 0])
-        arms = best_arm(scores, float(sweeps.arms.rewards.max()))
+        arms = sweeps.best_arms(scores)
         sweeps.give(committed)
-        return arms.astype(np.uint8)
+        return arms
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""
@@ -137,6 +146,51 @@ class PlannedSearch:
             q[:, arm] = worth
             sweeps.give(worth)
         return q
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """Search of all arms of all segments; state by state where the planner does not search, or longer.
+
+    The planner does not search where every segment's best arm is clear; here such states are searched too.
+    """
+
+    value: CommitValue
+    problem: Problem
+    effort: int
+    policy: Callable[..., Any]
+
+    @property
+    def reach(self) -> int:
+        """The way to the frontier, and one layer for the commit value there."""
+        return 1 + self._depth(self.problem.steps)
+
+    def start(self, problem: Problem) -> Start:
+        """Return that nothing comes first; one layer's search from single states may have to be refused."""
+        if not self._searches(problem.steps):
+            _state_by_state(problem, self.policy)
+        return Start()
+
+    def work(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        return self._at(problem.steps - made).work(problem, made)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Search if the planner does."""
+        return self._at(sweeps.horizon - layer.made).decide(sweeps, layer)
+
+    def _at(self, left: int) -> Search | StateByState:
+        if not self._searches(left):
+            return StateByState(self.policy, room=_SEARCH_ROOM)
+        return Search(self.value, self.problem.belief, self._depth(left))
+
+    def _depth(self, left: int) -> int:
+        return depth_of(self.problem.arms, states_in_segments(self.effort), left)
+
+    def _searches(self, left: int) -> bool:
+        if factors(self.problem.belief):
+            return searches_free_segments(self.problem, self.effort, left)
+        return not is_long_way(self._depth(left), left)
 
 
 @dataclass(frozen=True)

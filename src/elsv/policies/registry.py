@@ -19,6 +19,7 @@ from elsv.policies.optimal import OptimalPolicy
 from elsv.policies.peak import Osub, Uts
 from elsv.policies.pending import with_pending
 from elsv.policies.plan import Plan
+from elsv.policies.sharing import Pooled, Separate
 from elsv.policies.structured_quantile import StructuredBayesUCB
 from elsv.policies.top_two import TopTwo
 from elsv.problem import Problem
@@ -212,7 +213,27 @@ def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name
 
 
 def _fixed(problem: Problem, spec: Name) -> Policy:
-    return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
+    if problem.segments is None:
+        return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
+    text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
+    if text is None:
+        return Fixed(problem, tuple(group[0] for group in problem.segments.groups))
+    try:
+        return Fixed(problem, tuple(int(arm) - 1 for arm in text.split("+")))
+    except ValueError as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(
+            f"arm of fixed must be numbers joined by +, one for each segment, such as 1+3, got {text!r}"
+        ) from error
+
+
+def _within(policy: type[Separate] | type[Pooled]) -> Callable[[Problem, Name], Policy]:
+    def build(problem: Problem, spec: Name) -> Policy:
+        rest = {key: value for key, value in spec.parameters.items() if key != "policy"}
+        return policy(problem, Name(spec.parameters.get("policy", DEFAULT_POLICY), rest), make_policy)
+
+    return build
 
 
 def _random(problem: Problem, spec: Name) -> Policy:
@@ -234,7 +255,9 @@ _BUILDERS: dict[str, Callable[[Problem, Name], Policy]] = {
     "optimal": _optimal,
     "osub": _osub,
     "plan": _plan,
+    "pooled": _within(Pooled),
     "random": _random,
+    "separate": _within(Separate),
     "thompson": _on_belief(Thompson),
     "top-two": _top_two,
     "uts": _uts,

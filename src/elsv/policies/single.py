@@ -1,12 +1,15 @@
 """Always one arm: what that earns, which is the best of them beforehand, and what people call it.
 
-The measure of what a policy is worth: how much more it earns than always pulling the same arm.
+The measure of what a policy is worth: how much more it earns than always pulling the same arm. With segments
+that is one arm for each of them, a **choice**; without, every arm is a choice, and has its number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,8 @@ from elsv.policies.registry import make_policy
 from elsv.problem import Problem
 from elsv.state import State
 
+MOST_CHOICES = 256  # ways to give each segment one arm that are all measured
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -33,21 +38,97 @@ class Gain:
     percent: float  # of what always pulling the arm earns
     ci95: float | None = None  # half-width of the paired 95 % interval of `amount`; None where it is exact
     percent_ci95: float | None = None
+    arms: tuple[int, ...] = ()  # from 0, one for each segment if there are some
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, for people: the arm from 1."""
-        return asdict(self) | {"arm": self.arm + 1}
+        """Return plain values for JSON, for people: the arm from 1, or a list of them."""
+        values = {key: value for key, value in asdict(self).items() if key != "arms"}
+        return values | {"arm": [arm + 1 for arm in self.arms] if self.arms else self.arm + 1}
+
+
+def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    """Return what can always be pulled: every arm, or with segments every way to give each of them one.
+
+    Where these are many, only those that differ from the best one beforehand for one segment at most.
+    """
+    if problem.segments is None:
+        return tuple((arm,) for arm in range(problem.arms))
+    groups = problem.segments.groups
+    if prod(map(len, groups)) <= MOST_CHOICES:
+        return tuple(product(*groups))
+    worth = _expected_rewards(problem)
+    best = tuple(arms[int(best_arm(worth[list(arms)], problem.scale))] for arms in groups)
+    others = [(*best[:g], arm, *best[g + 1 :]) for g, arms in enumerate(groups) for arm in arms]
+    return (best, *(other for other in others if other != best))
+
+
+def choice_name(problem: Problem, choice: int) -> str:
+    """Return what people call a choice: the name of its arm, or those of all segments' arms."""
+    if problem.segments is None:
+        return problem.names[choice]
+    return _joined(problem, choices(problem)[choice])
+
+
+def people_read(problem: Problem, choice: int) -> int | list[int]:
+    """Return the arm of a choice as people count, from 1; with segments a list of them."""
+    return choice + 1 if problem.segments is None else [arm + 1 for arm in choices(problem)[choice]]
+
+
+def fixed_name(problem: Problem, choice: int) -> str:
+    """Return the name of the policy that always pulls a choice."""
+    return f"fixed:arm={'+'.join(str(arm + 1) for arm in choices(problem)[choice])}"
 
 
 def expected_rewards(problem: Problem) -> FloatArray:
+    """Return what a customer pays under each choice in expectation before anything was seen."""
+    worth, segments = _expected_rewards(problem), problem.segments
+    if segments is None:
+        return worth
+    coming = segments.chances(np.zeros(problem.arms))
+    return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
+
+
+def _expected_rewards(problem: Problem) -> FloatArray:
     """Return what one pull of each arm earns in expectation before anything was seen, ``[N]``."""
     belief = getattr(problem.belief, "precise", lambda: problem.belief)()
     return problem.rewards * mean_of(belief, State.initial(problem), np.random.default_rng(0))
 
 
 def best_single_arm(problem: Problem) -> int:
-    """Return the arm (from 0) that is best in expectation beforehand: under the prior and what is known."""
+    """Return the choice (from 0) that is best in expectation beforehand, under prior and structure."""
     return int(best_arm(expected_rewards(problem), problem.scale))
+
+
+def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> int:
+    """Return a choice, from 0: its arm as for `find_arm`, with segments one arm for each of them.
+
+    These are a list, or names or numbers from 1 joined by ``+`` in one text.
+    """
+    segments = problem.segments
+    if segments is None:
+        return find_arm(problem, against)  # type: ignore[arg-type]
+    known = choices(problem)
+    if isinstance(against, str):
+        names = [choice_name(problem, k) for k in range(len(known))]
+        if against in names:
+            return names.index(against)
+        against = [part.strip() for part in against.split("+")]
+    if isinstance(against, int | np.integer):
+        against = [against]
+    arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: segments.of_arm[arm])
+    if tuple(arms) in known:
+        return known.index(tuple(arms))
+    if [int(segments.of_arm[arm]) for arm in arms] != list(range(segments.count)):
+        first = "+".join(str(group[0] + 1) for group in segments.groups)
+        raise InvalidInputError(
+            f"give one arm for each segment ({', '.join(segments.names)}), joined by +, such as "
+            f"{first}; got {'+'.join(str(arm + 1) for arm in arms) or 'none'}"
+        )
+    raise InvalidInputError(
+        "with so many ways to give each segment one arm, only those are measured that differ from the best "
+        f"one beforehand ({choice_name(problem, 0)}) for one segment; "
+        f"got {'+'.join(str(arm + 1) for arm in arms)}"
+    )
 
 
 def find_arm(problem: Problem, arm: str | int) -> int:
@@ -69,7 +150,7 @@ def find_arm(problem: Problem, arm: str | int) -> int:
 
 
 def rivals(problem: Problem, against: int | None) -> tuple[int, ...]:
-    """Return the arms that gains are shown over: the best beforehand, then `against` if it is another."""
+    """Return the choices that gains are shown over: the best beforehand, then `against` if it is another."""
     best = best_single_arm(problem)
     return (best,) if against is None or against == best else (best, against)
 
@@ -84,6 +165,10 @@ def labels_of(names: Sequence[str], policies: Sequence[object], problem: Problem
         label = name
         if isinstance(policy, str) and str(parse(policy)) == str(parse(name)) and parse(name).name == "fixed":
             made = make_policy(policy, problem)
-            label = f"always {problem.names[made.arm]}" if isinstance(made, Fixed) else name
+            label = f"always {_joined(problem, made.arms)}" if isinstance(made, Fixed) else name
         labels.append(name if label in labels or label in names else label)
     return tuple(labels)
+
+
+def _joined(problem: Problem, arms: Sequence[int]) -> str:
+    return " / ".join(problem.names[arm] for arm in arms)

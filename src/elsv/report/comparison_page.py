@@ -14,12 +14,14 @@ from elsv._words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
     REGRET_HEADERS,
+    customers_by_segment,
     earned,
     far_behind,
     headers,
     headline_rows,
     listed,
     ranking,
+    segment_table,
     shown_digits,
     verdict,
 )
@@ -97,7 +99,7 @@ def comparison_page(comparison: Comparison, svgs: dict[str, str], command: str) 
         f"{arms} {'arm' if arms == 1 else 'arms'}, {comparison.horizon:,} steps; "
         f"{comparison.instances:,} instances, means {comparison.source}; seed {comparison.seed}.",
     )
-    for part in (_result, _over_time, _final, _paired, _pulls):
+    for part in (_result, _segments, _over_time, _final, _paired, _pulls):
         part(page, comparison, svgs)
     _settings(page, comparison, command)
     return page
@@ -114,6 +116,8 @@ def notebook_html(comparison: Comparison) -> str:
     chosen = (0,) if len(comparison.names) > 1 else ()
     said = f"{earned(comparison)} {verdict(comparison)}"
     parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
+    if comparison.problem.segments is not None:
+        parts.insert(1, table(*segment_table(comparison), chosen=chosen))
     if find_spec("matplotlib") is not None:
         svg = figures.to_svg(regret_figure(comparison))
         parts.append(f'<div style="background:white;color:black;max-width:52em;overflow-x:auto">{svg}</div>')
@@ -142,6 +146,22 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
         "pulls that went to a best arm; time for one decision.",
         align="l" + "r" * len(REGRET_HEADERS),
         highlight=best,
+    )
+
+
+def _segments(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+    if comparison.problem.segments is None:
+        return
+    page.section("By segment")
+    page.text(customers_by_segment(comparison))
+    heads, rows = segment_table(comparison)
+    page.table(
+        heads,
+        rows,
+        "What the customers of each segment pay in expectation, and how much less that is than with the "
+        "segment's best arm, with half-widths of 95 % intervals.",
+        align="l" + "r" * (len(heads) - 1),
+        highlight=(0,) if len(rows) > 1 else (),
     )
 
 

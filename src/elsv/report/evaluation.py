@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
+from elsv.policies.single import choice_name
 from elsv.report.money import gain_cells, gain_sentence, number
 
 _PERCENT_DIGITS = 3
@@ -12,13 +13,25 @@ _PERCENT_DIGITS = 3
 
 def evaluation_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
     """Return the heads and one row for each policy, then those of the single arms that are not among them."""
-    names = evaluation.problem.names
     arms, digits = evaluation.rivals, _digits(evaluation)
-    gains = [f"over always {names[arm]}{percent}" for arm in arms for percent in ("", " in %")]
+    names = [choice_name(evaluation.problem, arm) for arm in arms]
+    gains = [f"over always {name}{percent}" for name in names for percent in ("", " in %")]
     shown = {str(row) for row in evaluation}
     rows = [*evaluation, *(row for row in map(evaluation.single, arms) if str(row) not in shown)]
     heads = ["policy", "earns", *gains, "regret", "above optimum"]
     return heads, [_cells(evaluation, row, digits) for row in rows]
+
+
+def segment_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of what every policy earns from each segment, and its regret there."""
+    segments, digits = evaluation.problem.segments, _digits(evaluation)
+    assert segments is not None
+    heads = ["policy", *(f"{name}{word}" for name in segments.names for word in (" earns", " regret"))]
+    rows = [
+        [str(row), *(number(x, digits) for part in row.by_segment for x in (part.value, part.regret))]
+        for row in evaluation
+    ]
+    return heads, rows
 
 
 def earned(evaluation: Evaluation) -> str:
@@ -27,7 +40,7 @@ def earned(evaluation: Evaluation) -> str:
     best, digits = max(rows, key=lambda row: row.value), _digits(evaluation) - 6
     sums = number(best.value, max(digits, 0))
     gains = [
-        gain_sentence(evaluation.gain(best, arm), max(digits, 0), _PERCENT_DIGITS, place == 0)
+        gain_sentence(evaluation.gain_over(best, arm), max(digits, 0), _PERCENT_DIGITS, place == 0)
         for place, arm in enumerate(evaluation.rivals)
     ]
     most = "" if len(rows) == 1 else "the most, "
@@ -39,7 +52,7 @@ def earned(evaluation: Evaluation) -> str:
 def _cells(evaluation: Evaluation, row: PolicyValue, digits: int) -> list[str]:
     gap = None if row.name == OPTIMAL else evaluation.above_optimum(row)
     short = max(0, digits - _PERCENT_DIGITS)
-    gains = (gain_cells(evaluation.gain(row, arm), short, _PERCENT_DIGITS) for arm in evaluation.rivals)
+    gains = (gain_cells(evaluation.gain_over(row, arm), short, _PERCENT_DIGITS) for arm in evaluation.rivals)
     return [
         str(row),
         number(row.value, digits),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from elsv._numbers import duration
-from elsv.policies.single import rivals
+from elsv.policies.single import choice_name, rivals
 from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
@@ -30,8 +30,8 @@ def ranking(comparison: Comparison) -> list[str]:
 
 def headers(comparison: Comparison) -> list[str]:
     """Return the heads of the columns of `headline_rows`: what is earned, gains over single arms, regret."""
-    names = comparison.problem.names
-    gains = (f"over always {names[arm]}{percent}" for arm in _rivals(comparison) for percent in ("", " in %"))
+    names = [choice_name(comparison.problem, arm) for arm in _rivals(comparison)]
+    gains = (f"over always {name}{percent}" for name in names for percent in ("", " in %"))
     return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *REGRET_HEADERS]
 
 
@@ -44,7 +44,7 @@ def headline_rows(comparison: Comparison) -> list[list[str]]:
     for name in names:
         result = comparison[name]
         regret, half, quantiles = float(result.mean[-1]), float(result.ci95[-1]), result.quantiles[-1]
-        gains = (gain_cells(comparison.gain(name, arm), digits, percent_digits) for arm in arms)
+        gains = (gain_cells(comparison.gain_over(name, arm), digits, percent_digits) for arm in arms)
         rows.append(
             [
                 comparison.label(name),
@@ -59,6 +59,30 @@ def headline_rows(comparison: Comparison) -> list[list[str]]:
             ]
         )
     return rows
+
+
+def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of what every policy earns from each segment, and its regret there."""
+    segments, digits = comparison.problem.segments, shown_digits(comparison)
+    assert segments is not None
+    heads = ["policy"]
+    for part in comparison.totals.policies[0].by_segment:
+        heads += [f"{part.segment} earns ± 95 %", f"{part.segment} regret ± 95 %"]
+    rows = []
+    for name in ranking(comparison):
+        cells = [comparison.label(name)]
+        for part in comparison[name].by_segment:
+            cells += [with_half(part.earnings, part.earnings_ci95, digits)]
+            cells += [with_half(part.regret, part.ci95, digits)]
+        rows.append(cells)
+    return heads, rows
+
+
+def customers_by_segment(comparison: Comparison) -> str:
+    """Say how many customers came from each segment."""
+    parts = comparison.totals.policies[0].by_segment
+    counted = " and ".join(f"{part.customers:,.1f} of {part.segment}" for part in parts)
+    return f"Of {comparison.horizon:,} customers {counted} came on average, the same under every policy."
 
 
 def shown_digits(comparison: Comparison) -> int:
@@ -76,7 +100,7 @@ def earned(comparison: Comparison) -> str:
     said = f"`{comparison.label(best)}` earns {most}{sums} in {_count(comparison.horizon, 'step')}"
     percent_digits = _percent_digits(comparison)
     gains = [
-        gain_sentence(comparison.gain(best, arm), digits, percent_digits, place == 0)
+        gain_sentence(comparison.gain_over(best, arm), digits, percent_digits, place == 0)
         for place, arm in enumerate(_rivals(comparison))
     ]
     return f"{said}: {'; and '.join(gains)}."

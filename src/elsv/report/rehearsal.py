@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv.policies.single import choice_name
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.report.style import require_matplotlib
@@ -23,14 +24,14 @@ def gain_figure(rehearsal: Rehearsal) -> Any:
         y_label="gain (%)",
         log_x=len(rehearsal.sizes) > 1,
         markers=True,
-        reference=(0.0, f"always {rehearsal.problem.names[rehearsal.against]}"),
+        reference=(0.0, f"always {choice_name(rehearsal.problem, rehearsal.against)}"),
     )
 
 
 def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     """Return the page."""
     require_matplotlib()
-    name = rehearsal.problem.names[rehearsal.against]
+    name = choice_name(rehearsal.problem, rehearsal.against)
     page = Page(
         "Is a campaign worth it?",
         f"Against always {name}; {rehearsal.instances:,} shops drawn from the prior; seed {rehearsal.seed}.",

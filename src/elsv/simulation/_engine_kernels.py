@@ -64,6 +64,18 @@ def advance(
 
 
 @kernel
+def arrive(shares: FloatArray, key: np.uint64, step: int, horizon: int, segment: IntArray) -> None:
+    """Fill segment[b] with who comes to instance b at `step`, by the shares ``[B, G]``."""
+    for b in range(shares.shape[0]):
+        left = uniform(key, np.uint64(b * horizon + step - 1))
+        g = 0
+        while g < shares.shape[1] - 1 and left >= shares[b, g]:
+            left -= shares[b, g]
+            g += 1
+        segment[b] = g
+
+
+@kernel
 def choose_by_table(
     successes: AnyArray,
     pulls: AnyArray,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
+from elsv.policies.single import choices
+from elsv.simulation.arrivals import SegmentResult, segment_results
 from elsv.simulation.earnings import ArmTally, ArmTotals, totals_of
 from elsv.simulation.engine import BINS, BINS_PER_NAT, ChunkTally, Run
 from elsv.simulation.intervals import interval
@@ -31,6 +33,7 @@ class PolicyResult:
     curves: FloatArray | None  # [T, instances], on request
     earnings: FloatArray  # [T], cumulative expected reward
     earnings_ci95: FloatArray  # [T]
+    by_segment: tuple[SegmentResult, ...] = ()  # what each segment brought, if there are some
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,9 @@ class Accumulator:
         self._histogram = np.zeros((p, c, BINS), dtype=np.int64)
         self._seconds = np.zeros(p)
         self._differences, self._difference_squares = np.zeros((p, p)), np.zeros((p, p))
-        self._singles = ArmTally(*(np.zeros(n) for _ in range(2)), *(np.zeros((p, n)) for _ in range(3)))
+        k, segments = len(choices(run.problem)), run.problem.segments
+        self._singles = ArmTally(*(np.zeros(k) for _ in range(2)), *(np.zeros((p, k)) for _ in range(3)))
+        self._by_segment = np.zeros((p, 5, 0 if segments is None else segments.count))
         self._curves: list[list[FloatArray]] = [[] for _ in range(p)]
 
     def add(self, tally: ChunkTally) -> None:
@@ -84,6 +89,8 @@ class Accumulator:
             self._best[p] += policy.best
             self._histogram[p] += policy.histogram
             self._seconds[p] += policy.seconds
+            if policy.by_segment is not None:
+                self._by_segment[p] += policy.by_segment
             if policy.curves is not None:
                 self._curves[p].append(policy.curves)
 
@@ -105,11 +112,18 @@ class Accumulator:
                 unit * np.concatenate(self._curves[p], axis=1) if self._curves[p] else None,
                 unit * earnings[p],
                 unit * earnings_half[p],
+                self._segments_of(p, n),
             )
             for p in range(len(mean))
         )
         singles = totals_of(self._singles, n, unit)
         return Totals(n, results, unit * difference, unit * difference_half, singles)
+
+    def _segments_of(self, place: int, instances: int) -> tuple[SegmentResult, ...]:
+        segments = self._run.problem.segments
+        if segments is None:
+            return ()
+        return segment_results(segments, self._by_segment[place], instances, self._run.unit)
 
 
 def _quantiles(counts: IntArray, smallest: float) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,16 @@ from elsv.machine import jobs_of
 from elsv.outputs import Outputs
 from elsv.policies import Policy
 from elsv.policies.meanings import legend
-from elsv.policies.single import Gain, best_single_arm, find_arm, labels_of, rivals
+from elsv.policies.single import (
+    Gain,
+    best_single_arm,
+    choice_name,
+    choices,
+    find_choice,
+    labels_of,
+    people_read,
+    rivals,
+)
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.delays import delays_of
@@ -103,13 +112,22 @@ class Comparison:
         ----------
         against
             The name of an arm, or its number from 0; default: the arm that is best in expectation beforehand.
+            With segments one arm for each, such as ``"1+3"``.
         """
         self[policy]
+        problem = self.problem
+        return self.gain_over(
+            policy, best_single_arm(problem) if against is None else find_choice(problem, against)
+        )
+
+    def gain_over(self, policy: str, arm: int) -> Gain:
+        """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
         problem, singles = self.problem, self.totals.singles
-        arm = best_single_arm(problem) if against is None else find_arm(problem, against)
         place = self.names.index(policy), arm
         parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
-        return Gain(arm, problem.names[arm], *(float(part[place]) for part in parts))
+        amount, percent, half, percent_half = (float(part[place]) for part in parts)
+        arms = () if problem.segments is None else choices(problem)[arm]
+        return Gain(arm, choice_name(problem, arm), amount, percent, half, percent_half, arms)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
@@ -121,7 +139,7 @@ class Comparison:
                 "label": self.label(name),
                 "earnings": float(result.earnings[-1]),
                 "earnings_ci95": float(result.earnings_ci95[-1]),
-                "gains": [self.gain(name, arm).to_dict() for arm in arms],
+                "gains": [self.gain_over(name, arm).to_dict() for arm in arms],
                 "regret": float(result.mean[-1]),
                 "ci95": float(result.ci95[-1]),
                 "regret_at": {str(t): float(result.mean[t - 1]) for t in regret_at},
@@ -129,6 +147,7 @@ class Comparison:
                 "pull_share": result.pull_share.mean(axis=0).tolist(),
                 "best_share": float(result.best_share.mean()),
                 "microseconds_per_decision": result.microseconds,
+                **({"by_segment": [asdict(part) for part in result.by_segment]} if result.by_segment else {}),
             }
             for name, result in zip(self.names, self.totals.policies, strict=True)
         ]
@@ -152,8 +171,8 @@ class Comparison:
         }
         singles = [
             {
-                "arm": arm + 1,
-                "name": self.problem.names[arm],
+                "arm": people_read(self.problem, arm),
+                "name": choice_name(self.problem, arm),
                 "best_beforehand": arm == arms[0],
                 "earnings": float(self.totals.singles.arms[arm]),
             }
@@ -287,7 +306,7 @@ def compare(
         A problem with a discount has no end of its own and needs it.
     against
         An arm, by name or number from 0: tables show the gain over always pulling it, besides that over the
-        arm that is best in expectation beforehand.
+        arm that is best in expectation beforehand. With segments one arm for each, such as ``"1+3"``.
     means
         Rows of means ``[rows, N]``, used one after the other, instead of draws from the prior.
     delay, batch, lost
@@ -312,7 +331,7 @@ def compare(
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
-    rival = None if against is None else find_arm(problem, against)
+    rival = None if against is None else find_choice(problem, against)
     if isinstance(workers, int):
         jobs, workers = jobs_of(jobs, workers), "threads"
     run = Run(

@@ -2,16 +2,18 @@ r"""What policies earn beside always pulling one arm, on the same instances.
 
 Earnings are expected rewards, :math:`\sum_t r_{a_t}\mu_{a_t}`: the luck of single outcomes does not count,
 and always pulling arm i earns :math:`T r_i\mu_i`, for which nothing has to be simulated. A gain is the
-difference, instance by instance, so that its interval is that of paired differences.
+difference, instance by instance, so that its interval is that of paired differences. With segments an arm is
+one for each of them (`elsv.policies.single.choices`), and earns as many times as its customers come.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.simulation.intervals import interval
 
 
@@ -43,9 +45,24 @@ class ArmTotals:
 
 def tally_arms(worth: FloatArray, regret: FloatArray, steps: int) -> ArmTally:
     """Return the sums of one chunk from rewards times means ``[B, N]`` and final regrets ``[P, B]``."""
-    alone = steps * worth
-    lost = steps * (worth.max(axis=1, keepdims=True) - worth)
-    gains, squares, products = (np.empty((len(regret), worth.shape[1])) for _ in range(3))
+    return _tally(steps * worth, steps * (worth.max(axis=1, keepdims=True) - worth), regret)
+
+
+def tally_choices(
+    worth: FloatArray,
+    regret: FloatArray,
+    largest: FloatArray,
+    customers: IntArray,
+    choices: Sequence[Sequence[int]],
+) -> ArmTally:
+    """Return the same with segments: `largest` is what their best arms earn, `customers` who came [B, G]."""
+    alone = np.stack([(customers * worth[:, list(arms)]).sum(axis=1) for arms in choices], axis=1)
+    return _tally(alone, (customers * largest).sum(axis=1, keepdims=True) - alone, regret)
+
+
+def _tally(alone: FloatArray, lost: FloatArray, regret: FloatArray) -> ArmTally:
+    """Return the sums from what always each arm earns and loses ``[B, K]``, and regrets ``[P, B]``."""
+    gains, squares, products = (np.empty((len(regret), alone.shape[1])) for _ in range(3))
     for p, of_policy in enumerate(regret):
         gain = lost - of_policy[:, None]
         gains[p], squares[p] = gain.sum(axis=0), (gain * gain).sum(axis=0)

@@ -4,7 +4,8 @@ Regret is what is lost against always pulling the best arm of the instance,
 :math:`\sum_t (\max_i r_i\mu_i - r_{a_t}\mu_{a_t})`, in expectation (pseudo-regret: the luck of single
 outcomes does not count). It is accumulated per instance in units of `Run.unit`, so that no sum depends on the
 currency. All policies of a comparison meet the same instances, and the k-th pull of an arm of an instance has
-the same outcome under every policy: their differences have small variance.
+the same outcome under every policy: their differences have small variance. With segments the best arm is that
+of the segment that came, and who comes at a step is the same for every policy (`elsv.simulation.arrivals`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state
+from elsv.policies.single import choices
 from elsv.problem import Problem
+from elsv.simulation.arrivals import Arrivals, best_by_segment, tally_segments
 from elsv.simulation.delays import Delays, Waiting
-from elsv.simulation.earnings import ArmTally, tally_arms
+from elsv.simulation.earnings import ArmTally, tally_arms, tally_choices
 from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.ledger import Ledger
 from elsv.state import State
 
 MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
@@ -98,6 +102,7 @@ class PolicyTally:
     earnings_squares: FloatArray  # [T], of its square
     seconds: float  # spent in the policy
     curves: FloatArray | None = None  # [T, B], on request
+    by_segment: FloatArray | None = None  # [5, G], see `elsv.simulation.arrivals.tally_segments`
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,14 @@ def run_chunk(
     """
     start = chunk * run.chunk_size
     stop = min(run.instances, start + run.chunk_size)
-    # One stream for the means, one for the outcomes, one for the policies' own draws. The last is the
-    # same for every policy, so that a policy's result does not depend on which others run beside it.
-    for_means, for_outcomes, for_policy = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(3)
+    # One stream for the means, one for the outcomes, one for the policies' own draws, one for who comes. The
+    # policies' is the same for each, so that its result does not depend on which others run beside it.
+    streams = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(4)
+    for_means, for_outcomes, for_policy, for_arrivals = streams
     means = run.source.means(start, stop, np.random.default_rng(for_means))
+    arrivals = None
+    if run.problem.segments is not None:
+        arrivals = Arrivals.of(run.problem.segments, stop - start, run.horizon, for_arrivals)
     keys = tuple(for_outcomes.generate_state(2, np.uint64))  # of the outcomes and of their delays
     played = []
     for place, policy in enumerate(run.made):
@@ -147,7 +156,8 @@ def run_chunk(
             if count is not None:
                 count(before + step - 1)
 
-        played.append(_play(run, policy, means, keys, np.random.default_rng(for_policy), go_on))
+        rng = np.random.default_rng(for_policy)
+        played.append(_play(run, policy, means, keys, rng, go_on, arrivals))
     final = np.array([regret for _, regret in played])  # [P, B]
     apart = final[:, None] - final[None]
     return ChunkTally(
@@ -156,8 +166,15 @@ def run_chunk(
         tuple(tally for tally, _ in played),
         apart.sum(axis=-1),
         (apart * apart).sum(axis=-1),
-        tally_arms(means * (run.problem.rewards / run.unit), final, run.horizon),
+        _tally_singles(run, means * (run.problem.rewards / run.unit), final, arrivals),
     )
+
+
+def _tally_singles(run: Run, worth: FloatArray, final: FloatArray, arrivals: Arrivals | None) -> ArmTally:
+    if arrivals is None:
+        return tally_arms(worth, final, run.horizon)
+    largest = best_by_segment(arrivals.segments, worth)
+    return tally_choices(worth, final, largest, arrivals.counts(), choices(run.problem))
 
 
 Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
@@ -170,6 +187,7 @@ def _play(
     keys: tuple[np.uint64, ...],
     rng: np.random.Generator,
     go_on: Callable[[int], None],
+    arrivals: Arrivals | None = None,
 ) -> tuple[PolicyTally, FloatArray]:
     """Return the tally of one policy and the final regret of every instance, in units.
 
@@ -183,6 +201,9 @@ def _play(
     worth = means * (run.problem.rewards / run.unit)
     largest = worth.max(axis=1)
     gaps = largest[:, None] - worth
+    ledger = None if arrivals is None else Ledger(arrivals, worth)
+    if ledger is not None:
+        gaps = ledger.gaps
     successes = np.zeros((instances, arms), dtype=np.int32)
     pulls = np.zeros((instances, arms), dtype=np.int32)
     regret = np.zeros(instances)
@@ -192,7 +213,9 @@ def _play(
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     curves = np.empty((horizon, instances)) if run.keep_raw else None
     waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
-    if waiting is None:
+    if ledger is not None:
+        choose = ledger.chooser(run.problem, policy, waiting, run.asks if run.patience else None, rng)
+    elif waiting is None:
         choose = _chooser(run, policy, instances, rng)
     else:
         choose = _late_chooser(run, policy, waiting, rng)
@@ -203,7 +226,7 @@ def _play(
         if waiting is not None:
             waiting.deliver(t)
         began = time.perf_counter()
-        if run.asks(t):
+        if ledger is not None or run.asks(t):
             arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began
         if waiting is not None:
@@ -212,6 +235,8 @@ def _play(
             arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
         )
         products[t - 1] = (largest * regret).sum()
+        if ledger is not None:
+            ledger.add(t, regret)
         if t in row_of:
             kernels.histogram(regret, run.smallest, BINS_PER_NAT, histogram[row_of[t]])
         if curves is not None:
@@ -219,8 +244,12 @@ def _play(
     steps = np.arange(1, horizon + 1)
     earnings = steps * largest.sum() - totals
     earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
+    by_segment = None
+    if ledger is not None:
+        earnings, earnings_squares = ledger.earnings, ledger.squares
+        by_segment = tally_segments(ledger.segments, pulls, worth, gaps)
     tally = PolicyTally(
-        totals, squares, arm_counts, best, histogram, earnings, earnings_squares, seconds, curves
+        totals, squares, arm_counts, best, histogram, earnings, earnings_squares, seconds, curves, by_segment
     )
     return tally, regret
 

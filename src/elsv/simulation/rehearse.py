@@ -25,7 +25,14 @@ from elsv.exact.evaluate import evaluate, on_layers
 from elsv.exact.passes import cost_of, passes_of
 from elsv.names import parse
 from elsv.policies import Policy, make_policy
-from elsv.policies.single import best_single_arm, expected_rewards, find_arm
+from elsv.policies.single import (
+    best_single_arm,
+    choice_name,
+    expected_rewards,
+    find_choice,
+    fixed_name,
+    people_read,
+)
 from elsv.problem import Problem
 from elsv.simulation.delays import Delays, delays_of
 from elsv.simulation.engine import Run
@@ -92,7 +99,7 @@ class Rehearsal:
 
     def recommendation(self) -> str:
         """Say in words from how many customers on a campaign is worth it."""
-        name = self.problem.names[self.against]
+        name = choice_name(self.problem, self.against)
         best = [self.best(size) for size in self.sizes]
         worth = [row.percent - 100 * row.error / row.present >= WORTH_IT for row in best]
         first = next((k for k in range(len(best)) if all(worth[k:])), None)
@@ -117,8 +124,8 @@ class Rehearsal:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
         return {
-            "against": self.against + 1,
-            "name": self.problem.names[self.against],
+            "against": people_read(self.problem, self.against),
+            "name": choice_name(self.problem, self.against),
             "instances": self.instances,
             "seed": self.seed,
             "outcomes_known": self.delays or "at once",
@@ -129,7 +136,7 @@ class Rehearsal:
     def __str__(self) -> str:
         widths = "{:>9}  {:<18} {:>10} {:>17} {:>8} {:>17} {:>7} {:>7} {:>6}"
         heads = ("customers", "policy", "earns", "gain", "", "5–95 % of shops", "loses", "finds", "after")
-        lines = [f"against always {self.problem.names[self.against]}", widths.format(*heads)]
+        lines = [f"against always {choice_name(self.problem, self.against)}", widths.format(*heads)]
         for row in self.outcomes:
             gain = f"{row.gain:+,.2f}" + (" exact" if row.exact else f" ± {row.error:,.2f}")
             lines.append(
@@ -190,7 +197,7 @@ def rehearse(
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    present = best_single_arm(problem) if against is None else find_arm(problem, against)
+    present = best_single_arm(problem) if against is None else find_choice(problem, against)
     late = delays_of(delay, batch, lost)
     found: list[Outcome] = []
     for k, size in enumerate(sizes):
@@ -198,7 +205,7 @@ def rehearse(
         sized = Problem.from_dict({**values, "horizon": size})
         run = Run(
             problem=sized,
-            policies=(*given, f"fixed:arm={present + 1}"),
+            policies=(*given, fixed_name(problem, present)),
             instances=whole("instances", instances),
             horizon=size,
             seed=whole("seed", seed, 0),

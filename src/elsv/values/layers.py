@@ -30,8 +30,9 @@ def layer_work(value: ValueFunction, problem: Arms, horizon: int, made: int) -> 
     """Return what `layer_values` takes in the layer `made`; a value that is called on batches is tried."""
     own: Any = getattr(value, "layer_work", None)
     if own is not None and still_holds(value, "on_layer", "__call__"):
-        known: Work = own(horizon, made)
-        return known
+        known: Work | None = own(horizon, made)
+        if known is not None:
+            return known
     each = seconds_for_each(lambda state: values_at(value, state, made + 1), problem, made)
     return Work(alone=1e9 * each + COUNTING * problem.arms)
 

@@ -1,0 +1,232 @@
+r"""What could be done instead of sharing what segments teach about each other.
+
+`Separate` gives every segment a bandit of its own, which knows what is known of its arms among themselves and
+how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` is one bandit that does not
+look at who comes: the k-th arms of all segments are one level, whose successes are counted together. Both are
+policies of the problem with segments, so that they can be compared with others (`elsv.compare_sharing`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.ranking import closure, covers
+from elsv.errors import InvalidInputError
+from elsv.policies.layers import OnLayers, StateByState, check_answer
+from elsv.policies.offered import Segment, offered
+from elsv.problem import Problem
+from elsv.segments import Segments
+from elsv.state import State, check_width
+from elsv.structure.base import Free
+from elsv.structure.facts import Facts, ranking_of
+
+MakePolicy = Any  # (policy, problem) -> policy
+
+
+@dataclass(frozen=True, eq=False)
+class Separate:
+    """One bandit for each segment.
+
+    Parameters
+    ----------
+    problem
+        Must have segments, and a structure of orders, a peak and bounds.
+    name
+        What plays in each of them, as for `elsv.make_policy`.
+    make
+        Gives a policy for a name and a problem.
+    """
+
+    problem: Problem
+    name: Any
+    make: MakePolicy = field(repr=False)
+    _parts: tuple[Problem, ...] = field(init=False, repr=False)
+    _known: dict[tuple[int, int | None], Any] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        segments = segments_of(self.problem, "separate")
+        object.__setattr__(self, "_parts", tuple(part_of(self.problem, arms) for arms in segments.groups))
+        for g in range(segments.count):
+            self._policy(g, self.problem.horizon)
+
+    @property
+    def merges_equal_states(self) -> bool:
+        """Whether a batch is best asked once for equal states."""
+        return True
+
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return the arm that each segment's own bandit chooses."""
+        check_width(state, self.problem)
+        segments = segments_of(self.problem, "separate")
+        offered(self.problem, segment, state.shape)
+        came = np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        alpha, beta = state.rows()
+        coming = segments.chances_in(State.trusted(alpha, beta), self.problem)
+        out = np.empty(len(alpha), dtype=np.int64)
+        for g, arms in enumerate(segments.groups):
+            here, own = np.flatnonzero(came == g), list(arms)
+            prior = self.problem.prior[own]
+            won, lost = alpha[here][:, own], beta[here][:, own]
+            made = np.rint((won - prior[:, 0] + lost - prior[:, 1]).sum(axis=1)).astype(np.int64)
+            ends = self._ends(made, coming[here, g], step)
+            for pulls, end in np.unique(np.stack([made, ends], axis=1), axis=0).tolist():
+                same = (made == pulls) & (ends == end)
+                policy = self._policy(g, None if self.problem.horizon is None else end)
+                asked = State.trusted(won[same], lost[same])
+                out[here[same]] = np.array(own)[_ask_once(policy, asked, pulls + 1, rng)]
+        return out.reshape(state.shape)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return that it is asked state by state."""
+        return StateByState(self)
+
+    def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
+        """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
+        if self.problem.horizon is None:
+            return np.zeros_like(made)
+        left = np.rint(share * (self.problem.horizon - step + 1)).astype(np.int64)
+        return made + np.maximum(left, 1)
+
+    def _policy(self, g: int, end: int | None) -> Any:
+        key = (g, end)
+        if key not in self._known:
+            part = self._parts[g] if end is None else self._parts[g].with_horizon(end)
+            self._known[key] = self.make(self.name, part)
+        return self._known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """One bandit for all segments: their k-th arms are one level."""
+
+    problem: Problem
+    name: Any
+    make: MakePolicy = field(repr=False)
+    _levels: Problem = field(init=False, repr=False)
+    _policy: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_levels", pooled_problem(self.problem))
+        object.__setattr__(self, "_policy", self.make(self.name, self._levels))
+
+    @property
+    def merges_equal_states(self) -> bool:
+        """Whether a batch is best asked once for equal states."""
+        return True
+
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return the level that the bandit of all customers chooses, as an arm of who has come."""
+        check_width(state, self.problem)
+        segments = segments_of(self.problem, "pooled")
+        offered(self.problem, segment, state.shape)
+        groups = np.array(segments.groups)  # [G, L]
+        alpha, beta = state.rows()
+        seen = [counts - start for counts, start in zip((alpha, beta), self.problem.prior.T, strict=True)]
+        won, lost = (counts[:, groups].sum(axis=1) for counts in seen)
+        start = self._levels.prior
+        levels = _ask_once(self._policy, State.trusted(start[:, 0] + won, start[:, 1] + lost), step, rng)
+        came = np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        return np.asarray(groups[came, levels].reshape(state.shape))
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return that it is asked state by state."""
+        return StateByState(self)
+
+
+def segments_of(problem: Problem, owner: str) -> Segments:
+    """Return the segments of a problem, which must have some."""
+    if problem.segments is None:
+        raise InvalidInputError(
+            f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit"
+        )
+    return problem.segments
+
+
+def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
+    """Return the problem of some arms alone, with what is known of them among themselves."""
+    own = list(arms)
+    share = problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]]  # type: ignore[union-attr]
+    return Problem(
+        problem.rewards[own],
+        prior=problem.prior[own],
+        names=[problem.names[arm] for arm in own],
+        structure=_stated(_facts(problem), [own]),
+        horizon=problem.horizon,
+        discount=None if problem.discount is None else _rarer(problem.discount, float(share)),
+    )
+
+
+def pooled_problem(problem: Problem) -> Problem:
+    """Return the problem of levels: what they pay is weighed by who comes, what is known holds for all."""
+    segments = segments_of(problem, "pooled")
+    if len({len(arms) for arms in segments.groups}) != 1:
+        sizes = ", ".join(
+            f"{name} {len(arms)}" for name, arms in zip(segments.names, segments.groups, strict=True)
+        )
+        raise InvalidInputError(f"pooled needs as many arms in every segment, got {sizes}")
+    groups = [list(arms) for arms in segments.groups]
+    coming = segments.chances(np.zeros(problem.arms))
+    return Problem(
+        coming @ problem.rewards[np.array(groups)],
+        prior=np.tensordot(coming, problem.prior[np.array(groups)], axes=1),
+        structure=_stated(_facts(problem), groups),
+        horizon=problem.horizon,
+        discount=problem.discount,
+    )
+
+
+def _rarer(discount: float, share: float) -> float:
+    """Return the discount from one customer of a segment to the next: E[γ^K] with K geometric."""
+    return share * discount / (1.0 - (1.0 - share) * discount)
+
+
+def _facts(problem: Problem) -> Facts | None:
+    found = ranking_of(problem.structure)
+    if found is None and not isinstance(problem.structure, Free):
+        raise InvalidInputError(
+            "bandits of their own for segments need a structure of orders, a peak and bounds, got: "
+            f"{problem.structure.describe()}; compare policies of the whole problem instead"
+        )
+    return found
+
+
+def _stated(facts: Facts | None, groups: list[list[int]]) -> dict[str, Any]:
+    """Return as a table what is known of the k-th arms of every group, in all groups alike."""
+    if facts is None:
+        return {}
+    above: AnyArray = closure(len(facts.names), facts.order)
+    common = np.logical_and.reduce([above[np.ix_(own, own)] for own in groups])
+    levels, stated = len(common), dict[str, Any]()
+    pairs = covers(common)
+    chain = tuple((k, k + 1) for k in range(levels - 1))
+    if pairs:
+        falling, rising = set(pairs) == set(chain), set(pairs) == {(b, a) for a, b in chain}
+        word = "decreasing" if falling else "increasing" if rising else None
+        stated["order"] = word or [[a + 1, b + 1] for a, b in pairs]
+    if facts.unimodal and levels > 2:
+        stated["unimodal"] = True if facts.scale == "mean" else "reward"
+    if facts.bounds is not None:
+        low, high = np.moveaxis(np.array(facts.bounds)[np.array(groups)], 2, 0)  # [G, L]
+        limits = [[float(a), float(b)] for a, b in zip(low.min(0), high.max(0), strict=True)]
+        if limits != [[0.0, 1.0]] * levels:
+            stated["bounds"] = limits
+    return stated
+
+
+def _ask_once(policy: Any, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    """Return a policy's arms ``[B]``, equal states asked for once where it says that it is best so."""
+    if len(state.alpha) == 0:
+        return np.empty(0, dtype=np.int64)
+    if not getattr(policy, "merges_equal_states", False):
+        return check_answer(policy(state, step, rng), state)
+    rows, place = np.unique(np.hstack([state.alpha, state.beta]), axis=0, return_inverse=True)
+    distinct = State.trusted(rows[:, : state.arms].copy(), rows[:, state.arms :].copy())
+    return check_answer(policy(distinct, step, rng), distinct)[place.reshape(-1)]
