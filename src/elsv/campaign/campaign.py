@@ -32,6 +32,7 @@ from elsv.live.explain import Explanation, explain
 from elsv.names import parse
 from elsv.policies import Policy
 from elsv.problem import Problem
+from elsv.segments import number_of
 
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
@@ -71,8 +72,8 @@ class Campaign(Desk):
         sticky: bool = KEEP,
         floor: float = KEEP,
         holdout: float = KEEP,
-        control: str | int | None = KEEP,
-        fallback: str | int | None = KEEP,
+        control: str | int | Sequence[str | int] | None = KEEP,
+        fallback: str | int | Sequence[str | int] | None = KEEP,
         unit: str = KEEP,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -97,10 +98,12 @@ class Campaign(Desk):
         sticky
             Whether a customer gets the same decision again while it is open (default).
         floor
-            Least probability of every arm, 0 by default: the planner alone. With about 0.05 divided by the
-            number of arms the campaign can be evaluated from its own log, for a few per cent of customers.
+            Least probability of every arm on offer, 0 by default: the planner alone. With about 0.05 divided
+            by the number of arms the campaign can be evaluated from its own log, for a few per cent of
+            customers.
         holdout, control
-            Share of customers who get the arm `control` (its name or its number from 0), to measure against.
+            Share of customers who get the arm `control` (its name or its number from 0), to measure against;
+            with segments a list of arms, one for each.
         fallback
             The arm while the campaign is paused; default: the control arm, or the first.
         unit
@@ -147,13 +150,28 @@ class Campaign(Desk):
             return problem_as_planned(problem, settings_of(reading, head).horizon, [(0, 0)] * problem.arms)
 
     @overload
-    def decide(self, customer: str | None = None, *, key: str | None = None) -> Decision: ...
+    def decide(
+        self, customer: str | None = None, *, key: str | None = None, segment: str | int | None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, customer: list[str] | tuple[str, ...], *, key: str | None = None) -> list[Decision]: ...
+    def decide(
+        self,
+        customer: list[str] | tuple[str, ...],
+        *,
+        key: str | None = None,
+        segment: str | int | None = None,
+    ) -> list[Decision]: ...
 
     @overload
-    def decide(self, customer: None = None, *, key: str | None = None, count: int) -> list[Decision]: ...
+    def decide(
+        self,
+        customer: None = None,
+        *,
+        key: str | None = None,
+        count: int,
+        segment: str | int | None = None,
+    ) -> list[Decision]: ...
 
     def decide(
         self,
@@ -161,6 +179,7 @@ class Campaign(Desk):
         *,
         key: str | None = None,
         count: int | None = None,
+        segment: str | int | None = None,
     ) -> Decision | list[Decision]:
         """Choose the arm for a customer, or for several one after the other; logged before it returns.
 
@@ -173,6 +192,9 @@ class Campaign(Desk):
             A retry with the same key returns the first answer.
         count
             Decide for so many customers who are not known.
+        segment
+            Who has come, by name or number from 1, where customers are of segments; of all customers of the
+            call. One who had an open decision as a customer of another segment gets a new one.
         """
         customers = customers_of(customer, count)
         if key is not None:
@@ -180,22 +202,25 @@ class Campaign(Desk):
         self._get_ready()
         with self._store.writing() as writing:
             head = log.hold(self._store, writing, self.name)
+            problem = problem_of(head)
+            who = number_of(problem.segments, segment)
             before = [] if key is None else log.answer_to(writing, head, key)
-            rows = [(row, True) for row in before] or self._decide(writing, head, customers)
+            rows = [(row, True) for row in before] or self._decide(writing, head, customers, who)
             if key is not None and not before:
                 log.append_request(writing, head, key, [row for row, _ in rows])
             log.release(writing, head)
-            names = problem_of(head).names
-        found = [told(row, names, repeated) for row, repeated in rows]
+        names = () if problem.segments is None else problem.segments.names
+        found = [told(row, problem.names, names, repeated) for row, repeated in rows]
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
 
     def _decide(
-        self, writing: Transaction, head: Head, customers: Sequence[str | None]
+        self, writing: Transaction, head: Head, customers: Sequence[str | None], segment: int | None
     ) -> list[tuple[Row, bool]]:
         now = self._now()
         log.expire(writing, head, now)
         tallies = log.tallies(writing, head)
-        return deciding.decide(writing, head, self._chooser(writing, head, tallies), tallies, customers, now)
+        chooser = self._chooser(writing, head, tallies)
+        return deciding.decide(writing, head, chooser, tallies, customers, now, segment)
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Record the outcome of a decision, by its id; on disk before it returns.
@@ -229,8 +254,11 @@ class Campaign(Desk):
         chooser, tallies, head = self._moment()
         return status_of(self.name, chooser, tallies, head.decisions, self._now())
 
-    def explain(self) -> Explanation:
-        """Return what the next customer would get, and why; at any time, also while paused or at the end."""
+    def explain(self, segment: str | int | None = None) -> Explanation:
+        """Return what the next customer would get, and why; at any time, also while paused or at the end.
+
+        Where customers are of segments, `segment` says of which one the next is.
+        """
         chooser, tallies, head = self._moment()
         step, rng = head.decisions + 1, np.random.default_rng((head.seed, head.decisions + 1))
         policy, reason = chooser.acting(step)
@@ -239,7 +267,7 @@ class Campaign(Desk):
             "after": "after the last customer: the arm that is best by now",
         }.get(reason, chooser.settings.policy or "a policy of your own")
         planned = chooser.planned(tallies, step, rng)
-        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned)
+        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned, segment)
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
@@ -253,7 +281,7 @@ class Campaign(Desk):
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
         with self._store.reading() as reading:
             head = self._head(reading)
-            return export_log(reading, head, problem_of(head).names, path)
+            return export_log(reading, head, problem_of(head), path)
 
     def import_outcomes(self, path: str | Path) -> Imported:
         """Take outcomes from a .csv or .parquet file.
@@ -293,7 +321,8 @@ class Campaign(Desk):
     def audit(self) -> Audit:
         """Replay the whole log and compare every count with what is stored, exactly."""
         with self._store.reading() as reading:
-            return replay(reading, self._head(reading))
+            head = self._head(reading)
+            return replay(reading, head, problem_of(head).segments)
 
     def __enter__(self) -> Campaign:
         return self

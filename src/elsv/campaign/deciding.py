@@ -28,14 +28,17 @@ def decide(
     tallies: Sequence[Tally],
     customers: Sequence[str | None],
     now: float,
+    segment: int | None = None,
 ) -> list[tuple[Row, bool]]:
     """Return a decision for each customer, and whether it had been made before.
 
-    A sticky customer who has an open decision gets it again, also within one call.
+    A sticky customer who has an open decision gets it again, also within one call, unless it is from a time
+    when the customer was of another `segment`.
     """
-    sticky = chooser.settings.sticky
+    sticky, segments = chooser.settings.sticky, chooser.problem.segments
     named = [customer for customer in customers if customer is not None]
-    answers = dict(log.open_of_customers(writing, head, named)) if sticky and named else {}
+    offered = None if segments is None or segment is None else segments.groups[segment]
+    answers = dict(log.open_of_customers(writing, head, named, offered)) if sticky and named else {}
     taken, fresh = set(answers), []
     for place, customer in enumerate(customers):
         if customer is not None and sticky:
@@ -45,7 +48,8 @@ def decide(
         fresh.append(place)
     made: dict[int, Row] = {}
     expires = None if chooser.settings.window is None else now + chooser.settings.window
-    for place, choice in zip(fresh, chooser.choose(tallies, len(fresh), head.seed), strict=True):
+    choices = chooser.choose(tallies, len(fresh), head.seed, segment)
+    for place, choice in zip(fresh, choices, strict=True):
         made[place] = Row(
             number=head.decisions + 1 + len(made),
             event=head.next_event(),
@@ -58,6 +62,7 @@ def decide(
             expires=expires,
             customer=customers[place],
             version=head.version,
+            segment=segment,
         )
     log.append_decisions(writing, head, list(made.values()))
     answers |= {row.customer: row for row in made.values() if row.customer is not None and sticky}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Horizon, Json, ProblemFile, SegmentName, load_problem, print_json, working
+from elsv.cli.console import Horizon, Json, ProblemFile, SegmentName, load_problem, show_explanations, working
 
 
 def decide(
@@ -37,9 +37,4 @@ def decide(
     names = (segment,) if loaded.segments is None or segment is not None else loaded.segments.names
     with working(f"deciding with {bandit.policy_name}"):
         found = [bandit.explain(step, name) for name in names]
-    if as_json and len(found) == 1:
-        print_json(found[0].to_dict())
-    elif as_json:
-        print_json({"segments": [one.to_dict() for one in found]})
-    else:
-        print("\n\n".join(map(str, found)))
+    show_explanations(found, as_json)

@@ -40,7 +40,7 @@ from elsv.state import State
 from elsv.values.base import ValueFunction
 from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
 
-_BATCH = 1 << 16
+BATCH = 1 << 16
 
 
 @runtime_checkable
@@ -194,7 +194,7 @@ class StateByState:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
         segments = 0 if actions.ndim == 1 else len(actions)
-        for here, state in layer.batches(sweeps.arms, _BATCH):
+        for here, state in layer.batches(sweeps.arms, BATCH):
             arms = self._ask(state, layer.step, 0, segments)
             if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1, segments)):
                 raise InvalidInputError(
@@ -208,7 +208,7 @@ class StateByState:
         """Return what `decide` takes, by trying a few states."""
         segments = 0 if problem.segments is None else problem.segments.count
         each = seconds_for_each(lambda state: self._ask(state, made + 1, 0, segments), problem, made)
-        batch = BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms
+        batch = BATCH_ROOM * min(BATCH, layer_size(problem.arms, made)) * problem.arms
         return Work(alone=1e9 * each + COUNTING * problem.arms, batch=batch + self.room)
 
     def _ask(self, state: State, step: int, seed: int, segments: int) -> IntArray:
