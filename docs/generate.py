@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
-COMMANDS = ("decide", "check", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
+COMMANDS = ("decide", "check", "prior", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
 COMMANDS += ("reproduce", "cache", "warm")
 CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
 CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")

@@ -109,6 +109,8 @@ def test_links_between_pages_lead_somewhere():
     [
         "problem",
         "structure",
+        "prior",
+        "prior.expectations",
         "policies.registry",
         "live.bandit",
         "campaign.campaign",

@@ -4,7 +4,7 @@ Start with `Problem` and `Bandit`; `compare` simulates policies and `evaluate` c
 each thing is in the sources is said in docs/design.md.
 """
 
-from elsv import structure
+from elsv import prior, structure
 from elsv._version import __version__ as __version__
 from elsv.assumptions import ArmCheck, Check, check
 from elsv.beliefs import Belief, Chain, Independent, Rejection
@@ -76,6 +76,7 @@ __all__ = [
     "make_index",
     "make_policy",
     "policy_names",
+    "prior",
     "rehearse",
     "solve",
     "structure",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -42,6 +42,7 @@ _KEYS = (
     "segment_prior",
 )
 _MOST_ROWS = 20  # of arms that a notebook shows
+EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
 MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
 
@@ -179,6 +180,11 @@ class Problem:
         values = {key: value for key, value in self.to_dict().items() if key != "discount"}
         return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
 
+    def with_prior(self, prior: ArrayLike, structure: Structure | None = None) -> Problem:
+        """Return the same problem with other prior rows, and with another structure if one is given."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return Problem(**values | {"prior": prior, "structure": structure or self.structure})
+
     def __repr__(self) -> str:
         shown = self.to_dict()
         if (self.prior == 1).all():
@@ -227,6 +233,11 @@ class Problem:
     def from_dict(cls, values: Mapping[str, Any]) -> Problem:
         """Build a problem from the keys of the TOML file; an unknown key is an error."""
         for key in values:
+            if key == EXPECT:
+                raise InvalidInputError(
+                    f"[{EXPECT}] is not yet a prior; make rows of it: "
+                    "elsv prior --problem PROBLEM.toml --out NEW.toml"
+                )
             if key not in _KEYS:
                 raise unknown_name("key", key, _KEYS)
         return cls(**values)
@@ -234,6 +245,16 @@ class Problem:
     @classmethod
     def load(cls, path: str | Path) -> Problem:
         """Read a TOML file: rewards, order or structure, horizon or discount, prior, names, segments."""
+        return cls._load(path)[0]
+
+    @classmethod
+    def load_expecting(cls, path: str | Path) -> tuple[Problem, dict[str, Any]]:
+        """Read a TOML file and its table ``[expect]``, which `elsv.prior` turns into rows; {} without."""
+        return cls._load(path, EXPECT)
+
+    @classmethod
+    def _load(cls, path: str | Path, aside: str = "") -> tuple[Problem, dict[str, Any]]:
+        """Return the problem of a file, and the table under the key `aside`."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
@@ -241,9 +262,14 @@ class Problem:
         except (ValueError, RecursionError) as error:  # not TOML, not text, too many digits or brackets
             raise CorruptFileError(f"{path} is not a TOML file: {error}; {_REMEDY}") from error
         try:
+            taken = values.pop(aside, {})
+            if not isinstance(taken, dict):
+                raise InvalidInputError(
+                    f'[{aside}] must be a table such as "10 % off" = "3-8%", got {taken!r}'
+                )
             if isinstance(values.get("structure"), dict):
                 values["structure"] = from_dict(values["structure"], folder=Path(path).parent)
-            return cls.from_dict(values)
+            return cls.from_dict(values), taken
         except InvalidInputError as error:
             raise InvalidInputError(f"{path}: {error}") from error
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elsv._files import unreadable
-from elsv._numbers import shown
+from elsv._table_files import count, read_rows, truth
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
 from elsv.campaign.store import Transaction
-from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
+from elsv.errors import InvalidInputError
 from elsv.export import check_suffix, write_columns
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
 
-_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _COLUMNS = ("decision, success", "arm, success", "arm, successes, failures")
 
 
@@ -155,33 +151,25 @@ def _time(seconds: float | None) -> str | None:
 
 def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     """Read a file of outcomes of decisions or of history."""
-    given = Path(path)
-    check_suffix(given)
-    try:
-        content = given.read_bytes()
-    except OSError as error:
-        raise unreadable(f"outcomes from {path}", error, "give a .csv or .parquet file") from error
-    rows = list(_from_csv(content, path) if given.suffix.lower() == ".csv" else _from_parquet(given))
-    columns = {key.strip().lower() for key in rows[0]} if rows else set()
-    table = [{str(key).strip().lower(): value for key, value in row.items()} for row in rows]
-    places = range(2, len(table) + 2)  # lines of a CSV file
+    table = read_rows(path, "outcomes")
+    columns, places = table.columns, table.lines
     if {"decision", "success"} <= columns:
-        wanted = zip(places, table, strict=True)
+        wanted = zip(places, table.rows, strict=True)
         return _Outcomes(
-            [(str(row["decision"]).strip(), _truth(row["success"], n, path)) for n, row in wanted]
+            [(str(row["decision"]).strip(), truth(row["success"], n, path)) for n, row in wanted]
         )
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
-        for line, row in zip(places, table, strict=True):
+        for line, row in zip(places, table.rows, strict=True):
             arm = find_arm(problem, str(row["arm"]).strip())
             _check_segment(problem, arm, row.get("segment"), line, path)
             won, lost = totals.get(arm, (0, 0))
             if "success" in columns:
-                more = (1, 0) if _truth(row["success"], line, path) else (0, 1)
+                more = (1, 0) if truth(row["success"], line, path) else (0, 1)
             else:
-                more = _count(row["successes"], line, path), _count(row["failures"], line, path)
+                more = count(row["successes"], line, path), count(row["failures"], line, path)
             totals[arm] = won + more[0], lost + more[1]
-        return _History(hashlib.sha256(content).hexdigest(), len(table), totals)
+        return _History(hashlib.sha256(table.content).hexdigest(), len(table.rows), totals)
     raise InvalidInputError(
         f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
     )
@@ -198,40 +186,3 @@ def _check_segment(problem: Problem, arm: int, segment: object, line: int, path:
             f"line {line} of {path} has {problem.names[arm]!r} for {segments.names[named]!r}, to whom it is "
             f"not on offer; it is an arm of {segments.names[int(segments.of_arm[arm])]!r}"
         )
-
-
-def _from_csv(content: bytes, path: str | Path) -> Iterable[dict[str, Any]]:
-    try:
-        found = list(csv.DictReader(StringIO(content.decode("utf-8-sig"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CorruptFileError(f"{path} is no CSV file in UTF-8: {error}") from error
-    for line, row in enumerate(found, start=2):
-        if None in row or None in row.values():
-            raise InvalidInputError(f"line {line} of {path} has more or fewer fields than its first line")
-    return found
-
-
-def _from_parquet(path: Path) -> Iterable[dict[str, Any]]:
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet", "data") from error
-    try:
-        rows: list[dict[str, Any]] = polars.read_parquet(path).to_dicts()
-    except Exception as error:
-        raise CorruptFileError(f"{path} is no Parquet file: {error}") from error
-    return rows
-
-
-def _truth(value: Any, line: int, path: str | Path) -> bool:
-    text = str(value).strip().lower()
-    if text not in _TRUTH:
-        raise InvalidInputError(f"success must be 1 or 0, got {shown(value)} in line {line} of {path}")
-    return _TRUTH[text]
-
-
-def _count(value: Any, line: int, path: str | Path) -> int:
-    text = str(value).strip()
-    if not text.isdigit() or len(text) > 15:
-        raise InvalidInputError(f"counts must be whole numbers, got {shown(value)} in line {line} of {path}")
-    return int(text)

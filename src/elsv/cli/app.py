@@ -20,6 +20,7 @@ from elsv.cli.console import complain, discard_output, print_in_any_encoding
 from elsv.cli.decide import decide
 from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
+from elsv.cli.prior import prior
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
 from elsv.cli.value import value
@@ -49,7 +50,20 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, check, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
+for command in (
+    decide,
+    check,
+    prior,
+    gittins,
+    value,
+    compare,
+    rehearse,
+    solve,
+    evaluate,
+    reproduce,
+    cache,
+    warm,
+):
     app.command()(command)
 app.add_typer(campaign)
 

@@ -19,6 +19,7 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError, unknown_name
+from elsv.state import State
 
 
 @runtime_checkable
@@ -29,7 +30,8 @@ class Structure(Protocol):
     (names turned into numbers, rewards and prior taken along), ``rejection(**counts)`` the paper's belief,
     which draws and keeps, ``ranking()`` the order, peak and bounds that certainly hold, as
     `elsv.structure.Facts` or None, and ``prices`` the place of each arm on a curve. Policies that need one of
-    the last two ask for it.
+    the last two ask for it. ``given(state)`` returns the statement after data that prior rows cannot hold,
+    and ``own_prior`` is true where rows say nothing of the means; `elsv.prior` asks for both.
     """
 
     def describe(self) -> str:
@@ -231,3 +233,17 @@ def on(structure: Structure, offers: Offers) -> Structure:
         return structure
     bound: Structure = about(offers)
     return bound
+
+
+def has_own_prior(structure: Structure) -> bool:
+    """Return whether a statement brings a prior of its own, so that prior rows say nothing of the means."""
+    return bool(getattr(structure, "own_prior", False))
+
+
+def after_data(structure: Structure, state: State) -> Structure:
+    """Return the statement as it is after data, as far as prior rows cannot hold them; else the same."""
+    given = getattr(structure, "given", None)
+    if given is None:
+        return structure
+    found: Structure = given(state)
+    return found

@@ -12,7 +12,17 @@ from elsv._typing import AnyArray
 from elsv.beliefs import Belief, Kept
 from elsv.beliefs.kept import Condition
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.base import Free, Offers, Statement, Structure, join_by, on
+from elsv.state import State
+from elsv.structure.base import (
+    Free,
+    Offers,
+    Statement,
+    Structure,
+    after_data,
+    has_own_prior,
+    join_by,
+    on,
+)
 from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
 from elsv.structure.facts import Facts, prices_of, ranking_of
@@ -60,8 +70,8 @@ class Both(Statement):
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
-        given = np.asarray(means, dtype=np.float64)
-        return All(tuple(part.holds for part in self.parts))(given)
+        asked = np.asarray(means, dtype=np.float64)
+        return All(tuple(part.holds for part in self.parts))(asked)
 
     def belief(self) -> Belief:
         """Return the belief under all statements."""
@@ -75,6 +85,15 @@ class Both(Statement):
             extra = (*conditions, facts.holds) if facts != _nothing(self.offers) else conditions
             return Kept(drawn.belief(), All(extra), self.offers.prior) if extra else drawn.belief()
         return belief_of_facts(facts, self.offers.prior, self.method, conditions)
+
+    @property
+    def own_prior(self) -> bool:
+        """Whether a part brings a prior of its own, so that prior rows say nothing of the means."""
+        return any(map(has_own_prior, self.parts))
+
+    def given(self, state: State) -> Both:
+        """Return the statements as they are after data: which means are possible stays the same."""
+        return replace(self, parts=tuple(after_data(part, state) for part in self.parts))
 
     def outline(self) -> Outline:
         """Return what can be drawn of all statements together, once they know their arms."""

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import pairwise
 from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,17 @@ from elsv._files import unreadable
 from elsv._numbers import numbers, shown, whole
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
+from elsv.beliefs.abilities import points
 from elsv.beliefs.points import uniforms
 from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
+from elsv.state import State
 from elsv.structure.base import Offers, Statement, Structure, register
 from elsv.structure.facts import Facts
 from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
+_AGAIN = 4096  # draws of what is believed after data
 _KINDS = (".parquet", ".npy", ".csv")
 _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 and 95 %
 _NEEDS = "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
@@ -34,6 +37,7 @@ _NEEDS = "give it to a problem, elsv.Problem(..., structure=...), and take the p
 class SampleDraws(Statement):
     """The joint prior of the means is given by draws of it."""
 
+    own_prior: ClassVar[bool] = True
     draws: FloatArray = field(repr=False)  # [M, N]
     weights: FloatArray | None = field(default=None, repr=False)  # [M]
     path: str | None = None
@@ -77,11 +81,19 @@ class SampleDraws(Statement):
             raise InvalidInputError(f"the belief of draws needs the prior counts; {_NEEDS}")
         return Samples(self.draws, self.offers.prior, self.weights)
 
+    def given(self, state: State) -> SampleDraws:
+        """Return draws of what is believed after data."""
+        return _drawn_again(self.belief(), state)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SampleDraws) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.draws.shape, self.path))
+
+
+def _drawn_again(belief: Belief, state: State) -> SampleDraws:
+    return SampleDraws(np.ascontiguousarray(points(belief, state, _AGAIN)[0]))
 
 
 def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> SampleDraws:
@@ -151,6 +163,7 @@ class Logistic(Statement):
     interval that holds with probability 0.9.
     """
 
+    own_prior: ClassVar[bool] = True
     prices: tuple[float, ...]
     conversion: tuple[float, float] = (0.05, 0.6)
     odds_fall: tuple[float, float] = (1.5, 100.0)
@@ -239,6 +252,10 @@ class Logistic(Statement):
         if self.offers is None:
             raise InvalidInputError(f"the belief under a demand curve needs the prior counts; {_NEEDS}")
         return Samples(self.curves(), self.offers.prior)
+
+    def given(self, state: State) -> SampleDraws:
+        """Return curves as draws of what is believed after data."""
+        return _drawn_again(self.belief(), state)
 
 
 def logistic(

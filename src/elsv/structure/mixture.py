@@ -13,8 +13,20 @@ from elsv._numbers import shown
 from elsv._typing import AnyArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
-from elsv.structure.base import Offers, Statement, Structure, on, register, structure_of
+from elsv.state import State
+from elsv.structure.base import (
+    Offers,
+    Statement,
+    Structure,
+    after_data,
+    has_own_prior,
+    on,
+    register,
+    structure_of,
+)
 from elsv.structure.outline import Outline, outline_of
+
+_LEAST = 1e-12  # probability that a part keeps, whatever data say: that of a mixture is above 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,19 @@ class MixtureOf(Statement):
             return self.parts[0][1].belief()
         beliefs = tuple(part.belief() for _, part in self.parts)
         return Mixture(beliefs, tuple(share for share, _ in self.parts), self.offers.prior)
+
+    @property
+    def own_prior(self) -> bool:
+        """Whether every part brings a prior of its own."""
+        return all(has_own_prior(part) for _, part in self.parts)
+
+    def given(self, state: State) -> MixtureOf:
+        """Return the parts as they are after data, with the probabilities that they have then."""
+        chances = getattr(self.belief(), "chances", None)
+        now = np.ones(1) if chances is None else np.maximum(chances(state), _LEAST)
+        shares = (now / now.sum()).tolist()
+        pairs = zip(shares, self.parts, strict=True)
+        return replace(self, parts=tuple((share, after_data(part, state)) for share, (_, part) in pairs))
 
 
 def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) -> MixtureOf:

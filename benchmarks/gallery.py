@@ -1,0 +1,271 @@
+"""What knowing a structure is worth, problem by problem: the tables and pictures of docs/gallery.md.
+
+``python -m benchmarks.gallery measure [NAME …]`` simulates, ``… exact [NAME …]`` evaluates small forms of the
+problems exactly; both write docs/figures/gallery.json. ``… draw [NAME …]`` draws figures/gallery-NAME.svg
+from it, and ``… tables`` prints the tables of the page. Without a word it does all four, in some ten minutes
+of processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.gallery_pages import MIXED, WITHOUT, draw, tables
+from elsv import Problem, State, compare
+from elsv import structure as st
+from elsv._files import write_text
+from elsv.exact import evaluate
+from elsv.policies import make_policy
+
+FOLDER = Path(__file__).parent.parent / "docs" / "figures"
+RESULTS = FOLDER / "gallery.json"
+KNOWN = ("plan", "elsv", "thompson", "ids")
+SHARE = 0.9  # that a structure which may be wrong is given in a mixture
+SEED = 1
+
+Means = Callable[[np.random.Generator, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One problem of the gallery."""
+
+    problem: Problem
+    labels: tuple[str, ...]  # of the arms in a picture; fewer than arms: those of one row
+    wrong: Means  # draws of means under which the structure does not hold
+    instances: int = 96
+    small: Problem | None = None  # of the same kind, which the lattice reaches
+    robust: bool = True  # whether a mixture with nothing known can be had
+    extra: tuple[str, ...] = field(default=())  # more rivals
+
+
+def _unordered(problem: Problem) -> Means:
+    """Means of independent arms."""
+    return lambda rng, count: rng.beta(problem.prior[:, 0], problem.prior[:, 1], (count, problem.arms))
+
+
+def _turned(problem: Problem) -> Means:
+    """Means of the structure, the last arm first."""
+    return lambda rng, count: problem.belief.draw(State.initial(problem, (count,)), rng)[:, ::-1]
+
+
+def _kinked(prices: np.ndarray) -> Means:
+    """Demand that hardly falls up to a price that people balk at, and then falls at once."""
+
+    def draw(rng: np.random.Generator, count: int) -> np.ndarray:
+        high, low = rng.uniform(0.3, 0.6, (count, 1)), rng.uniform(0.02, 0.1, (count, 1))
+        place = rng.uniform(prices[1], prices[-2], (count, 1))
+        return np.where(prices <= place, high, low)
+
+    return draw
+
+
+def _two_peaks(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Means with a peak at either end and a valley between."""
+    shape = np.array([0.9, 0.4, 0.4, 0.9])
+    return np.clip(shape * rng.uniform(0.3, 1, (count, 1)) + rng.normal(0, 0.05, (count, 4)), 0.01, 0.99)
+
+
+def _crossed(problem: Problem, columns: int) -> Means:
+    """Means of a grid, its lowest row the other way round."""
+
+    def draw(rng: np.random.Generator, count: int) -> np.ndarray:
+        means = problem.belief.draw(State.initial(problem, (count,)), rng)
+        means[:, -columns:] = means[:, -columns:][:, ::-1]
+        return means
+
+    return draw
+
+
+def _swapped(problem: Problem) -> Means:
+    """Means of two rows, the upper one below the lower."""
+    half = problem.arms // 2
+    swapped = [*range(half, problem.arms), *range(half)]
+    return lambda rng, count: problem.belief.draw(State.initial(problem, (count,)), rng)[:, swapped]
+
+
+def _examples() -> dict[str, Example]:
+    discounts = Problem([0.7, 0.85, 1.0], order="decreasing", horizon=60)
+    steps = np.linspace(0.25, 1.0, 40)
+    ladder = Problem(steps, order="decreasing", horizon=60)
+    prices = np.array([6.0, 8, 10, 12, 14, 16, 18, 20])
+    curve = Problem(
+        prices, horizon=60, structure=st.logistic(prices.tolist(), conversion=(0.05, 0.5), draws=4096)
+    )
+    doses = Problem(
+        [0.4, 0.6, 0.8, 1.0],
+        horizon=60,
+        structure=st.decreasing() & st.bounds([(0.7, 1.0), None, None, None]),
+    )
+    contacts = Problem([1.0] * 4, horizon=40, structure=st.unimodal())
+    tiers = Problem([0.7, 0.85, 1.0, 0.7, 0.85, 1.0], horizon=40, structure=st.grid(2, 3))
+    shop = Problem(
+        [0.7, 0.85, 1.0] * 2,
+        horizon=40,
+        structure=st.grid(2, 3),
+        segments={"returning": [1, 2, 3], "new": [4, 5, 6]},
+        segment_shares=[0.4, 0.6],
+    )
+    few_shop = Problem(
+        [0.7, 1.0] * 2,
+        horizon=8,
+        structure=st.grid(2, 2),
+        segments={"returning": [1, 2], "new": [3, 4]},
+        segment_shares=[0.4, 0.6],
+    )
+    few_prices = [8.0, 12, 16]
+    few_curves = st.logistic(few_prices, conversion=(0.05, 0.5), draws=4096)
+    few_doses = st.decreasing() & st.bounds([(0.7, 1.0), None, None])
+    three = ("−30 %", "−15 %", "full")
+    return {
+        "discounts": Example(discounts, three, _unordered(discounts), small=discounts.with_horizon(30)),
+        "ladder": Example(ladder, _written(steps), _turned(ladder), instances=24),
+        "curve": Example(
+            curve,
+            _written(prices),
+            _kinked(prices),
+            small=Problem(few_prices, horizon=16, structure=few_curves),
+            instances=48,
+            robust=False,
+            extra=("glm-ucb",),
+        ),
+        "doses": Example(
+            doses,
+            ("dose 1", "2", "3", "4"),
+            _unordered(doses),
+            small=Problem([0.4, 0.7, 1.0], horizon=16, structure=few_doses),
+        ),
+        "contacts": Example(
+            contacts,
+            ("1", "2", "4", "8"),
+            _two_peaks,
+            small=Problem([1.0] * 3, horizon=16, structure=st.unimodal()),
+            instances=40,
+            extra=("uts", "osub"),
+        ),
+        "tiers": Example(
+            tiers,
+            three,
+            _crossed(tiers, 3),
+            small=Problem([0.7, 1.0, 0.7, 1.0], horizon=8, structure=st.grid(2, 2)),
+            instances=48,
+        ),
+        "segments": Example(
+            shop, three, _swapped(shop), small=few_shop, instances=48, extra=("separate", "pooled")
+        ),
+    }
+
+
+def _written(prices: np.ndarray) -> tuple[str, ...]:
+    return tuple(f"{price:.3g}" for price in prices)
+
+
+class Assuming:
+    """`plan` with other assumptions than the problem's, which policies of the package refuse to be."""
+
+    merges_equal_states = True
+    strides = True
+
+    def __init__(self, problem: Problem, structure: st.Structure) -> None:
+        self._plan = make_policy("plan", problem.with_prior(problem.prior, structure))
+
+    def __call__(self, state: State, step: int, rng: np.random.Generator, segment: Any = None) -> Any:
+        """Return the arm for every instance."""
+        return self._plan(state, step, rng) if segment is None else self._plan(state, step, rng, segment)
+
+
+def measure(example: Example) -> dict[str, Any]:
+    """Return regrets and paired differences, where the structure holds and where it does not."""
+    began, problem = time.perf_counter(), example.problem
+    rivals = (*KNOWN, *example.extra)
+    policies = {name: name for name in rivals} | {WITHOUT: Assuming(problem, st.free())}
+    holds = compare(problem, policies, example.instances, seed=SEED, progress=False)
+    found = {
+        "arms": problem.arms,
+        "horizon": problem.horizon,
+        "instances": example.instances,
+        "structure": problem.structure.describe(),
+        "regret": {name: _last(holds, name) for name in policies},
+        "curves": {
+            name: [round(float(value), 4) for value in holds[name].mean[_ticks(problem)]] for name in policies
+        },
+        "bands": {
+            name: [round(float(value), 4) for value in holds[name].ci95[_ticks(problem)]] for name in policies
+        },
+        "steps": (_ticks(problem) + 1).tolist(),
+        "plan_less": {name: _pair(holds.difference("plan", name)) for name in policies if name != "plan"},
+        "microseconds": {name: round(holds[name].microseconds) for name in policies},
+    }
+    means = example.wrong(np.random.default_rng(SEED), example.instances)
+    assumed: dict[str, Any] = {"plan": "plan", WITHOUT: Assuming(problem, st.free())}
+    if example.robust:
+        mixed = st.mixture([(SHARE, problem.structure), (1 - SHARE, st.free())])
+        assumed[MIXED] = Assuming(problem, mixed)
+    broken = compare(problem, assumed, example.instances, seed=SEED, means=means, progress=False)
+    found["wrong"] = {name: _last(broken, name) for name in assumed}
+    found["wrong_plan_less"] = {
+        name: _pair(broken.difference("plan", name)) for name in assumed if name != "plan"
+    }
+    found["seconds"] = round(time.perf_counter() - began)
+    return found
+
+
+def exact(problem: Problem) -> dict[str, Any]:
+    """Return exact regrets; `finite-gittins` is nearly the best that looks at arms one by one."""
+    rows = evaluate(problem, ["optimal", "plan", "elsv", "finite-gittins"], progress=False)
+    regret = {row.name: round(row.regret, 6) for row in rows}
+    return {"arms": problem.arms, "horizon": problem.horizon, "regret": regret}
+
+
+def _ticks(problem: Problem) -> np.ndarray:
+    return np.unique(np.linspace(0, problem.steps - 1, 41).round().astype(int))
+
+
+def _last(found: Any, name: str) -> list[float]:
+    return _pair((found[name].mean[-1], found[name].ci95[-1]))
+
+
+def _pair(values: tuple[Any, Any]) -> list[float]:
+    return [round(float(value), 4) for value in values]
+
+
+def main() -> None:
+    """Measure, evaluate, draw and print what is named, or all."""
+    words = sys.argv[1:]
+    task = words.pop(0) if words and words[0] in ("measure", "exact", "draw", "tables") else "all"
+    examples = _examples()
+    chosen = {name: examples[name] for name in words or examples}
+    for name, one in chosen.items():
+        if task in ("measure", "all"):
+            _keep(name, measure(one))
+        if task in ("exact", "all") and one.small is not None:
+            _keep(name, {"exact": exact(one.small)})
+        if task in ("draw", "all"):
+            draw(name, one.problem, one.labels, _kept()[name], FOLDER / f"gallery-{name}.svg")
+    if task in ("tables", "all"):
+        print(tables(_kept()))
+
+
+def _kept() -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return kept
+
+
+def _keep(name: str, more: dict[str, Any]) -> None:
+    """Add to what is known of a problem."""
+    known = _kept()
+    known[name] = known.get(name, {}) | more
+    write_text(RESULTS, json.dumps(known, indent=1) + "\n")
+    print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""The tables and pictures of docs/gallery.md, from what `benchmarks.gallery` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv import Problem, State
+from elsv._files import write_text
+from elsv.report._drawing import draw_lines
+from elsv.report._labels import label_ends
+from elsv.report.figures import styles, to_svg
+from elsv.report.style import INK, SOFT_INK, Style, new_figure, styled
+
+WIDE, TALL = 8.0, 3.2  # inches
+DRAWS = 14  # of means, in a picture of what is known
+WITHOUT, MIXED = "plan, nothing known", "plan, probably"
+TITLES = {
+    "discounts": "discounts",
+    "ladder": "40 prices",
+    "curve": "demand curve",
+    "doses": "doses",
+    "contacts": "contacts",
+    "tiers": "tier × discount",
+    "segments": "segments",
+}
+# What the arms are, what a success is, who comes.
+AXES = {
+    "discounts": ("", "probability of a sale", "customer"),
+    "ladder": ("price", "probability of a sale", "customer"),
+    "curve": ("price", "probability of a sale", "customer"),
+    "doses": ("", "probability of no harm", "patient"),
+    "contacts": ("letters a month", "probability of an order", "customer"),
+    "tiers": ("", "probability of a sale", "customer"),
+    "segments": ("", "probability of a sale", "customer"),
+}
+ROWS = {"tiers": ("gold", "basic"), "segments": ("returning", "new")}
+_ROWS = ("#0072B2", "#D55E00")
+
+
+def draw(name: str, problem: Problem, labels: Sequence[str], found: dict[str, Any], path: Path) -> None:
+    """Write the picture of one problem."""
+    figure = picture(name, problem, labels, found)
+    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(figure) + "\n")
+
+
+@styled
+def picture(name: str, problem: Problem, labels: Sequence[str], found: dict[str, Any]) -> Any:
+    """Return a figure of what a structure says, and of the regret with and without it."""
+    figure = new_figure(WIDE, TALL)
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
+    _known(left, problem, labels, ROWS.get(name, ("",)))
+    _regrets(figure, right, found)
+    for axes, said in zip((left, right), AXES[name][::2], strict=True):
+        axes.set_xlabel(said)
+    left.set_ylabel(AXES[name][1])
+    return figure
+
+
+def _known(axes: Any, problem: Problem, labels: Sequence[str], rows: tuple[str, ...]) -> None:
+    """Draw means that the structure allows, row by row where there are rows."""
+    means = problem.belief.draw(State.initial(problem, (DRAWS,)), np.random.default_rng(4))
+    mean = problem.belief.mean(State.initial(problem))
+    x = np.arange(len(labels))
+    for k, row in enumerate(rows):
+        own = slice(k * len(labels), (k + 1) * len(labels))
+        thin, thick = (SOFT_INK, INK) if len(rows) == 1 else (_ROWS[k], _ROWS[k])
+        axes.plot(x, means[:, own].T, color=thin, linewidth=0.8, alpha=0.5)
+        axes.plot(x, mean[own], color=thick, linewidth=2.4)
+        axes.text(x[0] + 0.05, mean[own][0] + 0.03, row, color=thick, weight="bold")
+    few = x if len(x) <= 8 else np.linspace(0, len(x) - 1, 5).astype(int)
+    axes.set_xticks(few, [labels[k] for k in few])
+    axes.set_ylim(0, 1)
+    axes.set_title(f"What is known: {DRAWS} possible worlds")
+
+
+def _regrets(figure: Any, axes: Any, found: dict[str, Any]) -> None:
+    names = [name for name in found["curves"] if name in ("plan", "elsv", "thompson", "ids", WITHOUT)]
+    look = styles(names) | {WITHOUT: Style("#6b7078", (0, (6, 1.5, 1.4, 1.5)))}
+    series = {name: found["curves"][name] for name in names}
+    bands = {name: found["bands"][name] for name in names}
+    draw_lines(axes, found["steps"], series, bands, look, False, False, False)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("regret")
+    axes.set_title("What is lost, with 95 % bands")
+    label_ends(figure, axes, {name: values[-1] for name, values in series.items()}, look)
+
+
+def tables(known: dict[str, Any]) -> str:
+    """Return the tables of the page."""
+    chosen = {name: known[name] for name in TITLES if name in known}
+    parts = [_saves(chosen), _rivals(chosen), _costs(chosen), _exact(chosen)]
+    return "\n\n".join([*parts, *(_sharing(one) for one in chosen.values() if "separate" in one["regret"])])
+
+
+def _saves(known: dict[str, Any]) -> str:
+    rows = [
+        "| problem | arms | T | `plan`, knowing it | `plan`, nothing known | saved |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, one in known.items():
+        with_, without = one["regret"]["plan"], one["regret"][WITHOUT]
+        less, half = one["plan_less"][WITHOUT]
+        share = -100 * less / without[0]
+        size = f"{one['arms']} | {one['horizon']}"
+        saved = f"{-less:.2f} ± {half:.2f}, {share:.0f} %"
+        rows.append(f"| {TITLES[name]} | {size} | {_plus(with_)} | {_plus(without)} | {saved} |")
+    return "\n".join(rows)
+
+
+def _rivals(known: dict[str, Any]) -> str:
+    rows = [
+        "| problem | `plan` | less `elsv` | less `thompson` | less `ids` | worse than one of them? |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for name, one in known.items():
+        pairs = [one["plan_less"][rival] for rival in ("elsv", "thompson", "ids")]
+        worse = any(less - half > 0 for less, half in pairs)
+        cells = " | ".join(f"{_signed(less)} ± {half:.2f}" for less, half in pairs)
+        rows.append(
+            f"| {TITLES[name]} | {_plus(one['regret']['plan'])} | {cells} | {'yes' if worse else 'no'} |"
+        )
+    return "\n".join(rows)
+
+
+def _costs(known: dict[str, Any]) -> str:
+    rows = [
+        "| problem | `plan`, assuming it | assuming it with probability 0.9 | nothing known |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, one in known.items():
+        cells = [_plus(one["wrong"][key]) if key in one["wrong"] else "" for key in ("plan", MIXED, WITHOUT)]
+        rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _exact(known: dict[str, Any]) -> str:
+    rows = [
+        "| problem | arms | T | optimum | `plan` | `elsv` | `finite-gittins`, arm by arm | saved |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, one in known.items():
+        if "exact" in one:
+            regret = one["exact"]["regret"]
+            order = ("optimal", "plan", "elsv", "finite-gittins")
+            cells = " | ".join(f"{regret[key]:.4f}" for key in order)
+            saved = 100 * (1 - regret["optimal"] / regret["finite-gittins"])
+            size = f"{one['exact']['arms']} | {one['exact']['horizon']}"
+            rows.append(f"| {TITLES[name]} | {size} | {cells} | {saved:.0f} % |")
+    return "\n".join(rows)
+
+
+def _sharing(one: dict[str, Any]) -> str:
+    rows = [
+        "| policy | regret | `plan` less it |",
+        "|---|---:|---:|",
+        f"| `plan` | {_plus(one['regret']['plan'])} | |",
+    ]
+    for name in ("separate", "pooled"):
+        less, half = one["plan_less"][name]
+        rows.append(f"| `{name}` | {_plus(one['regret'][name])} | {_signed(less)} ± {half:.2f} |")
+    return "\n".join(rows)
+
+
+def _plus(pair: list[float]) -> str:
+    return f"{pair[0]:.2f} ± {pair[1]:.2f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")

@@ -1,0 +1,105 @@
+"""Last season's outcomes from a file: one row for each outcome, one for each arm, or a campaign's export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elsv._table_files import TableRows, count, read_rows, truth
+from elsv._typing import FloatArray
+from elsv.errors import InvalidInputError
+from elsv.policies.single import find_arm
+from elsv.problem import Problem
+
+_COLUMNS = "arm, success; or arm, successes, failures; or arm, successes, trials; or a campaign's export"
+_OUTCOMES = {"success": (1, 0), "failure": (0, 1), "expired": (0, 1), "open": (0, 0)}
+
+
+@dataclass(frozen=True)
+class History:
+    """Outcomes of every arm, before they are given a weight."""
+
+    names: tuple[str, ...]
+    successes: FloatArray  # [N]
+    failures: FloatArray  # [N]
+    open: int = 0  # decisions of a campaign's export without an outcome, which say nothing
+
+
+def read_history(path: str | Path, problem: Problem | None = None) -> History:
+    """Read outcomes from a .csv or .parquet file (extra ``data``).
+
+    Parameters
+    ----------
+    path
+        With the columns arm and success; or arm, successes and failures or trials; or what
+        ``elsv campaign export`` wrote.
+    problem
+        Whose arms they are, by name or number from 1; default: the arms of the file, as they come.
+    """
+    table = read_rows(path, "history")
+    if not table.rows:
+        raise InvalidInputError(f"{path} must have at least one row of outcomes, got none")
+    outcome = _reader(table, path)
+    names: list[str] = [] if problem is None else list(problem.names)
+    totals = [[0, 0] for _ in names]
+    still = 0
+    for line, row in zip(table.lines, table.rows, strict=True):
+        name = _arm(row, line, path, problem)
+        if problem is None and name not in names:
+            names.append(name)
+            totals.append([0, 0])
+        won, lost = outcome(row, line)
+        still += won + lost == 0 and "outcome" in table.columns
+        mine = totals[names.index(name)]
+        mine[0], mine[1] = mine[0] + won, mine[1] + lost
+    counts = np.array(totals, dtype=np.float64)
+    return History(tuple(names), counts[:, 0], counts[:, 1], int(still))
+
+
+def _arm(row: dict[str, Any], line: int, path: str | Path, problem: Problem | None) -> str:
+    """Return the name of a row's arm; an export has both its number and its name then."""
+    number, name = str(row["arm"]).strip(), str(row.get("name") or "").strip()
+    if problem is None:
+        return name or number
+    if name in problem.names:
+        return name
+    try:
+        return problem.names[find_arm(problem, number)]
+    except InvalidInputError as error:
+        raise InvalidInputError(f"line {line} of {path}: {error}") from error
+
+
+def _reader(table: TableRows, path: str | Path) -> Callable[[dict[str, Any], int], tuple[int, int]]:
+    """Return what reads successes and failures from a row, by the columns there are."""
+    columns = table.columns
+    if {"arm", "outcome"} <= columns:
+        return lambda row, line: _outcome(row, line, path)
+    if {"arm", "success"} <= columns:
+        return lambda row, line: (1, 0) if truth(row["success"], line, path) else (0, 1)
+    if {"arm", "successes", "failures"} <= columns:
+        return lambda row, line: (count(row["successes"], line, path), count(row["failures"], line, path))
+    if {"arm", "successes", "trials"} <= columns:
+        return lambda row, line: _of_trials(row, line, path)
+    found = ", ".join(sorted(columns)) or "none"
+    raise InvalidInputError(f"{path} must have the columns {_COLUMNS}, got {found}")
+
+
+def _outcome(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
+    said = str(row["outcome"]).strip().lower()
+    if said not in _OUTCOMES:
+        known = ", ".join(_OUTCOMES)
+        raise InvalidInputError(f"outcome must be one of {known}, got {said!r} in line {line} of {path}")
+    return _OUTCOMES[said]
+
+
+def _of_trials(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
+    won, tried = count(row["successes"], line, path), count(row["trials"], line, path)
+    if won > tried:
+        raise InvalidInputError(
+            f"successes must be at most the trials, got {won} of {tried} in line {line} of {path}"
+        )
+    return won, tried - won

@@ -1,0 +1,181 @@
+r"""Rows of a prior that, under a structure, imply given means or given intervals.
+
+The rows of a problem are what is believed of each arm by itself. Under a structure the means they imply
+differ, all of them depend on all rows, and there is no formula back: the rows are found by least squares
+(Levenberg and Marquardt), on row means as log odds and row counts as logarithms. A small pull towards where
+the search begins decides between rows that do nearly as well, and keeps them readable where what is wanted
+cannot be had: arms that are said to be equal, say, under an order, which always spreads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._typing import AnyArray, FloatArray
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import marginals, quantiles
+from elsv.beliefs.base import mean_of
+from elsv.problem import Problem
+from elsv.state import State
+
+Residuals = Callable[[FloatArray], FloatArray]  # [B, P] to [B, R]
+
+_STEP = 1e-4  # of a difference quotient
+_FURTHEST = 2.0  # that a step may change a row, in log odds
+_MOST_STEPS = 40
+_PULL_OF_MEANS = 1e-3
+_PULL_OF_INTERVALS = 1e-6
+_INSIDE = 1e-12  # from 0 and 1, for log odds
+
+
+def rows_for_means(belief: Belief, start: FloatArray, means: FloatArray, moved: AnyArray) -> FloatArray:
+    r"""Return rows ``[N, 2]`` of the counts of `start` under which the belief has given means.
+
+    Least squares of :math:`(\mathrm{logit}\,E[\mu_i] - \mathrm{logit}\,m_i)/\sigma_i` over the means of the
+    rows, where :math:`\sigma_i` is the spread of the row by itself.
+
+    Parameters
+    ----------
+    belief
+        Under the structure.
+    start
+        Rows ``[N, 2]`` to begin at; their sums are kept.
+    means
+        That are wanted ``[N]``.
+    moved
+        Which rows may change ``[N]``, and whose means count.
+    """
+    counts = start.sum(axis=1)
+    begin = log_odds(start[:, 0] / counts)
+    wanted = log_odds(means)[moved]
+    spread = 1 / np.sqrt((1 + counts) * means * (1 - means))[moved]
+
+    def state(x: FloatArray) -> State:
+        odds = np.broadcast_to(begin, (len(x), len(begin))).copy()
+        odds[:, moved] = x
+        share = chance(odds)
+        return State(share * counts, (1 - share) * counts)
+
+    def residuals(x: FloatArray) -> FloatArray:
+        found = log_odds(mean_of(belief, state(x)))[:, moved]
+        near = np.sqrt(_PULL_OF_MEANS) * (x - begin[moved]) / spread
+        return np.concatenate([(found - wanted) / spread, near], axis=1)
+
+    found = state(least_squares(residuals, begin[moved])[None])
+    return np.stack([found.alpha[0], found.beta[0]], axis=1)
+
+
+def rows_for_intervals(
+    belief: Belief, start: FloatArray, intervals: FloatArray, said: AnyArray, coverage: float
+) -> FloatArray:
+    r"""Return rows ``[N, 2]`` under which the belief has given central intervals.
+
+    Least squares of the log odds of both ends, relative to the width between them.
+
+    Parameters
+    ----------
+    belief
+        Under the structure, or `Independent` for each arm by itself.
+    start
+        Rows ``[N, 2]`` to begin at.
+    intervals
+        Ends ``[N, 2]``, for the arms that are `said`.
+    said
+        Of which arms something is said ``[N]``; the other rows stay.
+    coverage
+        Probability of an interval.
+    """
+    count = int(said.sum())
+    counts = start.sum(axis=1)
+    begin = np.concatenate([log_odds(start[:, 0] / counts)[said], np.log(counts[said])])
+    wanted = log_odds(intervals[said].T)  # [2, said]
+    width = wanted[1] - wanted[0]
+    levels = tails(coverage)
+
+    def state(x: FloatArray) -> State:
+        share, total = chance(x[:, :count]), np.exp(np.clip(x[:, count:], -7.0, 25.0))
+        alpha, beta = (np.broadcast_to(column, (len(x), len(counts))).copy() for column in start.T)
+        alpha[:, said], beta[:, said] = share * total, (1 - share) * total
+        return State(alpha, beta)
+
+    def residuals(x: FloatArray) -> FloatArray:
+        found = log_odds(marginals(belief, state(x), levels)[1])[:, :, said]  # [2, B, said]
+        missed = (found - wanted[:, None]) / width
+        return np.concatenate([*missed, np.sqrt(_PULL_OF_INTERVALS) * (x - begin)], axis=1)
+
+    found = state(least_squares(residuals, begin)[None])
+    return np.stack([found.alpha[0], found.beta[0]], axis=1)
+
+
+@dataclass(frozen=True)
+class _OfEachPrior:
+    """What is believed before any data, where the belief itself depends on the prior's rows: a mixture."""
+
+    problem: Problem
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return the means before any data of problems with these rows ``[B, N]``."""
+        return np.stack([mean_of(one.belief, State.initial(one), rng) for one in self._problems(state)])
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return a draw for each of them ``[B, N]``."""
+        return np.stack([one.belief.draw(State.initial(one), rng) for one in self._problems(state)])
+
+    def quantile(self, state: State, level: float) -> FloatArray:
+        """Return quantiles before any data ``[B, N]``."""
+        found = [quantiles(one.belief, State.initial(one), (level,))[0] for one in self._problems(state)]
+        return np.stack(found)
+
+    def _problems(self, state: State) -> list[Problem]:
+        return [
+            self.problem.with_prior(np.stack(pair, axis=1))
+            for pair in zip(state.alpha, state.beta, strict=True)
+        ]
+
+
+def before_data(problem: Problem) -> Belief:
+    """Return a belief whose states are prior rows: what each row implies under the structure."""
+    return _OfEachPrior(problem) if hasattr(problem.belief, "prior") else problem.belief
+
+
+def least_squares(residuals: Residuals, start: FloatArray) -> FloatArray:
+    """Return where the sum of squares is least, from `start`, by steps between Newton's and downhill."""
+    x: FloatArray = start.copy()
+    damping = 1e-3
+    error = residuals(x[None])[0]
+    for _ in range(_MOST_STEPS):
+        slopes = (residuals(x + _STEP * np.eye(len(x))) - error).T / _STEP  # [R, P]
+        curvature, downhill = slopes.T @ slopes, -slopes.T @ error
+        before = float(error @ error)
+        for _ in range(10):
+            bend = curvature + damping * np.diag(np.diag(curvature))
+            step = np.clip(np.linalg.lstsq(bend, downhill, rcond=None)[0], -_FURTHEST, _FURTHEST)
+            tried = residuals((x + step)[None])[0]
+            if (after := float(tried @ tried)) < before:
+                break
+            damping *= 5
+        else:
+            return x
+        x, error, damping = x + step, tried, max(damping / 8, 1e-10)
+        if before - after < 1e-7 * before + 1e-16:
+            return x
+    return x
+
+
+def tails(coverage: float) -> tuple[float, float]:
+    """Return the levels of the ends of a central interval."""
+    return (1 - coverage) / 2, (1 + coverage) / 2
+
+
+def log_odds(chance: FloatArray) -> FloatArray:
+    """Return log p/(1-p), finite at both ends."""
+    inside = np.clip(chance, _INSIDE, 1 - _INSIDE)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def chance(odds: FloatArray) -> FloatArray:
+    """Return the probability of given log odds, not quite 0 or 1."""
+    return np.asarray(np.clip(1 / (1 + np.exp(-np.clip(odds, -40, 40))), _INSIDE, 1 - _INSIDE))

@@ -1,0 +1,283 @@
+"""Prior rows from history and from what people expect: what they imply under a structure."""
+
+import numpy as np
+import pytest
+from scipy.special import betainc
+
+from elsv import InvalidInputError, Problem, State
+from elsv.prior import from_expectations, from_history, parse_expectation
+from elsv.structure import (
+    bounds,
+    decreasing,
+    free,
+    gap,
+    grid,
+    logistic,
+    mixture,
+    samples,
+    unimodal,
+)
+
+WON, LOST = np.array([48.0, 30, 16]), np.array([352.0, 370, 384])
+
+
+def problem(structure=None, arms=3, **changes):
+    return Problem(rewards=[1.0] * arms, horizon=100, structure=structure or free(), **changes)
+
+
+def means_of_two(rows, points=4000):
+    """Means of two arms, the first at least as large, by sums on a plain grid."""
+    x = (np.arange(points) + 0.5) / points
+    first, second = (a for a in (x ** (a - 1) * (1 - x) ** (b - 1) for a, b in rows))
+    below = np.cumsum(second) - 0.5 * second
+    lower = np.cumsum(second * x) - 0.5 * second * x
+    weight = (first * below).sum()
+    return np.array([(first * x * below).sum(), (first * lower).sum()]) / weight
+
+
+# History
+
+
+def test_without_a_structure_rows_are_the_means_of_all_with_the_counts_of_a_share():
+    start = np.array([[1.0, 1], [2, 3], [0.5, 4]])
+    found = from_history(problem(prior=start), WON, LOST, weight=0.25)
+    mean = (start[:, 0] + WON) / (start.sum(axis=1) + WON + LOST)
+    counts = start.sum(axis=1) + 0.25 * (WON + LOST)
+    np.testing.assert_allclose(found.rows, np.stack([mean * counts, (1 - mean) * counts], axis=1))
+    assert found.warnings == ()
+    assert found.evidence is None
+
+
+@pytest.mark.parametrize("method", ["match", "power"])
+@pytest.mark.parametrize("structure", [free(), decreasing(), unimodal()], ids=lambda s: type(s).__name__)
+def test_with_weight_1_old_outcomes_are_as_new_ones(structure, method):
+    found = from_history(problem(structure), WON, LOST, weight=1, method=method)
+    np.testing.assert_allclose(found.rows, np.stack([1 + WON, 1 + LOST], axis=1), rtol=1e-5)
+
+
+def test_with_weight_0_nothing_changes():
+    start = problem(decreasing(), prior=[(1, 2), (2, 2), (1, 5)])
+    found = from_history(start, WON, LOST, weight=0)
+    assert found.problem == start
+    assert "none of 1,200" in found.words[0]
+    assert "no outcomes" in from_history(start, [0, 0, 0], [0, 0, 0]).words[0]
+
+
+def test_power_is_the_posterior_of_a_share_of_the_outcomes():
+    start = problem(decreasing())
+    found = from_history(start, WON, LOST, weight=0.3, method="power")
+    np.testing.assert_allclose(found.rows, np.stack([1 + 0.3 * WON, 1 + 0.3 * LOST], axis=1))
+    expected = start.belief.mean(State(1 + 0.3 * WON, 1 + 0.3 * LOST))
+    np.testing.assert_allclose([arm.after.mean for arm in found.arms], expected, atol=1e-9)
+
+
+def test_two_ordered_arms_imply_what_all_of_the_history_says_by_plain_sums():
+    start = problem(decreasing(), arms=2)
+    found = from_history(start, [30, 18], [270, 282], weight=0.2)
+    np.testing.assert_allclose(found.rows.sum(axis=1), 2 + 0.2 * 300)
+    wanted = means_of_two([(31, 271), (19, 283)])
+    np.testing.assert_allclose(means_of_two(found.rows), wanted, atol=2e-4)
+    # Counts that are put in as they are do not imply it: the order spreads wide means apart.
+    power = from_history(start, [30, 18], [270, 282], weight=0.2, method="power")
+    assert np.abs(means_of_two(power.rows) - wanted).max() > 5e-3
+
+
+@pytest.mark.parametrize(
+    ("structure", "arms"),
+    [(decreasing(), 3), (grid(2, 3), 6), (unimodal(), 6), (bounds([(0, 0.3), None, (0.01, 1)]), 3)],
+    ids=["order", "grid", "peak", "bounds"],
+)
+def test_means_are_those_after_all_of_the_history_and_counts_those_of_a_share(structure, arms):
+    start = problem(structure, arms=arms)
+    won = np.array([60.0, 48, 40, 36, 26, 12])[:arms]
+    lost = 400 - won
+    found = from_history(start, won, lost, weight=0.3)
+    wanted = start.belief.mean(State(1 + won, 1 + lost))
+    implied = found.problem.belief.mean(State.initial(found.problem))
+    np.testing.assert_allclose(found.rows.sum(axis=1), 2 + 0.3 * 400)
+    spread = np.sqrt(wanted * (1 - wanted) / 123)
+    assert (np.abs(implied - wanted) < 0.05 * spread).all()
+    assert found.problem.structure == start.structure
+
+
+def test_forty_ordered_arms():
+    won = np.round(np.linspace(15, 2, 40))
+    start = problem(decreasing(), arms=40)
+    found = from_history(start, won, 50 - won, weight=0.3)
+    wanted = start.belief.mean(State(1 + won, 51 - won))
+    assert np.abs([arm.after.mean - m for arm, m in zip(found.arms, wanted, strict=True)]).max() < 0.01
+
+
+def test_means_too_close_for_their_spread_are_told():
+    found = from_history(problem(decreasing()), [20, 20, 20], [380, 380, 380], weight=0.1)
+    assert "spreads means" in found.words[-1]
+    matched = [arm.after.mean for arm in found.arms]
+    power = from_history(problem(decreasing()), [20, 20, 20], [380, 380, 380], 0.1, method="power")
+    assert np.ptp(matched) < 0.6 * np.ptp([arm.after.mean for arm in power.arms])
+
+
+def test_an_arm_that_was_never_offered_keeps_its_row_and_follows_its_neighbours():
+    start = problem(decreasing(), names=["a", "b", "c"])
+    found = from_history(start, {"a": 40, "c": 12}, {"a": 360, "c": 388})
+    assert found.rows[1].tolist() == [1, 1]
+    assert 0.04 < found.arms[1].after.mean < 0.1
+    assert "never offered: b" in " ".join(found.words)
+    assert "0 customers on b to 120 on a" in found.words[0]
+
+
+def test_history_against_the_structure_is_warned_of():
+    found = from_history(problem(decreasing()), WON[::-1], LOST[::-1])
+    assert found.evidence.contradicted
+    assert "history speaks against" in found.warnings[0]
+    assert from_history(problem(decreasing()), WON, LOST).warnings == ()
+
+
+def test_a_mixture_brings_its_probabilities_up_to_date():
+    start = problem(mixture([(0.5, decreasing()), (0.5, free())]))
+    against = from_history(start, WON[::-1], LOST[::-1], weight=0.5)
+    tempered = State(1 + 0.5 * WON[::-1], 1 + 0.5 * LOST[::-1])
+    shares = [share for share, _ in against.problem.structure.parts]
+    np.testing.assert_allclose(shares, start.belief.chances(tempered), atol=1e-12)
+    assert shares[0] < 0.02
+    assert Problem.from_dict(against.problem.to_dict()) == against.problem
+    wanted = start.belief.mean(State(1 + WON[::-1], 1 + LOST[::-1]))
+    np.testing.assert_allclose([arm.after.mean for arm in against.arms], wanted, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "structure", [logistic([8, 10, 12]), decreasing() & logistic([8, 10, 12])], ids=["curve", "both"]
+)
+def test_draws_of_a_prior_are_weighted_by_the_outcomes(structure):
+    start = problem(structure)
+    found = from_history(start, WON, LOST, weight=0.3)
+    expected = start.belief.mean(State(1 + 0.3 * WON, 1 + 0.3 * LOST))
+    np.testing.assert_allclose([arm.after.mean for arm in found.arms], expected, atol=3e-3)
+    assert "draws of the prior" in found.words[1]
+    assert Problem.from_dict(found.problem.to_dict()).arms == 3
+
+
+@pytest.mark.parametrize(
+    "structure", [gap(1, 2, at_least=0.02), grid(2, 2).by("gibbs")], ids=["gap", "gibbs"]
+)
+def test_means_that_are_drawn_are_not_matched(structure):
+    arms = 4 if "rows" in structure.describe() else 3
+    won = np.array([48.0, 30, 16, 10])[:arms]
+    found = from_history(problem(structure, arms=arms), won, 400 - won)
+    np.testing.assert_allclose(found.rows[:, 0], 1 + 0.3 * won)
+    assert "cannot be matched" in found.words[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weight": 1.5}, "weight must lie from 0"),
+        ({"weight": -0.1}, "weight must lie from 0"),
+        ({"weight": "much"}, "weight must lie from 0"),
+        ({"successes": [-1, 2, 3]}, "successes must not be negative, got -1 for arm 1"),
+        ({"failures": [1, np.nan, 3]}, "failures must not be negative, got nan for arm 2"),
+        ({"successes": [1, 2]}, "successes must be 3 numbers"),
+        ({"successes": {"arm 4": 2}}, "unknown arm 'arm 4'"),
+        ({"method": "guess"}, "unknown method 'guess'"),
+    ],
+)
+def test_bad_history_is_refused(arguments, message):
+    given = {"successes": WON, "failures": LOST} | arguments
+    with pytest.raises(InvalidInputError, match=message):
+        from_history(problem(decreasing()), **given)
+
+
+# Expectations
+
+
+def test_of_an_arm_by_itself_the_ends_are_quantiles():
+    found = from_expectations(problem(), {"arm 2": "3-8%"}, coverage=0.8)
+    assert found.rows[0].tolist() == [1, 1]
+    alpha, beta = found.rows[1]
+    assert betainc(alpha, beta, 0.03) == pytest.approx(0.1, abs=1e-6)
+    assert betainc(alpha, beta, 0.08) == pytest.approx(0.9, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("structure", "expected"),
+    [
+        (decreasing(), {"1": "5-12%", "2": "3-8%", "3": "1-4%"}),
+        (decreasing(), {"2": "3-8%"}),
+        (unimodal(), {"1": "10-30%", "2": "20-50%"}),
+        (mixture([(0.9, decreasing()), (0.1, free())]), {"1": "5-12%", "2": "3-8%"}),
+    ],
+    ids=["all", "one", "peak", "mixture"],
+)
+def test_under_a_structure_the_implied_intervals_are_what_was_said(structure, expected):
+    found = from_expectations(problem(structure), expected)
+    assert found.warnings == ()
+    for arm in found.arms:
+        if arm.said is not None:
+            width = arm.said[1] - arm.said[0]
+            assert arm.after.low == pytest.approx(arm.said[0], abs=0.005 * width)
+            assert arm.after.high == pytest.approx(arm.said[1], abs=0.005 * width)
+        else:
+            assert (arm.alpha, arm.beta) == (1, 1)
+
+
+def test_intervals_that_clash_are_named():
+    start = problem(decreasing(), names=["20 % off", "10 % off", "full"])
+    found = from_expectations(start, {"20 % off": "3-8%", "10 % off": "10-20%"})
+    assert "cannot be met" in found.warnings[0]
+    assert "20 % off is at least as good as 10 % off" in found.warnings[1]
+    assert (found.rows > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("10 % off=3-8%", ("10 % off", 0.03, 0.08)),
+        ("1 = 3 – 8 %", ("1", 0.03, 0.08)),
+        ("a=b=0.5% to 2%", ("a=b", 0.005, 0.02)),
+        ("x=0.03..0.08", ("x", 0.03, 0.08)),
+        ("x=0,5-2,5%", ("x", 0.005, 0.025)),
+    ],
+)
+def test_expectations_are_read_as_people_write_them(text, ends):
+    arm, interval = parse_expectation(text)
+    assert arm == ends[0]
+    assert interval == pytest.approx(ends[1:])
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({"arm 1": "8-3%"}, "from a smaller to a larger"),
+        ({"arm 1": "3-8"}, "or 0 and 100 with a % sign"),
+        ({"arm 1": "0-5%"}, "strictly between 0 and 1"),
+        ({"arm 1": "5%"}, "must be an interval such as"),
+        ({"arm 1": (0.1, 0.2, 0.3)}, "must be an interval such as"),
+        ({"arm 9": "3-8%"}, "unknown arm 'arm 9'"),
+        ({"arm 1": "3-8%", "1": "4-9%"}, "twice"),
+        ({}, "must name arms"),
+    ],
+)
+def test_bad_expectations_are_refused(expected, message):
+    with pytest.raises(InvalidInputError, match=message):
+        from_expectations(problem(decreasing()), expected)
+
+
+def test_what_cannot_hold_an_expectation_says_where_to_put_it():
+    with pytest.raises(InvalidInputError, match="conversion and odds_fall"):
+        from_expectations(problem(logistic([8, 10, 12])), {"1": "3-8%"})
+    with pytest.raises(InvalidInputError, match="not used"):
+        from_expectations(problem(samples([[0.1, 0.2, 0.3]] * 4)), {"1": "3-8%"})
+    with pytest.raises(InvalidInputError, match="coverage"):
+        from_expectations(problem(), {"1": "3-8%"}, coverage=1.0)
+    with pytest.raises(InvalidInputError, match="ARM=INTERVAL"):
+        parse_expectation("3-8%")
+
+
+def test_what_is_found_prints_and_is_plain_values():
+    found = from_history(problem(decreasing(), names=["20 % off", "10 % off", "full"]), WON, LOST)
+    text = str(found)
+    assert "360 of 1,200 outcomes count; the history is worth 120 customers on every arm" in text
+    assert "48 of 400: 12.00 %" in text
+    values = found.to_dict()
+    assert values["arms"][0]["arm"] == 1
+    assert values["prior"] == found.rows.tolist()
+    assert "expected" in str(from_expectations(problem(), {"1": "3-8%"}))
