@@ -39,9 +39,19 @@ def _most(count: int) -> int:
 
 def text_of(what: str, given: object) -> str:
     """Return a name, customer or key if it is one."""
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST or "\0" in given:
+    fine = isinstance(given, str) and given.strip() and len(given) <= LONGEST and "\0" not in given
+    if not fine or not _encodable(given):
         raise InvalidInputError(f"{what} must be text of up to {LONGEST} characters, got {shown(given)}")
-    return given
+    return str(given)
+
+
+def _encodable(text: object) -> bool:
+    """Return whether all of a text can be written; halves of surrogate pairs cannot."""
+    try:
+        str(text).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def id_of(decision: object) -> str:
