@@ -22,6 +22,7 @@ from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
+from elsv.cli.storage import backup, copy
 from elsv.cli.token import token
 from elsv.cli.value import value
 from elsv.cli.warm import warm
@@ -52,6 +53,8 @@ def _root(
 
 for command in (decide, check, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
     app.command()(command)
+app.command()(backup)
+app.command()(copy)
 app.add_typer(campaign)
 app.add_typer(token)
 
