@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from elsv import CorruptFileError, InvalidInputError
 from elsv.cli import app
+from elsv.service.roles import Role
 from elsv.service.tokens import PREFIX, ROLES, TokenFile, digest_of
 
 
@@ -26,16 +27,16 @@ def test_a_token_has_its_role_until_it_is_revoked(path):
     made = {role: tokens.new(f"a {role}er", role) for role in ROLES}
     server = TokenFile(path)
     for role, token in made.items():
-        assert server.role_of(token) == role
+        assert server.role_of(token) == Role[role.upper()]
         assert token.startswith(PREFIX)
         assert len(token) == len(PREFIX) + 43  # 256 bits
     tokens.revoke("a writeer")
-    assert [server.role_of(token) for token in made.values()] == ["read", None, "admin"]
+    assert [server.role_of(token) for token in made.values()] == [Role.READ, None, Role.ADMIN]
     ended = server.tokens()[1]
     assert (ended.name, ended.role) == ("a writeer", "write")
     assert ended.revoked is not None
     anew = tokens.new("a writeer", "read")
-    assert server.role_of(anew) == "read"
+    assert server.role_of(anew) == Role.READ
     assert server.role_of(made["write"]) is None
 
 
@@ -65,7 +66,7 @@ def test_names_that_are_none(path, name):
 
 
 def test_what_is_refused(path):
-    with pytest.raises(InvalidInputError, match="make a token: elsv token new NAME"):
+    with pytest.raises(CorruptFileError, match="make a token: elsv token new NAME"):
         TokenFile(path)
     tokens = TokenFile(path, must_exist=False)
     with pytest.raises(InvalidInputError, match="one of read, write, admin, got 'root'"):
@@ -105,9 +106,9 @@ def test_a_damaged_file_lets_nobody_in(path, content):
             attempt()
     assert path.read_bytes() == content
     path.write_bytes(before)
-    assert server.role_of(token) == "read"
+    assert server.role_of(token) == Role.READ
     path.unlink()
-    with pytest.raises(InvalidInputError, match="make a token"):
+    with pytest.raises(CorruptFileError, match="make a token"):
         server.role_of(token)
 
 
@@ -126,7 +127,7 @@ def test_processes_that_add_at_once_lose_nothing(path):
     with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         made = list(pool.map(add, [path] * 12, range(12)))
     tokens = TokenFile(path)
-    assert {tokens.role_of(token) for token in made} == {"read"}
+    assert {tokens.role_of(token) for token in made} == {Role.READ}
     assert sorted(token.name for token in tokens.tokens()) == sorted(f"t{k}" for k in range(12))
 
 
@@ -136,7 +137,7 @@ def test_the_command(path):
 
     made = call("new", "checkout", "--role", "write")
     token = made.stdout.strip()
-    assert TokenFile(path).role_of(token) == "write"
+    assert TokenFile(path).role_of(token) == Role.WRITE
     assert "not shown again" in made.stderr
     assert json.loads(call("new", "office", "--role", "read", "--json").stdout)["role"] == "read"
     lines = call("list").stdout.splitlines()

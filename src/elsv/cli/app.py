@@ -22,6 +22,7 @@ from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
+from elsv.cli.serve import serve
 from elsv.cli.storage import backup, copy
 from elsv.cli.token import token
 from elsv.cli.value import value
@@ -51,10 +52,12 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, check, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
+COMMANDS = (
+    *(decide, check, gittins, value, compare, rehearse, solve, evaluate),
+    *(reproduce, serve, backup, copy, cache, warm),
+)
+for command in COMMANDS:
     app.command()(command)
-app.command()(backup)
-app.command()(copy)
 app.add_typer(campaign)
 app.add_typer(token)
 

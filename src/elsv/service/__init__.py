@@ -1,4 +1,5 @@
-"""The decision service: campaigns behind HTTP.
+"""Campaigns behind HTTP: decisions for shops that are not written in Python (extra ``service``).
 
-Read `tokens` first: who may do what.
+Read `app` first (what is put together), then `service` (who runs a call, and where) and `routes` (what the
+calls are). Everything that is decided is decided by `elsv.campaign`; here it is parsed, queued and answered.
 """

@@ -21,9 +21,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elsv._files import unreadable, write_text
+from elsv._files import write_text
 from elsv._numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.service.roles import Role
 
 fcntl: ModuleType | None
 try:
@@ -31,7 +32,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None
 
-ROLES = ("read", "write", "admin")  # each may do what those before it may
+ROLES = tuple(role.word for role in Role)  # each may do what those before it may
 PREFIX = "elsv_"  # so that people and scanners know a token that has leaked
 _FORMAT = 1
 _LONGEST_NAME = 100
@@ -50,6 +51,11 @@ class Token:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the digest."""
         return {key: value for key, value in asdict(self).items() if key != "digest"}
+
+
+def open_tokens(path: Path) -> TokenFile:
+    """Return the tokens that a server was given; a file without any is an error."""
+    return TokenFile(path)
 
 
 def digest_of(token: str) -> str:
@@ -86,14 +92,14 @@ class TokenFile:
             except FileNotFoundError as error:
                 self._tokens, self._seen = (), None
                 if self._must_exist:
-                    raise unreadable(self._path, error, "make a token: elsv token new NAME") from error
+                    raise _unusable(self._path, error, "make a token: elsv token new NAME") from error
             except OSError as error:
-                raise unreadable(self._path, error, "give yourself the right to read it") from error
+                raise _unusable(self._path, error, "give yourself the right to read it") from error
             except UnicodeDecodeError as error:
                 raise _damaged(self._path, str(error)) from error
             return self._tokens
 
-    def role_of(self, token: str) -> str | None:
+    def role_of(self, token: str) -> Role | None:
         """Return what the bearer of a token may do, or None if it is unknown or revoked.
 
         Every digest is compared, in a time that does not depend on where they differ.
@@ -101,7 +107,7 @@ class TokenFile:
         asked, found = digest_of(token), None
         for known in self.tokens():
             if hmac.compare_digest(known.digest, asked) and known.revoked is None:
-                found = known.role
+                found = Role[known.role.upper()]
         return found
 
     def new(self, name: str, role: str) -> str:
@@ -190,6 +196,10 @@ def _parsed(text: str, path: Path) -> tuple[Token, ...]:
         if len(token.digest) != 64 or not token.digest.isascii():
             raise _damaged(path, f"token {token.name!r} has no digest")
     return found
+
+
+def _unusable(path: Path, error: OSError, remedy: str) -> CorruptFileError:
+    return CorruptFileError(f"cannot read {path}: {error.strerror or error}; {remedy}")
 
 
 def _damaged(path: Path, why: str) -> CorruptFileError:
