@@ -67,6 +67,7 @@ def main() -> None:
         ("data", lambda: write_columns("table.parquet", columns)),
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
+        ("client", lambda: Client("http://localhost:8763")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
         ("service", serve),
     ]
