@@ -193,10 +193,10 @@ def test_nobody_answers(kind):
 
 
 def test_a_service_that_is_not_ready_is_not_waited_for(kind):
-    with scripted((503, {"retry-after": "60"}, b""), ok({"status": "ready"})) as script:
-        with kind(script.url) as client:
-            assert client.ready() is False
-            assert client.ready() is True
+    answers = (503, {"retry-after": "60"}, b""), ok({"status": "ready"})
+    with scripted(*answers) as script, kind(script.url) as client:
+        assert client.ready() is False
+        assert client.ready() is True
 
 
 def test_waits_grow_and_heed_the_service():
@@ -269,10 +269,10 @@ def test_what_is_sent_for_settings(kind):
 
 
 def test_files_are_written_whole(kind, tmp_path):
-    with scripted((200, {}, b"PAR1"), DROP, (200, {}, b"<html>")) as script:
-        with kind(script.url, retries=QUICK) as client:
-            assert client.export("x", tmp_path / "x.parquet").read_bytes() == b"PAR1"
-            assert client.report("x", tmp_path / "x.html").read_bytes() == b"<html>"
+    answers = (200, {}, b"PAR1"), DROP, (200, {}, b"<html>")
+    with scripted(*answers) as script, kind(script.url, retries=QUICK) as client:
+        assert client.export("x", tmp_path / "x.parquet").read_bytes() == b"PAR1"
+        assert client.report("x", tmp_path / "x.html").read_bytes() == b"<html>"
 
 
 def test_both_clients_have_the_same_calls():

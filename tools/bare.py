@@ -14,6 +14,7 @@ from pathlib import Path
 
 import elsv
 from elsv.cli.serve import serve
+from elsv.client import Client
 from elsv.export import write_columns
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
