@@ -112,7 +112,7 @@ def serving(db, directory, *options):
     server = Server(db, directory, *options).start()
     try:
         yield server.wait()
-        assert server.stop() in (0, None), server.log()
+        assert server.stop() in (0, -signal.SIGTERM, None), server.log()
     finally:
         if server.process.poll() is None:
             server.kill()
