@@ -53,7 +53,9 @@ def is_problem(answer, status):
 
 @pytest.mark.parametrize("token", [None, "elsv_wrong", "revoked", "Bearer", "ä"])
 def test_without_a_valid_token_nothing_is_answered(server, operations, token):
-    headers = {} if token is None else {"authorization": b"Bearer " + server.tokens.get(token, token).encode()}
+    headers = (
+        {} if token is None else {"authorization": b"Bearer " + server.tokens.get(token, token).encode()}
+    )
     with server.http(None) as http:
         for operation in operations:
             if operation[1] in PUBLIC:
@@ -68,7 +70,9 @@ def test_without_a_valid_token_nothing_is_answered(server, operations, token):
 @pytest.mark.parametrize("scheme", ["Basic", "Token", ""])
 def test_other_schemes_are_no_token(server, scheme):
     with server.http(None) as http:
-        answer = http.get("/campaigns", headers={"authorization": f"{scheme} {server.tokens['admin']}".strip()})
+        answer = http.get(
+            "/campaigns", headers={"authorization": f"{scheme} {server.tokens['admin']}".strip()}
+        )
         is_problem(answer, 401)
         for place in (f"/campaigns?token={server.tokens['admin']}", "/campaigns"):
             is_problem(http.get(place, headers={"cookie": f"token={server.tokens['admin']}"}), 401)

@@ -100,7 +100,10 @@ class Served(Machine):
         self.campaign = Remote(http)
         if problem is not None:
             body = {"problem": problem.to_dict(), **changes}
-            assert [http.request("PUT", "/campaigns/x", json=body).status_code for _ in range(2)] == [201, 200]
+            assert [http.request("PUT", "/campaigns/x", json=body).status_code for _ in range(2)] == [
+                201,
+                200,
+            ]
         else:
             self.campaign.change(**changes)
 
