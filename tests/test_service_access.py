@@ -1,4 +1,4 @@
-"""Every route against a missing, wrong, revoked and weaker token; the routes are those of the OpenAPI document."""
+"""Every route of the OpenAPI document against a missing, wrong, revoked and weaker token."""
 
 import pytest
 

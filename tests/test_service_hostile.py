@@ -212,8 +212,8 @@ def test_outcomes(http, body):
 @pytest.mark.parametrize(
     "ident",
     [
-        "nobody", "%00", "%ff", "..", "%2e%2e", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x" * 5000, "'%20OR%201=1--",
-        "%F0%9F%92%A9", "a%0d%0aSet-Cookie:%20x=1", "{id}", "%25s", "$(id)",
+        "nobody", "%00", "%ff", "..", "%2e%2e", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x" * 5000,
+        "'%20OR%201=1--", "%F0%9F%92%A9", "a%0d%0aSet-Cookie:%20x=1", "{id}", "%25s", "$(id)",
     ],
 )  # fmt: skip
 def test_ids_and_names(http, ident):
@@ -328,7 +328,8 @@ def raw(server, request):
     [
         b"GET /campaigns HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: -1\r\n\r\n",
         b"GET /campaigns HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
-        b"POST /rewards HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /rewards HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 4\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"POST /rewards HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: application/json\r\n"
         b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
         b"GET /campaigns HTTP/1.1\r\nHost: x\r\n%s\r\nX: a\0b\r\n\r\n",
