@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
 COMMANDS = ("decide", "check", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
-COMMANDS += ("reproduce", "cache", "warm")
+COMMANDS += ("reproduce", "serve", "cache", "warm")
 CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
 CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")
 

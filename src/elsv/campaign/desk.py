@@ -83,7 +83,9 @@ class Desk:
     def _head(self, transaction: Transaction) -> Head:
         head = log.find(transaction, self.name)
         if head is None:
-            raise InvalidInputError(f"there is no campaign {self.name!r} in {self._store.place} any more")
+            raise log.UnknownCampaignError(
+                f"there is no campaign {self.name!r} in {self._store.place} any more"
+            )
         return head
 
     def _moment(self) -> tuple[Chooser, list[Tally], Head]:

@@ -21,6 +21,10 @@ _IN_ONE_QUERY = 500
 Changes = dict[int, dict[str, int]]  # by arm and column
 
 
+class UnknownCampaignError(InvalidInputError):
+    """The store has no campaign of that name."""
+
+
 @dataclass
 class Head:
     """The campaign's row: what it is, and how far its log goes. Counted on while a transaction appends."""
@@ -48,7 +52,7 @@ def hold(store: Store, transaction: Transaction, name: str) -> Head:
     """Return the campaign and keep other writers of it waiting until the transaction ends."""
     found = transaction.rows(store.locked(_CAMPAIGN), (name,))
     if not found:
-        raise InvalidInputError(f"there is no campaign {name!r} in {store.place}; it was there before")
+        raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; it was there before")
     return Head(*found[0])
 
 

@@ -46,7 +46,7 @@ def begin(
             if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
                 return
     if head is None and problem is None:
-        raise InvalidInputError(
+        raise log.UnknownCampaignError(
             f"there is no campaign {name!r} in {store.place}; give its problem to begin one"
         )
     with store.writing() as writing:

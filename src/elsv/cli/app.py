@@ -22,6 +22,7 @@ from elsv.cli.exact import evaluate, solve
 from elsv.cli.gittins import gittins
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
+from elsv.cli.serve import serve
 from elsv.cli.value import value
 from elsv.cli.warm import warm
 from elsv.errors import ElsvError
@@ -49,7 +50,11 @@ def _root(
         raise typer.Exit
 
 
-for command in (decide, check, gittins, value, compare, rehearse, solve, evaluate, reproduce, cache, warm):
+COMMANDS = (
+    *(decide, check, gittins, value, compare, rehearse, solve, evaluate),
+    *(reproduce, serve, cache, warm),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(campaign)
 
