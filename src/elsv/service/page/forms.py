@@ -97,7 +97,7 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
 
 
 def problem_of(form: NewForm) -> tuple[Problem, int | None]:
-    """Return the problem that the form states, and the arm that is given today; rows left empty are not arms."""
+    """Return the problem that the form states, and the arm that is given today; an empty row is no arm."""
     filled = [(k, arm) for k, arm in enumerate(form.arms) if arm.name or arm.reward]
     if len(filled) < 2:
         raise FieldError("arms", "give at least two arms, each with a name and what a success earns")

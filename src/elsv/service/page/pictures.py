@@ -115,9 +115,7 @@ def _grid(scale: Scale) -> str:
 
 def _svg(kind: str, drawn: str, height: int = _HEIGHT) -> Markup:
     """Return the drawing; it is hidden from screen readers, which have the numbers beside it."""
-    return Markup(
-        f'<svg class="{kind}" width="100%" height="{height}" aria-hidden="true">{drawn}</svg>'
-    )
+    return Markup(f'<svg class="{kind}" width="100%" height="{height}" aria-hidden="true">{drawn}</svg>')
 
 
 def _side(place: int, count: int) -> str:

@@ -51,8 +51,8 @@ def _compared(status: Status, explanation: Explanation) -> list[str]:
     nearly = leader.worth - chosen.worth <= _CLOSE * leader.worth
     lead = "about as much" if nearly else f"{amount(status, chosen.worth)} per customer"
     said = [
-        f"{leader.name} earns most by what is known, {amount(status, leader.worth)} per customer; this arm is "
-        f"expected to earn {lead}, but it may be as much as {amount(status, highest)}."
+        f"{leader.name} earns most by what is known, {amount(status, leader.worth)} per customer; this arm "
+        f"is expected to earn {lead}, but it may be as much as {amount(status, highest)}."
     ]
     if not chosen.pulls:
         said.append("No outcome of it is known yet, so it is the one to learn most from.")

@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
-from elsv.service.auth import Role, Tokens, service_of
+from elsv.service.auth import service_of
+from elsv.service.roles import Role, Tokens
 
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds

@@ -195,9 +195,7 @@ def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
         return (), None
     ends = [status.earned - bound for gain in status.gains for bound in (gain.low, gain.high)]
     scale = pictures.scale_of(max(0.0, end) for end in (status.earned, *ends))
-    own = RivalView(
-        "This campaign", pictures.bar(scale, status.earned, 0), money(status, status.earned)
-    )
+    own = RivalView("This campaign", pictures.bar(scale, status.earned, 0), money(status, status.earned))
     rows = [own]
     for gain in status.gains:
         span = max(0.0, status.earned - gain.high), max(0.0, status.earned - gain.low)
