@@ -8,25 +8,24 @@ campaign; each call is one transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv.campaign import deciding, log
+from elsv._numbers import whole
+from elsv.campaign import log
 from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.desk import Desk
+from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
-from elsv.campaign.log import Head
 from elsv.campaign.opening import begin, open_store, problem_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Row, told
+from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
 from elsv.campaign.status import Status, status_of
-from elsv.campaign.store import Store, Transaction
+from elsv.campaign.store import Store
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
@@ -37,11 +36,7 @@ KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
 
 
-class UnknownDecisionError(InvalidInputError):
-    """An outcome was reported for a decision that the campaign does not have."""
-
-
-class Campaign(Desk):
+class Campaign(Batches):
     """Decisions, outcomes and what follows from them; make one with `Campaign.open`.
 
     Examples
@@ -179,23 +174,8 @@ class Campaign(Desk):
             text_of("key", key)
         self._get_ready()
         with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            before = [] if key is None else log.answer_to(writing, head, key)
-            rows = [(row, True) for row in before] or self._decide(writing, head, customers)
-            if key is not None and not before:
-                log.append_request(writing, head, key, [row for row, _ in rows])
-            log.release(writing, head)
-            names = problem_of(head).names
-        found = [told(row, names, repeated) for row, repeated in rows]
+            ((found,), _) = self.settle(writing, [Asked(customers, key)])
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
-
-    def _decide(
-        self, writing: Transaction, head: Head, customers: Sequence[str | None]
-    ) -> list[tuple[Row, bool]]:
-        now = self._now()
-        log.expire(writing, head, now)
-        tallies = log.tallies(writing, head)
-        return deciding.decide(writing, head, self._chooser(writing, head, tallies), tallies, customers, now)
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Record the outcome of a decision, by its id; on disk before it returns.
@@ -209,19 +189,9 @@ class Campaign(Desk):
         """Record many outcomes, all or none; an unknown decision is an error."""
         asked = [(id_of(decision), truth_of(success)) for decision, success in outcomes]
         with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            found = {row.id: row for row in log.decisions_where(writing, head, "id", [i for i, _ in asked])}
-            for given, _ in asked:
-                if given not in found:
-                    raise UnknownDecisionError(
-                        f"campaign {self.name!r} has no decision {shown(given)}; give an id from decide"
-                    )
-            now, accept = self._now(), settings_of(writing, head).accept_late
-            log.expire(writing, head, now)
-            receipts = [
-                deciding.reward(writing, head, found[given], success, now, accept) for given, success in asked
-            ]
-            log.release(writing, head)
+            _, (receipts,) = self.settle(writing, [], outcomes=[asked])
+            if isinstance(receipts, UnknownDecisionError):
+                raise receipts
         return receipts
 
     def status(self) -> Status:

@@ -21,21 +21,22 @@ from elsv.campaign.records import (
 from elsv.campaign.store import Transaction
 
 
-def decide(
-    writing: Transaction,
+def draft(
+    transaction: Transaction,
     head: Head,
     chooser: Chooser,
     tallies: Sequence[Tally],
     customers: Sequence[str | None],
     now: float,
-) -> list[tuple[Row, bool]]:
-    """Return a decision for each customer, and whether it had been made before.
+) -> tuple[list[Row], list[tuple[Row, bool]]]:
+    """Return what is to be appended, and a decision for each customer with whether it had been made before.
 
-    A sticky customer who has an open decision gets it again, also within one call.
+    Nothing is written; `head` counts the events. A sticky customer who has an open decision gets it again,
+    also within one call.
     """
     sticky = chooser.settings.sticky
     named = [customer for customer in customers if customer is not None]
-    answers = dict(log.open_of_customers(writing, head, named)) if sticky and named else {}
+    answers = dict(log.open_of_customers(transaction, head, named)) if sticky and named else {}
     taken, fresh = set(answers), []
     for place, customer in enumerate(customers):
         if customer is not None and sticky:
@@ -59,12 +60,12 @@ def decide(
             customer=customers[place],
             version=head.version,
         )
-    log.append_decisions(writing, head, list(made.values()))
     answers |= {row.customer: row for row in made.values() if row.customer is not None and sticky}
-    return [
+    found = [
         (made[place], False) if place in made else (answers[str(customer)], True)
         for place, customer in enumerate(customers)
     ]
+    return list(made.values()), found
 
 
 def reward(

@@ -41,7 +41,8 @@ class Desk:
         with self._store.writing() as writing:
             head = log.hold(self._store, writing, self.name)
             count = log.expire(writing, head, self._now())
-            log.release(writing, head)
+            if count:
+                log.release(writing, head)
         return count
 
     def set_floor(self, floor: float) -> None:

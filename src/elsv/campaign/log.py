@@ -191,6 +191,12 @@ def append_reward(
     return not in_time, counted
 
 
+def is_due(transaction: Transaction, head: Head, now: float) -> bool:
+    """Return whether the window of an open decision has passed."""
+    query = "SELECT 1 FROM elsv_open WHERE campaign = ? AND expires <= ? LIMIT 1"
+    return bool(transaction.rows(query, (head.id, now)))
+
+
 def expire(transaction: Transaction, head: Head, now: float) -> int:
     """Close the open decisions whose window has passed, as failures; return how many."""
     query = (
