@@ -22,17 +22,17 @@ _MOST_FIELDS = 500
 _LONGEST_ARM = 100  # characters of its name
 
 ORDERS = {
-    "decreasing": "Each arm succeeds at least as often as the next",
-    "increasing": "Each arm succeeds at most as often as the next",
-    "unimodal": "They rise to one arm and fall from there",
+    "decreasing": "Each arm succeeds at least as often as the next, such as discounts, largest first",
+    "increasing": "Each arm succeeds at most as often as the next, such as discounts, smallest first",
+    "unimodal": "They rise to one arm and fall from there, as a dose that can be too small or too large",
     "free": "Nothing: the arms tell nothing of one another",
 }
 POLICIES = {
-    "plan": "plan: searches ahead, near the optimum",
-    "elsv": "elsv: one step ahead, quicker",
-    "thompson": "thompson: draws from what is believed",
-    "bayes-ucb": "bayes-ucb: the largest upper quantile",
-    "greedy": "greedy: the best arm by now, never explores",
+    "plan": "plan: near the optimum",
+    "elsv": "elsv: one step ahead",
+    "thompson": "thompson: by lot",
+    "bayes-ucb": "bayes-ucb: optimistic",
+    "greedy": "greedy: never explores",
 }
 
 

@@ -87,6 +87,13 @@ def bar(
     return _svg("row", drawn)
 
 
+def share(value: float, colour: int) -> Markup:
+    """Return a share of the whole width."""
+    full = 'width="100%" y="8" height="10" rx="2"'
+    part = f'width="{100 * min(1.0, max(0.0, value)):.2f}%" y="8" height="10" rx="2"'
+    return _svg("row", f'<rect class="ground" {full}/><rect class="bar c{colour % COLOURS}" {part}/>')
+
+
 def swatch(colour: int) -> Markup:
     """Return a small square in an arm's colour."""
     return Markup(

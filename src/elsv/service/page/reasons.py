@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from elsv.campaign.status import Status
@@ -77,7 +78,7 @@ def _how_sure(explanation: Explanation) -> str:
 def _method(status: Status) -> list[str]:
     said = []
     if (means := meaning(status.policy)) is not None:
-        said.append(f"The policy {status.policy} {_as_sentence(means)}.")
+        said.append(f"Chosen by {status.policy}: {means}.")
     if status.under_way:
         many = status.under_way != 1
         said.append(
@@ -86,15 +87,11 @@ def _method(status: Status) -> list[str]:
         )
     if status.floor:
         said.append(
-            f"Apart from this, every arm keeps {percent(status.floor)} of the customers, drawn by lot."
+            f"Apart from this, every arm keeps {100 * status.floor:g} % of the customers, drawn by lot."
         )
     if status.holdout:
-        said.append(f"{percent(status.holdout)} of the customers get the control arm, whatever is learnt.")
+        said.append(f"{100 * status.holdout:g} % of the customers get the control arm, whatever is learnt.")
     return said
-
-
-def _as_sentence(means: str) -> str:
-    return means if means.split()[0].endswith("s") else f"is {means}"
 
 
 def amount(status: Status, value: float) -> str:
@@ -102,21 +99,27 @@ def amount(status: Status, value: float) -> str:
     return f"{figure(value)}{' ' + status.unit if status.unit else ''}"
 
 
-def figure(value: float) -> str:
+def decimals(largest: float) -> int:
+    """Return how many decimals numbers up to `largest` are shown with: three digits of it that count."""
+    if not 0 < largest < math.inf:
+        return 2
+    return max(0, min(8, 2 - math.floor(math.log10(largest))))
+
+
+def figure(value: float, digits: int | None = None) -> str:
     """Return a number as people read it: three digits that count, no powers of ten, a true minus.
+
+    Numbers that stand below one another have the same `digits` behind the point.
 
     Examples
     --------
     >>> figure(0.61234), figure(-12.3456), figure(1234567.0)
     ('0.612', '−12.3', '1,234,567')
     """
-    if value == 0 or not abs(value) < 1e15:
-        return "0" if value == 0 else f"{value:.3g}".replace("-", "−")
-    size = abs(value)
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
-    while size < 0.1 and digits < 8:
-        size, digits = size * 10, digits + 1
-    return f"{value:,.{digits}f}".replace("-", "−")
+    if not abs(value) < 1e15:
+        return f"{value:.3g}".replace("-", "−")
+    shown = (0 if value == 0 else decimals(abs(value))) if digits is None else digits
+    return f"{value:,.{shown}f}".replace("-", "−")
 
 
 def percent(share: float) -> str:

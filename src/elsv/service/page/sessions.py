@@ -23,6 +23,7 @@ from fastapi import Request, Response
 
 from elsv.service.auth import service_of
 from elsv.service.roles import Role, Tokens
+from elsv.service.tokens import digest_of
 
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds
@@ -68,8 +69,7 @@ def logged_in(tokens: Tokens, token: str) -> Visitor | None:
     if role is None:
         return None
     body = f"{int(time.time())}.{secrets.token_urlsafe(24)}"
-    digest = hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-    return Visitor(f"{body}.{_signature(digest, body)}", role, fresh=True)
+    return Visitor(f"{body}.{_signature(digest_of(token), body)}", role, fresh=True)
 
 
 def keep(response: Response, request: Request, visitor: Visitor) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from elsv.campaign.gains import GainSoFar
 from elsv.campaign.status import Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
-from elsv.service.page.reasons import Reasons, amount, figure, percent, reasons_of
+from elsv.service.page.reasons import Reasons, decimals, figure, percent, reasons_of
 
 PHASES = {"not begun": "waiting", "running": "running", "paused": "paused", "over": "over"}
 
@@ -150,10 +151,9 @@ def _tiles(status: Status) -> tuple[Tile, ...]:
     share = None if not status.customers else pictures.progress(status.decided / status.customers)
     left = "" if status.left is None else f", {status.left:,} left"
     gain = next(iter(status.gains), None)
-    tiles = [Tile("Earned", money(status, status.earned), f"{sum(a.successes for a in status.arms):,} sales")]
+    tiles = [Tile("Earned", money(status, status.earned), _successes(status))]
     if gain is not None:
-        between = f"{money(status, gain.low, True)} to {money(status, gain.high, True)}"
-        tiles.append(Tile(f"Against {gain.name}", money(status, gain.gain, True), f"95 %: {between}"))
+        tiles.append(Tile(f"Against {gain.name}", money(status, gain.gain, True), f"95 %: {_span(gain)}"))
     tiles += [
         Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
         Tile("Best arm by now", leader.name, f"with a probability of {percent(leader.best)}"),
@@ -162,22 +162,32 @@ def _tiles(status: Status) -> tuple[Tile, ...]:
     return tuple(tiles)
 
 
+def _successes(status: Status) -> str:
+    count = sum(arm.successes for arm in status.arms)
+    return f"{count:,} success{'' if count == 1 else 'es'}"
+
+
+def _span(gain: GainSoFar) -> str:
+    digits = 0 if max(abs(gain.low), abs(gain.high)) >= 10_000 else 2
+    return f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}".replace("-", "−")
+
+
 def _arm(status: Status, place: int, scale: pictures.Scale, chosen: int) -> ArmView:
-    arm = status.arms[place]
+    arm, digits = status.arms[place], decimals(scale.high)
     low, high = arm.reward * arm.low, arm.reward * arm.high
     counts = (arm.successes, arm.failures, arm.expired, arm.under_way, arm.late, arm.history)
     return ArmView(
         name=arm.name,
         swatch=pictures.swatch(place),
-        reward=amount(status, arm.reward),
+        reward=f"{arm.reward:,.6g}{' ' + status.unit if status.unit else ''}",
         customers=f"{arm.decided:,}",
         conversion=_points(arm.conversion),
         between=f"{_points(arm.low, False)} – {_points(arm.high)}",
-        worth=figure(arm.worth),
-        worth_between=f"{figure(low)} – {figure(high)}",
+        worth=figure(arm.worth, digits),
+        worth_between=f"{figure(low, digits)} – {figure(high, digits)}",
         picture=pictures.interval(scale, arm.worth, low, high, place),
         best=percent(arm.best),
-        best_picture=pictures.bar(pictures.Scale(0.0, 1.0), arm.best, place),
+        best_picture=pictures.share(arm.best, place),
         leads=arm is status.leader,
         next=place == chosen,
         outcomes=(*(f"{count:,}" for count in counts), money(status, arm.earned)),
@@ -205,7 +215,7 @@ def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
                 picture=pictures.bar(scale, gain.alternative, None, span),
                 earned=money(status, gain.alternative),
                 gain=money(status, gain.gain, True),
-                between=f"{money(status, gain.low, True)} to {money(status, gain.high, True)}",
+                between=_span(gain),
                 per_cent="" if gain.percent is None else f"{gain.percent:+.1f} %".replace("-", "−"),
                 source="logged probabilities" if gain.method == "log" else "what is believed by now",
                 sure="good" if gain.low > 0 else "bad" if gain.high < 0 else "",
