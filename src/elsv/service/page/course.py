@@ -106,7 +106,7 @@ def course_view(course: Course, names: Sequence[str]) -> CourseView:
         "counts": [counts for _, _, counts in series],
     }
     total = max(1, course.counted)
-    starts = [1, *(end + 1 for end in ends[:-1])]
+    starts = [1 + end for end in [0, *ends][: len(ends)]]
     return CourseView(
         data=json.dumps(drawn, separators=(",", ":")),
         legend=tuple((swatch(colour), name, percent(sum(counts) / total)) for name, colour, counts in series),

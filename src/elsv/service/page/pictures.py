@@ -60,7 +60,7 @@ def interval(scale: Scale, value: float, low: float, high: float, colour: int) -
     """Return a dot with its interval."""
     kind = f"c{colour % COLOURS}"
     return _svg(
-        "row",
+        "picture",
         f'{_grid(scale)}<line class="whisker {kind}" x1="{scale.place(low):.2f}%" '
         f'x2="{scale.place(high):.2f}%" y1="{_MIDDLE}" y2="{_MIDDLE}"/>'
         f'<circle class="dot {kind}" cx="{scale.place(value):.2f}%" cy="{_MIDDLE}" r="5"/>',
@@ -84,14 +84,14 @@ def bar(
             f'<line class="error" x1="{low:.2f}%" x2="{low:.2f}%" y1="9" y2="17"/>'
             f'<line class="error" x1="{high:.2f}%" x2="{high:.2f}%" y1="9" y2="17"/>'
         )
-    return _svg("row", drawn)
+    return _svg("picture", drawn)
 
 
 def share(value: float, colour: int) -> Markup:
     """Return a share of the whole width."""
     full = 'width="100%" y="8" height="10" rx="2"'
     part = f'width="{100 * min(1.0, max(0.0, value)):.2f}%" y="8" height="10" rx="2"'
-    return _svg("row", f'<rect class="ground" {full}/><rect class="bar c{colour % COLOURS}" {part}/>')
+    return _svg("picture", f'<rect class="ground" {full}/><rect class="bar c{colour % COLOURS}" {part}/>')
 
 
 def swatch(colour: int) -> Markup:
