@@ -57,7 +57,7 @@ class Batches(Desk):
 
     def draft(self, asked: Sequence[Asked]) -> Draft | None:
         """Plan the answers without writing; None if open decisions have to expire first."""
-        self._get_ready()
+        self.get_ready()
         now = self._now()
         with self._store.reading() as reading:
             head = self._head(reading)

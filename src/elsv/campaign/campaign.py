@@ -23,12 +23,11 @@ from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.opening import begin, open_store, problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt
-from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
+from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
 from elsv.campaign.store import Store
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
-from elsv.names import parse
 from elsv.policies import Policy
 from elsv.problem import Problem
 
@@ -109,18 +108,9 @@ class Campaign(Batches):
         opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
         campaign = cls(opened, name, clock, own)
-        given = {
-            "policy": policy if policy is KEEP else str(parse(policy)) if isinstance(policy, str) else None,
-            "window": window if window is KEEP else seconds_of(window),
-            "accept_late": accept_late if accept_late is KEEP else bool(accept_late),
-            "sticky": sticky if sticky is KEEP else bool(sticky),
-            "floor": floor,
-            "holdout": holdout,
-            "control": control,
-            "fallback": fallback,
-            "unit": unit if unit is KEEP else str(unit),
-        }
-        wanted = {key: value for key, value in given.items() if value is not KEEP}
+        given = {"policy": policy, "window": window, "accept_late": accept_late, "sticky": sticky}
+        given |= {"floor": floor, "holdout": holdout, "control": control, "fallback": fallback, "unit": unit}
+        wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
         begin(opened, name, problem, seed, wanted, campaign._now())
         return campaign
 
@@ -132,6 +122,12 @@ class Campaign(Batches):
         """The present settings."""
         with self._store.reading() as reading:
             return settings_of(reading, self._head(reading))
+
+    @property
+    def version(self) -> int:
+        """The number of the present version of the settings."""
+        with self._store.reading() as reading:
+            return self._head(reading).version
 
     @property
     def problem(self) -> Problem:
@@ -172,7 +168,7 @@ class Campaign(Batches):
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
-        self._get_ready()
+        self.get_ready()
         with self._store.writing() as writing:
             ((found,), _) = self.settle(writing, [Asked(customers, key)])
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found

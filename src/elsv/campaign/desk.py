@@ -95,8 +95,11 @@ class Desk:
 
     def _moment(self) -> tuple[Chooser, list[Tally], Head]:
         """Return how things stand, with what is due expired if the store can be written."""
-        with suppress(StoreError):  # a read-only copy can still be looked at
-            self.expire()
+        with self._store.reading() as reading:
+            due = log.is_due(reading, self._head(reading), self._now())
+        if due:
+            with suppress(StoreError):  # a read-only copy can still be looked at
+                self.expire()
         with self._store.reading() as reading:
             head = self._head(reading)
             tallies = log.tallies(reading, head)
@@ -117,7 +120,7 @@ class Desk:
             self._known = known, Chooser(problem, policy, settings)
         return self._known[1]
 
-    def _get_ready(self) -> None:
+    def get_ready(self) -> None:
         """Choose once without writing, so that nobody waits while this process compiles."""
         if not self._ready:
             with self._store.reading() as reading:

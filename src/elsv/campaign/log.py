@@ -100,10 +100,10 @@ def append_settings(transaction: Transaction, head: Head, at: float, content: st
     )
 
 
-def settings(transaction: Transaction, head: Head) -> str:
-    """Return the present settings as text."""
+def settings(transaction: Transaction, head: Head, version: int | None = None) -> str:
+    """Return the present settings as text, or those of an earlier version."""
     query = "SELECT content FROM elsv_setting WHERE campaign = ? AND version = ?"
-    return str(transaction.rows(query, (head.id, head.version))[0][0])
+    return str(transaction.rows(query, (head.id, head.version if version is None else version))[0][0])
 
 
 def tallies(transaction: Transaction, head: Head) -> list[Tally]:
@@ -245,6 +245,19 @@ def decisions_where(transaction: Transaction, head: Head, column: str, values: S
         query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({marks})"
         found += [Row(*row) for row in transaction.rows(query, (head.id, *part))]
     return sorted(found, key=lambda row: row.number)
+
+
+def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
+    """Return the names of the campaigns that these decisions belong to; unknown ones are left out."""
+    found: dict[str, str] = {}
+    for part in _parts(ids):
+        marks = ", ".join("?" * len(part))
+        found |= transaction.rows(
+            "SELECT d.id, c.name FROM elsv_decision d JOIN elsv_campaign c ON c.id = d.campaign "
+            f"WHERE d.id IN ({marks})",
+            part,
+        )
+    return found
 
 
 def open_of_customers(transaction: Transaction, head: Head, customers: Sequence[str]) -> dict[str, Row]:

@@ -89,7 +89,7 @@ def _adopt(
         used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
         if head.decisions or used:
             raise InvalidInputError(
-                f"{_difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
+                f"{difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
                 "begin another one under a new name (its history can be imported)"
             )
         log.replace_problem(writing, head, json.dumps(problem.to_dict()), problem.arms)
@@ -106,27 +106,40 @@ def _wanted(head: Head, before: Settings | None, problem: Problem | None, given:
     """Return the settings that the caller asks for."""
     own = problem_of(head) if problem is None else problem
     start = Settings(horizon=own.horizon) if before is None else before
-    changes = dict(given)
-    for key in ("control", "fallback"):
-        if changes.get(key) is not None:
-            changes[key] = find_arm(own, changes[key])
+    changes = with_arms(own, given)
     begun_with = json.loads(head.problem).get("horizon")
     if before is not None and own.horizon not in (begun_with, before.horizon):
-        if own.horizon is None or before.horizon is None or (own.horizon < before.horizon and head.decisions):
-            raise InvalidInputError(
-                f"the horizon of a campaign with decisions can only grow, from {before.horizon} "
-                f"to {own.horizon} it cannot; leave it as it is"
-            )
+        check_horizon(before.horizon, own.horizon, head)
         changes["horizon"] = own.horizon
     return start.changed(own, **changes)
 
 
+def with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with arms by their numbers, from 0."""
+    changes = dict(given)
+    for key in ("control", "fallback"):
+        if changes.get(key) is not None:
+            changes[key] = find_arm(problem, changes[key])
+    return changes
+
+
+def check_horizon(before: int | None, after: int | None, head: Head) -> None:
+    """Refuse a horizon that a campaign with decisions cannot take."""
+    if after == before:
+        return
+    if after is None or before is None or (after < before and head.decisions):
+        raise InvalidInputError(
+            f"the horizon of a campaign with decisions can only grow, from {before} "
+            f"to {after} it cannot; leave it as it is"
+        )
+
+
 def _same(first: Problem, second: Problem | None) -> bool:
     """Return whether the problems have the same arms, prior and structure; horizons may differ."""
-    return second is None or not _difference(first, second)
+    return second is None or not difference(first, second)
 
 
-def _difference(first: Problem, second: Problem) -> str:
+def difference(first: Problem, second: Problem) -> str:
     """Say in which of the things that must not change two problems differ; empty if in none."""
     one, other = first.to_dict(), second.to_dict()
     found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]

@@ -11,7 +11,8 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel, Field
 
-from elsv.campaign import StoreError, UnknownDecisionError
+from elsv.campaign import StoreError, UnknownCampaignError, UnknownDecisionError
+from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError
 from elsv.errors import CorruptFileError, ElsvError, MissingExtraError
 
 MEDIA_TYPE = "application/problem+json"
@@ -50,21 +51,25 @@ class RefusedError(Exception):
         self.rule, self.value, self.remedy = rule, value, remedy
 
 
+_STATUS: tuple[tuple[type[Exception], int, dict[str, str]], ...] = (
+    (StoreError, 503, {"Retry-After": "1"}),
+    (CorruptFileError, 503, {"Retry-After": "60"}),
+    (UnknownDecisionError, 404, {}),
+    (UnknownCampaignError, 404, {}),
+    (BegunOtherwiseError, 409, {}),
+    (OtherVersionError, 412, {}),
+    (MissingExtraError, 501, {}),
+    (ElsvError, 422, {}),
+)
+
+
 def refusal_of(error: Exception) -> RefusedError:
     """Return how an error of the library is answered."""
     if isinstance(error, RefusedError):
         return error
-    text = str(error)
-    if isinstance(error, StoreError):
-        return RefusedError(503, *_split(text), headers={"Retry-After": "1"})
-    if isinstance(error, UnknownDecisionError):
-        return RefusedError(404, *_split(text))
-    if isinstance(error, MissingExtraError):
-        return RefusedError(501, *_split(text))
-    if isinstance(error, CorruptFileError):
-        return RefusedError(503, *_split(text), headers={"Retry-After": "60"})
-    if isinstance(error, ElsvError):
-        return RefusedError(422, *_split(text))
+    for kind, status, headers in _STATUS:
+        if isinstance(error, kind):
+            return RefusedError(status, *_split(str(error)), headers=headers)
     return RefusedError(500, "the server failed", None, "its log says why; the request can be repeated")
 
 
