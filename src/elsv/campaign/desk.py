@@ -45,10 +45,6 @@ class Desk:
                 log.release(writing, head)
         return count
 
-    def set_floor(self, floor: float) -> None:
-        """Change the least probability of every arm."""
-        self._change(floor=floor)
-
     def end(self) -> None:
         """Let the customers so far be the last that are planned for: all others get the best arm by now.
 

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from elsv.campaign.changing import BegunOtherwiseError
 from elsv.errors import ElsvError
 from elsv.service.auth import check_role
 from elsv.service.page import forms
@@ -16,7 +17,6 @@ from elsv.service.page.guard import PageRoute, admin_form
 from elsv.service.page.names import page_of
 from elsv.service.page.previews import how, prior_view, rehearsed, rehearsed_rows
 from elsv.service.page.rendering import HEADERS, page
-from elsv.service.problems import RefusedError
 from elsv.service.roles import Role
 from elsv.service.service import Service
 
@@ -62,9 +62,7 @@ def beginning_routes(service: Service) -> APIRouter:
             await service.begin(form.name, problem, **given)
         except forms.FieldError as error:
             return form_page(request, form, {error.name: str(error)}, 422)
-        except RefusedError as error:
-            if error.status != 409:
-                raise
+        except BegunOtherwiseError as error:
             return form_page(request, form, {"name": str(error)}, 422)
         return RedirectResponse(f"{page_of(form.name)}?said=begun", 303, headers=HEADERS)
 

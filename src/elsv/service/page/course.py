@@ -2,12 +2,14 @@
 
 Customers are taken together in parts of 8, 16, 32, … such that there are `PARTS` at most. Decisions are only
 ever appended, so that what has been counted stays; new ones are read in short transactions, since writers of
-a small database wait meanwhile.
+a small database wait meanwhile. Nobody waits for a long log: what has not been counted within a moment is left
+to the next look.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,8 @@ from elsv.service.page.reasons import percent
 PARTS = 64
 _LEAST = 8  # customers in a part
 _KEPT = 256  # campaigns
+_AT_ONCE = 50_000  # decisions in one transaction
+_MOMENT = 0.2  # seconds
 _OTHERS = 7  # the colour of arms that share one
 
 
@@ -30,6 +34,7 @@ class Course:
     arms: int
     size: int = _LEAST
     counted: int = 0
+    made: int = 0  # decisions in all
     parts: list[list[int]] = field(default_factory=list)
 
     def add(self, part: int, arm: int, count: int) -> None:
@@ -58,8 +63,9 @@ class Courses:
         self._known: OrderedDict[str, Course] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, campaign: Campaign, arms: int) -> Course:
-        """Return the course of a campaign by now."""
+    def of(self, campaign: Campaign, arms: int, seconds: float = _MOMENT) -> Course:
+        """Return the course of a campaign, by now or as far as it could be counted."""
+        until_time = time.monotonic() + seconds
         with self._lock:
             course = self._known.get(campaign.name)
             if course is None or course.arms != arms:
@@ -68,13 +74,14 @@ class Courses:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
             while True:
-                made, until, rows = campaign.allocation(course.counted, course.size)
+                made, until, rows = campaign.allocation(course.counted, course.size, _AT_ONCE)
                 if until > PARTS * course.size:  # in larger parts, then
                     course.make_room(made)
                     continue
                 for part, arm, count in rows:
                     course.add(part, arm, count)
-                if until >= made:
+                course.made = made
+                if until >= made or time.monotonic() > until_time:
                     return course
 
 
@@ -86,6 +93,7 @@ class CourseView:
     legend: tuple[tuple[str, str, str], ...]  # swatch, name, share of all customers
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # customers of each arm by part
+    note: str  # that some are still to be counted, or nothing
 
 
 def course_view(course: Course, names: Sequence[str]) -> CourseView:
@@ -115,4 +123,7 @@ def course_view(course: Course, names: Sequence[str]) -> CourseView:
             (f"{start:,} – {end:,}", *(f"{counts[k]:,}" for _, _, counts in series))
             for k, (start, end) in enumerate(zip(starts, ends, strict=True))
         ),
+        note=f"The first {course.counted:,} customers; the others are being counted."
+        if course.counted < course.made
+        else "",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
@@ -13,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
 from elsv.errors import ElsvError
-from elsv.service.auth import check_role, service_of
+from elsv.service.auth import check_role
 from elsv.service.page.forms import fields_of
 from elsv.service.page.rendering import HEADERS, page
 from elsv.service.page.sessions import Visitor, from_our_page, visitor_of
@@ -35,7 +34,6 @@ class OpenRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             try:
-                _same_machine(request)
                 visitor = request.state.visitor = visitor_of(request)
                 if self.needs_login and visitor.role is None:
                     return _to_login(request)
@@ -87,32 +85,9 @@ def inner_address(text: str) -> str:
 def _to_login(request: Request) -> Response:
     if request.headers.get("hx-request"):
         return Response(status_code=401, headers={**HEADERS, "HX-Refresh": "true"})
-    wanted = request.url.path if request.method == "GET" else "/"
-    raw = request.scope.get("raw_path") or wanted.encode()
-    asked = raw.decode("ascii", "replace") if request.method == "GET" else "/"
+    asked = request.scope["raw_path"].decode("ascii", "replace") if request.method == "GET" else "/"
     onward = "" if asked == "/" else f"?next={quote(asked, safe='')}"
     return RedirectResponse(f"/ui/login{onward}", 303, headers=HEADERS)
-
-
-def _same_machine(request: Request) -> None:
-    """Refuse a name that somebody else gave to this machine, where no token stands between us and them."""
-    service = service_of(request)
-    if service.tokens is not None:
-        return
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    if host in ("localhost", service.settings.host):
-        return
-    try:
-        if ipaddress.ip_address(host).is_loopback:
-            return
-    except ValueError:
-        pass
-    raise RefusedError(
-        403,
-        "without tokens the page is for this machine alone",
-        f"the host {host!r}",
-        "open http://localhost instead, or start the server with --tokens",
-    )
 
 
 def _error_page(request: Request, refusal: RefusedError) -> Response:
@@ -123,7 +98,6 @@ def _error_page(request: Request, refusal: RefusedError) -> Response:
     except ElsvError:  # the file of tokens cannot be read
         visitor = Visitor("", None, fresh=False)
     response = page(request, "message.html", visitor, refusal.status, heading=heading, text=text)
-    for name in ("Retry-After",):
-        if name in refusal.headers:
-            response.headers[name] = refusal.headers[name]
+    if (wait := refusal.headers.get("Retry-After")) is not None:
+        response.headers["Retry-After"] = wait
     return response

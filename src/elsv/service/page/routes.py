@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from elsv.campaign import Campaign
+from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import Status
 from elsv.errors import InvalidInputError
@@ -21,6 +21,7 @@ from elsv.service.page.guard import PageRoute, admin_form
 from elsv.service.page.names import from_path, page_of
 from elsv.service.page.rendering import HEADERS, page
 from elsv.service.page.views import listed, view_of
+from elsv.service.problems import RefusedError
 from elsv.service.service import Service
 
 PARTS = (
@@ -113,38 +114,39 @@ def campaign_routes(service: Service) -> APIRouter:
 
     @router.get("/ui/campaigns/{segment}/report.html")
     async def report(request: Request, segment: str) -> Response:
-        content = await service.look(from_path(segment), _report)
+        content = await service.look(from_path(segment), _report, long=True)
         kept = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
-    async def changed(
-        request: Request, segment: str, what: str, call: Callable[[Campaign], None]
-    ) -> Response:
-        name = from_path(segment)
-        await service.change(name, call)
-        return RedirectResponse(f"{page_of(name)}?said={what}", 303, headers=HEADERS)
+    async def change(name: str, what: str, fields: Mapping[str, str]) -> None:
+        if what == "floor":
+            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))})
+        elif what == "extend":
+            total = forms.whole_number("customers", "customers", fields.get("customers", ""))
+            await service.change(name, lambda campaign: campaign.extend(total))
+        elif what == "end":
+            await service.change(name, Campaign.end)
+        elif what in ("pause", "resume"):
+            await service.set(name, {"paused": what == "pause"})
+        else:
+            raise RefusedError(404, "there is no such page")
 
     @router.post("/ui/campaigns/{segment}/{what}")
-    async def change(request: Request, segment: str, what: str) -> Response:
-        fields = dict(await admin_form(request))
+    async def changed(request: Request, segment: str, what: str) -> Response:
+        name, fields = from_path(segment), dict(await admin_form(request))
         try:
-            if what == "floor":
-                floor = forms.share("floor", fields.get("floor", ""))
-                return await changed(request, segment, what, lambda c: c.set_floor(floor))
-            if what == "extend":
-                total = forms.whole_number("customers", "customers", fields.get("customers", ""))
-                return await changed(request, segment, what, lambda c: c.extend(total))
-            calls = {"pause": Campaign.pause, "resume": Campaign.resume, "end": Campaign.end}
-            if what in calls:
-                return await changed(request, segment, what, calls[what])
+            await change(name, what, fields)
+        except UnknownCampaignError:
+            raise
         except InvalidInputError as error:
-            values = await moment(from_path(segment))
-            field = {"extend": "customers"}.get(what, what)
-            values["errors"] = {getattr(error, "name", field): str(error)}
-            values["manage"] |= {"floor": fields.get("floor", values["manage"]["floor"])}
-            values["manage"] |= {"extended": fields.get("customers", values["manage"]["extended"])}
+            values = await moment(name)
+            values["errors"] = {"customers" if what == "extend" else what: str(error)}
+            values["manage"] |= {
+                "floor": fields.get("floor", values["manage"]["floor"]),
+                "extended": fields.get("customers", values["manage"]["extended"]),
+            }
             return page(request, "campaign.html", status=422, said="", seconds=SECONDS, **values)
-        return page(request, "message.html", status=404, heading="Not found", text="There is no such page.")
+        return RedirectResponse(f"{page_of(name)}?said={what}", 303, headers=HEADERS)
 
     return router
 
