@@ -2,8 +2,8 @@
 
 Customers are taken together in parts of 8, 16, 32, … such that there are `PARTS` at most. Decisions are only
 ever appended, so that what has been counted stays; new ones are read in short transactions, since writers of
-a small database wait meanwhile. Nobody waits for a long log: what has not been counted within a moment is left
-to the next look.
+a small database wait meanwhile. Nobody waits for a long log: what has not been counted within a moment is
+left to the next look.
 """
 
 from __future__ import annotations

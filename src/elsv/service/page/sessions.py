@@ -99,7 +99,7 @@ def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
         return False
-    return not visitor.fresh and hmac.compare_digest(visitor.code, code)
+    return not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
 
 
 def _random() -> str:
