@@ -6,7 +6,8 @@ every process of a server without anything being kept. Where the server has no t
 number alone.
 
 A form carries a code that follows from the cookie, which other sites cannot read; besides, the browser's own
-word on where a request comes from (``Sec-Fetch-Site``, ``Origin``) must not speak against it.
+word on where a request comes from (``Sec-Fetch-Site``, or ``Origin`` where it has none) must not speak
+against it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def keep(response: Response, request: Request, visitor: Visitor) -> None:
             path="/",
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),
         )
 
 
@@ -93,13 +94,13 @@ def forget(response: Response) -> None:
 
 def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
     """Return whether a form was sent by this visitor from a page of ours."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None and site not in ("same-origin", "none"):
-        return False
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
-        return False
-    return not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        same = site == "same-origin"
+    else:
+        host = request.headers.get("host", "").lower()
+        same = origin is None or urlsplit(origin).netloc.lower() == host
+    return same and not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
 
 
 def _random() -> str:
