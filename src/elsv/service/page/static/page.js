@@ -35,9 +35,9 @@
     return same;
   };
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
-    const part = event.detail.fragment.firstElementChild || event.detail.fragment;
+    const html = [...event.detail.fragment.childNodes].map((node) => node.outerHTML || node.textContent).join("");
     const typing = event.target.contains(document.activeElement) && document.activeElement.matches("input");
-    if (typing || unchanged(event.target.id, part.innerHTML)) event.detail.shouldSwap = false;
+    if (typing || unchanged(event.target.id, html)) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const target = event.detail.target;
