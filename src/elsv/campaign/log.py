@@ -199,12 +199,12 @@ def is_due(transaction: Transaction, head: Head, now: float) -> bool:
 
 def expire(transaction: Transaction, head: Head, now: float) -> int:
     """Close the open decisions whose window has passed, as failures; return how many."""
+    if not is_due(transaction, head, now):  # by its index alone; the next query may read all that is open
+        return 0
     query = (
         "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
     )
     due = transaction.rows(query, (head.id, now))
-    if not due:
-        return 0
     transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", (head.id, now))
     transaction.many(
         "INSERT INTO elsv_expiration (campaign, number, event, at) VALUES (?, ?, ?, ?)",

@@ -14,6 +14,7 @@ from elsv._numbers import shown
 from elsv._version import __version__
 from elsv.errors import ElsvError
 from elsv.service import page
+from elsv.service.express import Express
 from elsv.service.gate import Gate
 from elsv.service.problems import RefusedError, answer, refusal_of
 from elsv.service.roles import Tokens
@@ -74,6 +75,7 @@ def create_app(settings: ServiceSettings, tokens: Tokens | None = None) -> FastA
         app.add_exception_handler(kind, handler)
     for router in (decisions.router, campaigns.router, health.router, page.router(service)):
         app.include_router(router)
+    app.add_middleware(Express)
     app.add_middleware(Gate, service=service)
     return app
 

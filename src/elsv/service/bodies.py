@@ -134,7 +134,7 @@ async def json_of(request: Request) -> dict[str, Any]:
         )
     content = await request.body()
     try:
-        found = json.loads(content.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+        found = _DECODER.decode(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         text = "values within values without end" if isinstance(error, RecursionError) else str(error)
         raise RefusedError(400, "a body must be JSON in UTF-8", text[:200], "send an object {…}") from error
@@ -190,3 +190,6 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text[:40]} is too large a number")
     return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

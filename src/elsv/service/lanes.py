@@ -45,10 +45,14 @@ class Lane:
         Answers a batch; runs in the lane's thread.
     told
         Called with the number of requests and the seconds of each batch.
+    most
+        Decisions and outcomes in one batch, about.
     """
 
-    def __init__(self, name: str, serve: Serve, told: Callable[[int, float], None]) -> None:
-        self._serve, self._told = serve, told
+    def __init__(
+        self, name: str, serve: Serve, told: Callable[[int, float], None], most: int = MOST_DECISIONS
+    ) -> None:
+        self._serve, self._told, self._most = serve, told, most
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, f"elsv-lane-{name[:40]}")
         self._waiting: list[_Request] = []
@@ -84,7 +88,7 @@ class Lane:
         """Begin with a batch if it is time to."""
         if self._busy or not self._waiting:
             return
-        if len(self._waiting) >= self._expected:
+        if len(self._waiting) >= min(self._expected, self._most):
             self._begin()
         elif self._timer is None:
             self._timer = self._loop.call_later(min(LINGER, self._took), self._begin)
@@ -99,7 +103,7 @@ class Lane:
         decisions = 0
         for request in self._waiting:
             decisions += len(request.asked.customers) if isinstance(request.asked, Asked) else 1
-            if batch and decisions > MOST_DECISIONS:
+            if batch and decisions > self._most:
                 break
             batch.append(request)
         del self._waiting[: len(batch)]

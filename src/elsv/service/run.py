@@ -20,11 +20,13 @@ from elsv.service.settings import ServiceSettings
 
 _HANDED_ON = "ELSV_SERVICE_SETTINGS"  # to the processes of --workers
 SECONDS_TO_DRAIN = 30
+SWITCH = 0.0005  # seconds after which a thread that plans lets the event loop go on, at most
 
 
 def serve(settings: ServiceSettings) -> None:
     """Answer requests until a signal says to stop; what is under way is finished then."""
     settings.check()
+    sys.setswitchinterval(SWITCH)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="elsv: %(message)s")
     bound = _bind(settings)
     told = replace(settings, port=bound.getsockname()[1])

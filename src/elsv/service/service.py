@@ -17,7 +17,7 @@ from elsv.campaign.listing import Listed, campaigns_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.store import Transaction
 from elsv.problem import Problem
-from elsv.service.lanes import Answers, Lane
+from elsv.service.lanes import MOST_DECISIONS, Answers, Lane
 from elsv.service.metrics import Metrics
 from elsv.service.roles import Tokens
 from elsv.service.settings import ServiceSettings
@@ -170,7 +170,9 @@ class Service:
             campaign = await self._in(
                 self._quick, lambda: Campaign.open(self._stores.of_lane(), name, clock=self._clock)
             )
-            lane = self._lanes.setdefault(name, Lane(name, self._server(campaign), self.metrics.batched))
+            most = MOST_DECISIONS if self.settings.together else 1
+            lane = Lane(name, self._server(campaign), self.metrics.batched, most)
+            lane = self._lanes.setdefault(name, lane)
         self._lanes.move_to_end(name)
         if len(self._lanes) > MOST_LANES:
             self._forget_idle()

@@ -25,6 +25,7 @@ class ServiceSettings:
     body_limit: int = 1_000_000  # bytes of a request's body
     rate: float = 20_000.0  # requests a second from one address; 0: no limit
     pool: int = 8  # connections to PostgreSQL of each process
+    together: bool = True  # whether requests that wait together share a transaction; False: to compare
     patience: float = 10.0  # seconds that a request waits for its turn before it is answered 503
 
     @property
