@@ -16,6 +16,7 @@ import pytest
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 120_000  # milliseconds
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -48,6 +49,13 @@ def browser():
             yield found
         finally:
             found.close()
+
+
+def new_context(chrome, address, viewport=WIDE, **more):
+    """Return a fresh profile; a server may have to compile before it answers."""
+    context = chrome.new_context(viewport=viewport, base_url=address, **more)
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 @contextmanager
@@ -98,7 +106,7 @@ def violations(page):
     ]
 
 
-def until(page, holds, seconds=30):
+def until(page, holds, seconds=120):
     """Wait until something holds; the pages' own policy forbids what Playwright would do for it."""
     for _ in range(10 * seconds):
         if holds():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browsers import PHONE, WIDE, ask, browser, serving, until, violations
+from browsers import PHONE, WIDE, ask, browser, new_context, serving, until, violations
 from campaigns import shop
 from elsv import Campaign
 from elsv.service.tokens import TokenFile
@@ -41,7 +41,7 @@ def address(chrome, shop_db):
 @pytest.fixture
 def page(chrome, address):
     """A page that must neither fail nor be refused anything by its own policy."""
-    context = chrome.new_context(viewport=WIDE, base_url=address)
+    context = new_context(chrome, address)
     found = context.new_page()
     complaints = []
     found.on("pageerror", lambda error: complaints.append(str(error)))
@@ -163,7 +163,7 @@ def test_what_has_not_changed_is_left_alone(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
 def test_pages_suit_every_screen_and_reader(chrome, address, viewport, scheme):
-    context = chrome.new_context(viewport=viewport, base_url=address, color_scheme=scheme)
+    context = new_context(chrome, address, viewport, color_scheme=scheme)
     page = context.new_page()
     for path in ("/", "/ui/campaigns/spring", "/ui/campaigns/wrong", "/ui/new", "/ui/campaigns/nobody"):
         page.goto(path)
@@ -219,7 +219,7 @@ def test_a_reader_logs_in_sees_no_buttons_and_logs_out(chrome, tmp_path):
     token = tokens.new("the reader", "read")
     Campaign.open(db, "spring", shop(), policy="greedy", seed=1).decide()
     with serving(db, tmp_path / "tokens.json") as address:
-        context = chrome.new_context(viewport=PHONE, base_url=address)
+        context = new_context(chrome, address, PHONE)
         page = context.new_page()
         page.goto("/ui/campaigns/spring")
         assert violations(page) == []
@@ -234,7 +234,7 @@ def test_a_reader_logs_in_sees_no_buttons_and_logs_out(chrome, tmp_path):
         assert violations(page) == []
         assert page.evaluate("document.cookie") == "", "scripts must not see the cookie"
         tokens.revoke("the reader")
-        page.wait_for_url("**/ui/login?next=**", timeout=15_000)
+        page.wait_for_url("**/ui/login?next=**")
         token = tokens.new("another", "read")
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Log in").click()
