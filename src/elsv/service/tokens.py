@@ -110,6 +110,10 @@ class TokenFile:
                 found = Role[known.role.upper()]
         return found
 
+    def live(self) -> list[tuple[str, Role]]:
+        """Return digest and role of all tokens that are not revoked."""
+        return [(known.digest, Role[known.role.upper()]) for known in self.tokens() if known.revoked is None]
+
     def new(self, name: str, role: str) -> str:
         """Add a token and return it: this is the only time that it can be seen."""
         if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
