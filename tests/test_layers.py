@@ -50,7 +50,7 @@ LAYERS = (
     ("campaign",),
     ("warm",),
     ("experiments",),
-    ("service",),
+    ("service", "client"),
     ("__init__",),
     ("cli",),
 )

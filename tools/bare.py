@@ -14,6 +14,7 @@ from pathlib import Path
 
 import elsv
 from elsv.cli.serve import serve
+from elsv.client import Client
 from elsv.export import write_columns
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
@@ -67,6 +68,7 @@ def main() -> None:
         ("data", lambda: write_columns("table.parquet", columns)),
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
+        ("client", lambda: Client("http://localhost:8763")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
         ("service", serve),
     ]

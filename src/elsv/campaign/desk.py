@@ -45,6 +45,33 @@ class Desk:
                 log.release(writing, head)
         return count
 
+    def end(self) -> None:
+        """Let the customers so far be the last that are planned for: all others get the best arm by now.
+
+        `extend` goes on with the campaign.
+        """
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            settings = settings_of(reading, head)
+        if settings.horizon is None:
+            raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
+        if not head.decisions:
+            raise InvalidInputError("a campaign without customers cannot end; pause it instead")
+        self._change(horizon=min(settings.horizon, head.decisions), paused=False)
+
+    def allocation(
+        self, after: int, size: int, most: int = 100_000
+    ) -> tuple[int, int, list[tuple[int, int, int]]]:
+        """Return who got which arm, for pictures: counts by parts of `size` customers.
+
+        Of the customers after number `after`, `most` at most: how many there are in all, up to which one was
+        counted, and (part, arm, customers).
+        """
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            until = min(head.decisions, after + most)
+            return head.decisions, until, log.allocation(reading, head, after, until, size)
+
     def _change(self, **changes: Any) -> None:
         with self._store.writing() as writing:
             head = log.hold(self._store, writing, self.name)

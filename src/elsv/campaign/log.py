@@ -311,3 +311,15 @@ def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[
     )
     last = head.decisions
     return [(min(last, (int(part) + 1) * size), arm, int(n), int(won)) for part, arm, n, won in rows]
+
+
+def allocation(
+    transaction: Transaction, head: Head, after: int, until: int, size: int
+) -> list[tuple[int, int, int]]:
+    """Return how many of the decisions after number `after` gave which arm: (part of `size`, arm, count)."""
+    rows = transaction.rows(
+        "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "
+        "WHERE campaign = ? AND number > ? AND number <= ? GROUP BY 1, 2 ORDER BY 1, 2",
+        (size, head.id, after, until),
+    )
+    return [(int(part), int(arm), int(count)) for part, arm, count in rows]

@@ -59,7 +59,7 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                yield _Cursor(connection)
+                yield Cursor(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -68,7 +68,7 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN")
             with self._ending(connection):
-                yield _Cursor(connection)
+                yield Cursor(connection)
             if not self._writable:
                 self.close()  # whoever may write it may have done so by the next time
 
@@ -133,10 +133,10 @@ class SqliteStore:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -65536")
-        if needs_migration(_applied(connection), "sqlite"):
+        if needs_migration(applied(connection), "sqlite"):
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                migrate(_Cursor(connection), "sqlite", self.place)
+                migrate(Cursor(connection), "sqlite", self.place)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -146,10 +146,10 @@ class SqliteStore:
         except ElsvError:
             raise
         except sqlite3.Error as error:
-            raise _as_told(self.place, error) from error
+            raise as_told(self.place, error) from error
 
 
-class _Cursor:
+class Cursor:
     """A transaction on a connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -168,7 +168,8 @@ class _Cursor:
         return cast(list[tuple[Any, ...]], self._connection.execute(sql, values).fetchall())
 
 
-def _applied(connection: sqlite3.Connection) -> list[int]:
+def applied(connection: sqlite3.Connection) -> list[int]:
+    """Return the numbers of the migrations that a file has been through."""
     try:
         return [number for (number,) in connection.execute("SELECT number FROM elsv_migration")]
     except sqlite3.OperationalError as error:
@@ -177,7 +178,7 @@ def _applied(connection: sqlite3.Connection) -> list[int]:
         raise
 
 
-def _as_told(place: str, error: sqlite3.Error) -> ElsvError:
+def as_told(place: str, error: sqlite3.Error) -> ElsvError:
     """Return the error to raise: what happened, what it means for the log, what to do."""
     text, name = str(error), getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):

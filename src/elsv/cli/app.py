@@ -23,6 +23,8 @@ from elsv.cli.gittins import gittins
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
 from elsv.cli.serve import serve
+from elsv.cli.storage import backup, copy
+from elsv.cli.token import token
 from elsv.cli.value import value
 from elsv.cli.warm import warm
 from elsv.errors import ElsvError
@@ -52,11 +54,12 @@ def _root(
 
 COMMANDS = (
     *(decide, check, gittins, value, compare, rehearse, solve, evaluate),
-    *(reproduce, serve, cache, warm),
+    *(reproduce, serve, backup, copy, cache, warm),
 )
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(campaign)
+app.add_typer(token)
 
 
 def main() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
@@ -33,7 +34,9 @@ report what happened with `POST /decisions/{id}/reward`. Whatever is answered is
 """
 
 
-def create_app(settings: ServiceSettings, tokens: Tokens | None = None) -> FastAPI:
+def create_app(
+    settings: ServiceSettings, tokens: Tokens | None = None, clock: Callable[[], float] = time.time
+) -> FastAPI:
     """Return the application, with its store open; it gets ready when it is started.
 
     Parameters
@@ -42,10 +45,12 @@ def create_app(settings: ServiceSettings, tokens: Tokens | None = None) -> FastA
         Options of ``elsv serve``.
     tokens
         Instead of the file that `settings` name.
+    clock
+        Returns seconds since 1970; for tests.
     """
     if tokens is None and settings.tokens is not None:
         tokens = open_tokens(settings.tokens)
-    service = Service(settings, tokens)
+    service = Service(settings, tokens, clock)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -15,10 +15,15 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from elsv._numbers import shown
+from elsv._typing import FloatArray
+from elsv.campaign.arguments import text_of
 from elsv.names import parse
+from elsv.problem import Problem
 from elsv.service.problems import RefusedError
 
 MOST_AT_ONCE = 1000
+MOST_ARMS = 200
+LARGEST_REWARD, LARGEST_COUNT = 1e12, 1e9
 Model = TypeVar("Model", bound=BaseModel)
 _EXAMPLE: Any = {
     "problem": {
@@ -59,6 +64,8 @@ class ChangeBody(BaseModel):
         for key in ("control", "fallback"):
             if isinstance(found.get(key), int):
                 found[key] = str(found[key])  # numbered from 1, as people do
+        if found.get("unit"):
+            text_of("unit", found["unit"])
         if "policy" in found and "file" in parse(found["policy"]).parameters:
             raise _no_files(found["policy"])
         return found
@@ -159,6 +166,33 @@ def refused(error: ValidationError) -> RefusedError:
     place = ".".join(str(part) for part in first["loc"]) or "the body"
     rule = f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}"
     return RefusedError(422, rule, shown(first.get("input")), "see /openapi.json")
+
+
+def problem_from(values: dict[str, Any]) -> Problem:
+    """Return the problem that a request states; it may take a while, so beside the event loop."""
+    check_no_files(values)
+    arms = values.get("rewards")
+    if isinstance(arms, list) and len(arms) > MOST_ARMS:
+        raise RefusedError(
+            422,
+            f"a campaign has at most {MOST_ARMS} arms here",
+            f"{len(arms):,}",
+            "leave the unlikely ones out",
+        )
+    problem = Problem.from_dict(values)
+    for name in problem.names:
+        text_of("name of an arm", name)
+    _check_size("rewards", problem.rewards, LARGEST_REWARD)
+    _check_size("counts of the prior", problem.prior, LARGEST_COUNT)
+    return problem
+
+
+def _check_size(what: str, values: FloatArray, largest: float) -> None:
+    """Refuse numbers whose sums and products over a campaign are no longer numbers."""
+    if values.max() > largest:
+        raise RefusedError(
+            422, f"{what} must be at most {largest:g} here", f"{values.max():g}", "use a larger unit"
+        )
 
 
 def check_no_files(values: object) -> None:

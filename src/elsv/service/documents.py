@@ -19,10 +19,11 @@ _WORDS = {
     415: "The body is not declared as application/json.",
     422: "A value breaks a rule.",
     429: "Too many requests.",
+    431: "The headers are too large.",
     501: "An extra of elsv is not installed on the server.",
     503: "The database cannot be used now, or too many wait: try again.",
 }
-_ALWAYS = (401, 403, 429, 503)
+_ALWAYS = (401, 403, 429, 431, 503)
 _WITH_BODY = (400, 413, 415, 422)
 
 

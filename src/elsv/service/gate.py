@@ -26,6 +26,7 @@ HEADERS = {
     b"referrer-policy": b"no-referrer",
     b"x-content-type-options": b"nosniff",
 }
+HEADER_LIMIT = 32_768  # bytes, of all together
 MOST_ADDRESSES = 10_000
 
 
@@ -72,12 +73,16 @@ class Gate:
         """Refuse what is too much; return how the body is received."""
         client = scope.get("client")
         self._rates.check(client[0] if client else "")
-        length, host = None, b""
+        length, host, size = None, b"", 0
         for name, value in scope["headers"]:
+            size += len(name) + len(value)
             if name == b"content-length":
                 length = value
             elif name == b"host":
                 host = value
+        if size > HEADER_LIMIT:
+            rule = f"headers must have at most {HEADER_LIMIT:,} bytes"
+            raise RefusedError(431, rule, f"{size:,}", "send fewer", headers={"Connection": "close"})
         if self._service.tokens is None:
             self._check_host(host.decode("latin-1"))
         if length is None:

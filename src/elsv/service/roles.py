@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Protocol
 
@@ -24,4 +25,8 @@ class Tokens(Protocol):
 
     def role_of(self, token: str) -> Role | None:
         """Return what a token allows; None if it is unknown or revoked. Takes the same time for all."""
+        ...
+
+    def live(self) -> Iterable[tuple[str, Role]]:
+        """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are not revoked."""
         ...

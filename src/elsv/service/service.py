@@ -142,11 +142,13 @@ class Service:
     async def start(self) -> None:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
         await self._in(self._long, warm_decisions)
-        for one in (await self.listed())[:MOST_LANES]:
-            if one.policy is not None:
-                await self.look(one.name, Campaign.get_ready, long=True)
+        known = [one.name for one in await self.listed() if one.policy is not None][:MOST_LANES]
+        for name in known:
+            await self.look(name, Campaign.get_ready, long=True)
         self.ready = True
         self.when_ready()
+        for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
+            await self.look(name, lambda campaign: (campaign.status(), campaign.explain()), long=True)
 
     async def stop(self) -> None:
         """Finish what is under way and give everything back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tempfile
 from dataclasses import asdict
@@ -13,7 +14,6 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from elsv._numbers import shown
 from elsv.campaign import Campaign
 from elsv.campaign.settings import Settings
-from elsv.problem import Problem
 from elsv.service.answers import (
     AuditAnswer,
     BegunAnswer,
@@ -23,7 +23,7 @@ from elsv.service.answers import (
     as_json,
 )
 from elsv.service.auth import require, service_of
-from elsv.service.bodies import CampaignBody, ChangeBody, check_no_files, json_of, read
+from elsv.service.bodies import CampaignBody, ChangeBody, json_of, problem_from, read
 from elsv.service.documents import body_of, responses
 from elsv.service.problems import RefusedError
 from elsv.service.roles import Role
@@ -48,8 +48,7 @@ _REPORT_POLICY = (
 async def begin(request: Request, name: str) -> Response:
     """Begin a campaign; the same body again changes nothing (200), another one is refused (409)."""
     body = read(CampaignBody, await json_of(request))
-    check_no_files(body.problem)
-    problem = Problem.from_dict(body.problem)
+    problem = await asyncio.to_thread(problem_from, body.problem)
     created = await service_of(request).begin(name, problem, body.seed, **body.given())
     return as_json({"name": name, "created": created}, 201 if created else 200)
 
