@@ -106,7 +106,7 @@ class Load:
         assert len(ids) == len(self.decided)  # no decision was given to two
         assert audit["decisions"] == status["decided"] == len(ids)
         assert audit["rewards"] == len(self.rewarded) == len(ids)
-        arms = {ident: arm for ident, arm in self.decided.values()}
+        arms = dict(self.decided.values())
         for arm in status["arms"]:
             mine = Counter(won for ident, won in self.rewarded.items() if arms[ident] == arm["arm"] - 1)
             assert (arm["successes"], arm["failures"], arm["under_way"]) == (mine[True], mine[False], 0), arm

@@ -1,12 +1,7 @@
-"""What tests of the service share: an application called in this process, and servers of their own."""
+"""What tests of the service share: an application that is called in this process."""
 
 import asyncio
 import contextlib
-import os
-import re
-import signal
-import subprocess
-import sys
 import threading
 
 import httpx
@@ -95,53 +90,3 @@ def shop(db, tokens=None, **settings):
         yield opened
     finally:
         opened.close()
-
-
-class Served:
-    """A server of its own, started by the command line."""
-
-    def __init__(self, db, *options):
-        command = [sys.executable, "-m", "elsv.cli", "serve", "--db", str(db), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-        self.lines, self._ready = [], threading.Event()
-        self.url = ""
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        assert self._ready.wait(120), "".join(self.lines)
-        assert self.url, "".join(self.lines)
-        self.client = httpx.Client(base_url=self.url, timeout=60)
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line)
-            found = re.search(r"served at (http://\S+) \(ready", line)
-            if found:
-                self.url = found[1]
-                self._ready.set()
-        self._ready.set()
-
-    def kill(self):
-        self.process.kill()
-        self._end()
-
-    def stop(self):
-        """Ask it to stop and return its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self._end()
-
-    def _end(self):
-        code = self.process.wait(60)
-        self._reader.join(10)
-        self.process.stderr.close()
-        self.client.close()
-        return code
-
-
-@contextlib.contextmanager
-def served(db, *options):
-    server = Served(db, *options)
-    try:
-        yield server
-    finally:
-        if server.process.poll() is None:
-            server.kill()
