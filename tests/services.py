@@ -96,7 +96,7 @@ class Server:
     def http(self, role="admin", **options):
         """Return an HTTP client with the token of a role; None: without a token."""
         headers = {} if role is None else {"authorization": f"Bearer {self.tokens.get(role, role)}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=20, **options)
+        return httpx.Client(**{"base_url": self.url, "headers": headers, "timeout": 20, **options})
 
     def begin(self, name="spring", **settings):
         with self.http() as http:
