@@ -24,7 +24,10 @@ def run_together(store: Store, works: Sequence[Work[Any]]) -> list[Any]:
             try:
                 found.append(work(writing))
             except Exception as error:
-                writing.run("ROLLBACK TO SAVEPOINT elsv_part")
+                try:
+                    writing.run("ROLLBACK TO SAVEPOINT elsv_part")
+                except Exception:  # the store has given up the whole transaction, as on a full disk
+                    raise error from None
                 found.append(error)
             writing.run("RELEASE SAVEPOINT elsv_part")
     return found

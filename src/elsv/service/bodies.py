@@ -142,6 +142,8 @@ async def json_of(request: Request) -> dict[str, Any]:
     content = await request.body()
     try:
         found = _DECODER.decode(content.decode("utf-8"))
+        if b"\\u" in content:  # half a pair of surrogates is no text
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         text = "values within values without end" if isinstance(error, RecursionError) else str(error)
         raise RefusedError(400, "a body must be JSON in UTF-8", text[:200], "send an object {…}") from error

@@ -42,9 +42,21 @@ def responses(*statuses: int, body: bool = False) -> dict[int | str, dict[str, A
 
 def body_of(model: type[BaseModel], required: bool = True) -> dict[str, Any]:
     """Return how the body of a route is documented that parses it by hand."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = model.model_json_schema()
+    schema = _inlined(schema, schema.pop("$defs", {}))
     examples = schema.pop("examples", [])
     content: dict[str, Any] = {"schema": schema}
     if examples:
         content["examples"] = {f"example {k}": {"value": value} for k, value in enumerate(examples, 1)}
     return {"requestBody": {"required": required, "content": {"application/json": content}}}
+
+
+def _inlined(schema: Any, parts: dict[str, Any]) -> Any:
+    """Return a schema with its parts in the places that refer to them."""
+    if isinstance(schema, list):
+        return [_inlined(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(parts[schema["$ref"].rsplit("/", 1)[1]], parts)
+    return {key: _inlined(value, parts) for key, value in schema.items()}
