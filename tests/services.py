@@ -108,7 +108,8 @@ class Server:
 @contextmanager
 def serving(db, directory, *options):
     """Yield a server that is ready; it is stopped at the end."""
-    pytest.importorskip("fastapi") if not os.environ.get("CI") else None
+    if not os.environ.get("CI"):
+        pytest.importorskip("fastapi", reason="pip install 'elsv[service]'")
     server = Server(db, directory, *options).start()
     try:
         yield server.wait()

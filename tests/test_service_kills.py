@@ -8,7 +8,6 @@ was sent for it. `ELSV_KILLS` says how often a server is killed (20; the long fo
 import asyncio
 import os
 import random
-import resource
 import sys
 import threading
 import time
@@ -280,8 +279,9 @@ def psycopg_connection(url):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of another process: Linux only")
 def test_a_full_disk(tmp_path):
     """The system refuses to let the files grow; when there is room again, everything goes on."""
-    path = tmp_path / "shop.db"
-    with serving(path, tmp_path) as server:
+    import resource
+
+    with serving(tmp_path / "shop.db", tmp_path) as server:
         server.begin()
         with loaded(server) as load:
             load.wait_for(50)
