@@ -99,7 +99,8 @@ class Chooser:
         if floor and rng.random() < arms * floor:
             return Choice(int(rng.integers(arms)), "floor", mixed)
         if chances[arm] < 1.0:
-            arm = int(rng.choice(arms, p=chances))
+            below = chances.cumsum()  # as `rng.choice` does, without its checks
+            arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
         return Choice(arm, reason, mixed)
 
 
