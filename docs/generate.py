@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent / "cli.md"
 COMMANDS = ("decide", "check", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
 COMMANDS += ("reproduce", "serve", "backup", "copy", "cache", "warm")
 CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
-CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")
+CAMPAIGN += ("export", "import", "pause", "resume", "extend", "end", "audit")
 GROUPS = {"token": ("new", "list", "revoke"), "campaign": CAMPAIGN}
 
 

@@ -96,7 +96,7 @@ class Server:
     def http(self, role="admin", **options):
         """Return an HTTP client with the token of a role; None: without a token."""
         headers = {} if role is None else {"authorization": f"Bearer {self.tokens.get(role, role)}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=20, **options)
+        return httpx.Client(**{"base_url": self.url, "headers": headers, "timeout": 20, **options})
 
     def begin(self, name="spring", **settings):
         with self.http() as http:
@@ -108,7 +108,8 @@ class Server:
 @contextmanager
 def serving(db, directory, *options):
     """Yield a server that is ready; it is stopped at the end."""
-    pytest.importorskip("fastapi") if not os.environ.get("CI") else None
+    if not os.environ.get("CI"):
+        pytest.importorskip("fastapi", reason="pip install 'elsv[service]'")
     server = Server(db, directory, *options).start()
     try:
         yield server.wait()

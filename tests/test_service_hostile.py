@@ -212,7 +212,7 @@ def test_outcomes(http, body):
 @pytest.mark.parametrize(
     "ident",
     [
-        "nobody", "%00", "%ff", "..", "%2e%2e", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x" * 5000,
+        "nobody", "%00", "%ff", "%2e%2e", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x" * 5000,
         "'%20OR%201=1--", "%F0%9F%92%A9", "a%0d%0aSet-Cookie:%20x=1", "{id}", "%25s", "$(id)",
     ],
 )  # fmt: skip

@@ -22,13 +22,16 @@ _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "dis
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
 
 
-def open_store(place: str | Path, create: bool = True) -> Store:
-    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``)."""
+def open_store(place: str | Path, create: bool = True, patience: float | None = None) -> Store:
+    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``).
+
+    `patience`: seconds that a call waits for other writers of a database; default: a minute.
+    """
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
         from elsv.campaign.postgres import PostgresStore
 
-        return PostgresStore(text)
+        return PostgresStore(text) if patience is None else PostgresStore(text, patience)
     from elsv.campaign.sqlite import SqliteStore
 
     return SqliteStore(Path(text.removeprefix("sqlite:///")), create)

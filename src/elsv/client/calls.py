@@ -52,8 +52,8 @@ class Call(Generic[T]):
     unanswered: Callable[[], T] | None = None  # what it means if there is no answer; None: an error
 
 
-class ChangedSettings(TypedDict, total=False):
-    """Settings of a campaign that may change while it runs, as `elsv.Campaign.open` takes them."""
+class GivenSettings(TypedDict, total=False):
+    """Settings of a campaign, as `elsv.Campaign.open` takes them."""
 
     policy: str
     window: str | float | timedelta
@@ -64,22 +64,18 @@ class ChangedSettings(TypedDict, total=False):
     control: str | int  # arms by name, or numbered from 0
     fallback: str | int
     unit: str
+
+
+class ChangedSettings(GivenSettings, total=False):
+    """Those that may change while it runs."""
+
     horizon: int
     paused: bool
 
 
-class NewSettings(TypedDict, total=False):
-    """Settings that a campaign is begun with, as `elsv.Campaign.open` takes them."""
+class NewSettings(GivenSettings, total=False):
+    """Those that it is begun with."""
 
-    policy: str
-    window: str | float | timedelta
-    accept_late: bool
-    sticky: bool
-    floor: float
-    holdout: float
-    control: str | int
-    fallback: str | int
-    unit: str
     seed: int
 
 

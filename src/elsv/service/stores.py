@@ -87,7 +87,9 @@ class SharedDatabase:
     plans_first = False
 
     def __init__(self, settings: ServiceSettings) -> None:
-        self.store: Store = Pool(lambda: open_store(settings.db), settings.pool, settings.patience)
+        self.store: Store = Pool(
+            lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience
+        )
 
     def of_lane(self) -> Store:
         """Return the pool: a lane takes a connection for as long as its transaction lasts."""

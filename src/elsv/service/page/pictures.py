@@ -48,10 +48,9 @@ def scale_of(values: Iterable[float]) -> Scale:
 
 def axis(scale: Scale) -> Markup:
     """Return the numbers above the rows."""
-    ticks = scale.ticks()
     labels = "".join(
-        f'<text x="{scale.place(x):.2f}%" y="12" class="{_side(k, len(ticks))}">{_label(x)}</text>'
-        for k, x in enumerate(ticks)
+        f'<text x="{scale.place(x):.2f}%" y="12" class="{_side(scale.place(x))}">{_label(x)}</text>'
+        for x in scale.ticks()
     )
     return _svg("axis", labels, 16)
 
@@ -125,8 +124,9 @@ def _svg(kind: str, drawn: str, height: int = _HEIGHT) -> Markup:
     return Markup(f'<svg class="{kind}" width="100%" height="{height}" aria-hidden="true">{drawn}</svg>')
 
 
-def _side(place: int, count: int) -> str:
-    return "first" if place == 0 else "last" if place == count - 1 else "middle"
+def _side(place: float) -> str:
+    """Return where a label stands beside its tick: within the picture at both ends."""
+    return "first" if place < 6 else "last" if place > 94 else "middle"
 
 
 def _label(value: float) -> str:

@@ -173,7 +173,7 @@ def _span(gain: GainSoFar) -> str:
 
 
 def _arm(status: Status, place: int, scale: pictures.Scale, chosen: int) -> ArmView:
-    arm, digits = status.arms[place], decimals(scale.high)
+    arm, digits = status.arms[place], decimals(status.leader.worth)
     low, high = arm.reward * arm.low, arm.reward * arm.high
     counts = (arm.successes, arm.failures, arm.expired, arm.under_way, arm.late, arm.history)
     return ArmView(
