@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test bounds lint bench docs-check docs site package format lock clean
+.PHONY: help setup reproduce test bounds lint bench serve docs-check docs site package format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ bounds: $(READY) ## Run the small tests of compiled code with bounds checks on
 
 reproduce: $(READY) ## Reproduce the paper's figures and claims into out/report.html
 	$(BIN)/elsv reproduce --out out
+
+serve: $(READY) ## Serve an example campaign at http://127.0.0.1:8763
+	mkdir -p out
+	$(BIN)/elsv campaign status out/shop.db spring > out/spring.txt 2> out/spring.txt || \
+	  $(BIN)/elsv campaign new out/shop.db spring examples/discounts.toml --window "7 days" --unit EUR
+	$(BIN)/elsv serve --db out/shop.db
 
 $(VENV)/.bench: $(READY) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock

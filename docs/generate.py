@@ -9,9 +9,10 @@ from pathlib import Path
 
 PAGE = Path(__file__).parent / "cli.md"
 COMMANDS = ("decide", "check", "prior", "gittins", "value", "compare", "rehearse", "solve", "evaluate")
-COMMANDS += ("reproduce", "cache", "warm")
+COMMANDS += ("reproduce", "serve", "backup", "copy", "cache", "warm")
 CAMPAIGN = ("new", "decide", "reward", "status", "explain", "report")
-CAMPAIGN += ("export", "import", "pause", "resume", "extend", "audit")
+CAMPAIGN += ("export", "import", "pause", "resume", "extend", "end", "audit")
+GROUPS = {"token": ("new", "list", "revoke"), "campaign": CAMPAIGN}
 
 
 def help_of(*command: str) -> str:
@@ -38,8 +39,9 @@ def page() -> str:
         f"```text\n{help_of()}\n```\n",
     ]
     parts += [f"## elsv {name}\n\n```text\n{help_of(name)}\n```\n" for name in COMMANDS]
-    parts += [f"## elsv campaign\n\n```text\n{help_of('campaign')}\n```\n"]
-    parts += [f"### elsv campaign {name}\n\n```text\n{help_of('campaign', name)}\n```\n" for name in CAMPAIGN]
+    for group, names in GROUPS.items():
+        parts += [f"## elsv {group}\n\n```text\n{help_of(group)}\n```\n"]
+        parts += [f"### elsv {group} {name}\n\n```text\n{help_of(group, name)}\n```\n" for name in names]
     return "\n".join(parts)
 
 

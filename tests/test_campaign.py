@@ -322,6 +322,8 @@ def test_settings_that_make_no_sense(tmp_path, settings, match):
         (lambda c: c.decide(count=10**6), "at most 100,000 customers at once"),
         (lambda c: c.decide("a", count=2), "not both"),
         (lambda c: c.decide(key="x" * 501), "key must be text"),
+        (lambda c: c.decide("half \ud800"), "customer must be text"),
+        (lambda c: c.decide(key="nul \0"), "key must be text"),
         (lambda c: c.reward("", success=True), "id of a decision must be text"),
         (lambda c: c.reward("x", success=2), "success must be true or false"),
         (lambda c: c.reward("x", success="yes"), "success must be true or false"),
@@ -334,7 +336,7 @@ def test_arguments_that_make_no_sense(tmp_path, call, match):
 
 
 def test_names_of_campaigns(tmp_path):
-    for name in ("", 5, "x" * 501):
+    for name in ("", 5, "x" * 501, "\udfff"):
         with pytest.raises(InvalidInputError, match="name of a campaign must be text"):
             Campaign.open(tmp_path / "x.db", name, shop())
     with pytest.raises(InvalidInputError, match="there is no campaign file"):

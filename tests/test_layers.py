@@ -53,6 +53,7 @@ LAYERS = (
     ("campaign",),
     ("warm",),
     ("experiments",),
+    ("service", "client"),
     ("__init__",),
     ("cli",),
 )
@@ -153,7 +154,8 @@ def test_only_kernel_modules_compile(path):
 def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
     code = (
         "import sys, elsv, elsv.cli; "
-        "heavy = ('numba', 'scipy', 'polars', 'matplotlib', 'pandas', 'joblib', 'distributed'); "
+        "heavy = ('numba', 'scipy', 'polars', 'matplotlib', 'pandas', 'joblib', 'distributed', "
+        "'fastapi', 'pydantic'); "
         "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

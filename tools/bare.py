@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import elsv
+from elsv.cli.serve import serve
+from elsv.client import Client
 from elsv.export import write_columns
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
@@ -67,7 +69,9 @@ def main() -> None:
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
         ("gpu", lambda: elsv.solve(problem, device="cuda")),
+        ("client", lambda: Client("http://localhost:8763")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
+        ("service", serve),
     ]
     campaign = elsv.Campaign.open("shop.db", "spring", problem, policy="greedy")
     assert campaign.reward(campaign.decide().id, success=True)

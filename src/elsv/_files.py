@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from elsv import _temporaries as temporaries
-from elsv.errors import InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 
 _NO_SPACE = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -28,10 +28,19 @@ def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> Non
             with open(target, "wb") as stream:
                 write(stream)
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporaries.remove_abandoned(target.parent, target)
-        with _replacing(target, before) as stream:
+        with _replacing(target, before) as (stream, _):
             write(stream)
+
+
+def make_atomically(path: str | Path, make: Callable[[Path], None], mode: int = 0o666) -> None:
+    """Call `make` with the path of an empty temporary file beside the target, then rename it to `path`.
+
+    For what writes files by their names; a new file has the permissions `mode` less the umask.
+    """
+    with _unwritable(path):
+        target, before = _look(path)
+        with _replacing(target, before, mode) as (_, temporary):
+            make(temporary)
 
 
 def check_writable(path: str | Path) -> None:
@@ -70,6 +79,8 @@ def _unwritable(path: str | Path) -> Iterator[None]:
     """Turn the system's errors into one that says what to do."""
     try:
         yield
+    except ElsvError:
+        raise
     except OSError as error:
         reason = error.strerror or error
         remedy = "choose a path where you may write"
@@ -97,12 +108,16 @@ def _look(path: str | Path) -> tuple[Path, os.stat_result | None]:
 
 
 @contextmanager
-def _replacing(target: Path, before: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Give a stream whose content takes the place of `target` at the end, if there was no error."""
-    handle, temporary = temporaries.create(target, 0o666 if before is None else before.st_mode & 0o600)
+def _replacing(
+    target: Path, before: os.stat_result | None, mode: int = 0o666
+) -> Iterator[tuple[BinaryIO, Path]]:
+    """Give a stream, and its path, that takes the place of `target` at the end, if there was no error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporaries.remove_abandoned(target.parent, target)
+    handle, temporary = temporaries.create(target, mode if before is None else before.st_mode & 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
-            yield stream
+            yield stream, temporary
             stream.flush()
             os.fsync(stream.fileno())
             if before is not None:

@@ -65,7 +65,8 @@ def _problem(
     return Problem(np.linspace(0.4, 1.0, arms), direction, horizon, discount)
 
 
-def _decide() -> None:
+def warm_decisions() -> None:
+    """Compile what most decisions need, by making some."""
     for problem in (_problem("decreasing"), _problem(None)):
         for policy in ("plan", "elsv", "thompson", "greedy"):
             Bandit(problem, policy, seed=0).explain()
@@ -127,7 +128,7 @@ def _segments() -> None:
 
 
 _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
-    ("decisions", _decide),
+    ("decisions", warm_decisions),
     ("long horizons", _far),
     ("indices", _indices),
     ("solutions", _solve),

@@ -50,14 +50,13 @@ def _marks(ranges: list[Range]) -> list[tuple[float, float]]:
     marks = []
     for j, (r, low, high) in enumerate(arms):
         for share in _MARKS:
-            logit = low + share * (high - low)
-            finer = (
-                low_i < _moved(r, logit, r_i) < high_i
-                and (high - low) * _speed(r, logit, r_i) > (high_i - low_i) * (1 + (1e-9 if i > j else -1e-9))
-                for i, (r_i, low_i, high_i) in enumerate(arms)
-                if i != j
-            )
-            if not any(finer):
+            logit, width = low + share * (high - low), high - low
+            for i, (r_i, low_i, high_i) in enumerate(arms):
+                if i == j or not low_i < _moved(r, logit, r_i) < high_i:
+                    continue
+                if width * _speed(r, logit, r_i) > (high_i - low_i) * (1 + (1e-9 if i > j else -1e-9)):
+                    break  # the other one's is finer
+            else:
                 marks.append((r, logit))
     return marks
 

@@ -5,8 +5,10 @@ Read `campaign` first, then `choosing` (which arm, with which probability) and `
 """
 
 from elsv.campaign.audit import Audit
-from elsv.campaign.campaign import Campaign, UnknownDecisionError
+from elsv.campaign.batches import UnknownDecisionError
+from elsv.campaign.campaign import Campaign
 from elsv.campaign.gains import GainSoFar
+from elsv.campaign.log import UnknownCampaignError
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import ArmStatus, Status
@@ -22,5 +24,6 @@ __all__ = [
     "Settings",
     "Status",
     "StoreError",
+    "UnknownCampaignError",
     "UnknownDecisionError",
 ]

@@ -39,9 +39,14 @@ def _most(count: int) -> int:
 
 def text_of(what: str, given: object) -> str:
     """Return a name, customer or key if it is one."""
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST or "\0" in given:
+    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST or not _storable(given):
         raise InvalidInputError(f"{what} must be text of up to {LONGEST} characters, got {shown(given)}")
     return given
+
+
+def _storable(text: str) -> bool:
+    """Return whether databases can hold a text: no null byte, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def id_of(decision: object) -> str:

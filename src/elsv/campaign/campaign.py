@@ -15,34 +15,27 @@ from typing import Any, overload
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv.campaign import deciding, log
+from elsv._numbers import whole
+from elsv.campaign import log
 from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.desk import Desk
+from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
-from elsv.campaign.log import Head
 from elsv.campaign.opening import begin, open_store, problem_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Row, told
-from elsv.campaign.settings import Settings, problem_as_planned, seconds_of
+from elsv.campaign.records import Decision, RewardReceipt
+from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
-from elsv.campaign.store import Store, Transaction
+from elsv.campaign.store import Store
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
-from elsv.names import parse
 from elsv.policies import Policy
 from elsv.problem import Problem
-from elsv.segments import number_of
 
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
 
 
-class UnknownDecisionError(InvalidInputError):
-    """An outcome was reported for a decision that the campaign does not have."""
-
-
-class Campaign(Desk):
+class Campaign(Batches):
     """Decisions, outcomes and what follows from them; make one with `Campaign.open`.
 
     Examples
@@ -117,18 +110,10 @@ class Campaign(Desk):
         opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
         campaign = cls(opened, name, clock, own)
-        given = {
-            "policy": policy if policy is KEEP else str(parse(policy)) if isinstance(policy, str) else None,
-            "window": window if window is KEEP else seconds_of(window),
-            "accept_late": accept_late if accept_late is KEEP else bool(accept_late),
-            "sticky": sticky if sticky is KEEP else bool(sticky),
-            "floor": floor,
-            "holdout": holdout,
-            "control": control,
-            "fallback": fallback,
-            "unit": unit if unit is KEEP else str(unit),
-        }
-        wanted = {key: value for key, value in given.items() if value is not KEEP}
+        given: dict[str, Any] = {"policy": policy, "window": window, "accept_late": accept_late}
+        given |= {"sticky": sticky, "floor": floor, "holdout": holdout, "unit": unit}
+        given |= {"control": control, "fallback": fallback}
+        wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
         begin(opened, name, problem, seed, wanted, campaign._now())
         return campaign
 
@@ -140,6 +125,12 @@ class Campaign(Desk):
         """The present settings."""
         with self._store.reading() as reading:
             return settings_of(reading, self._head(reading))
+
+    @property
+    def version(self) -> int:
+        """The number of the present version of the settings."""
+        with self._store.reading() as reading:
+            return self._head(reading).version
 
     @property
     def problem(self) -> Problem:
@@ -199,28 +190,10 @@ class Campaign(Desk):
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
-        self._get_ready()
+        self.get_ready()
         with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            problem = problem_of(head)
-            who = number_of(problem.segments, segment)
-            before = [] if key is None else log.answer_to(writing, head, key)
-            rows = [(row, True) for row in before] or self._decide(writing, head, customers, who)
-            if key is not None and not before:
-                log.append_request(writing, head, key, [row for row, _ in rows])
-            log.release(writing, head)
-        names = () if problem.segments is None else problem.segments.names
-        found = [told(row, problem.names, names, repeated) for row, repeated in rows]
+            ((found,), _) = self.settle(writing, [Asked(customers, key, segment)])
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
-
-    def _decide(
-        self, writing: Transaction, head: Head, customers: Sequence[str | None], segment: int | None
-    ) -> list[tuple[Row, bool]]:
-        now = self._now()
-        log.expire(writing, head, now)
-        tallies = log.tallies(writing, head)
-        chooser = self._chooser(writing, head, tallies)
-        return deciding.decide(writing, head, chooser, tallies, customers, now, segment)
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Record the outcome of a decision, by its id; on disk before it returns.
@@ -234,19 +207,9 @@ class Campaign(Desk):
         """Record many outcomes, all or none; an unknown decision is an error."""
         asked = [(id_of(decision), truth_of(success)) for decision, success in outcomes]
         with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
-            found = {row.id: row for row in log.decisions_where(writing, head, "id", [i for i, _ in asked])}
-            for given, _ in asked:
-                if given not in found:
-                    raise UnknownDecisionError(
-                        f"campaign {self.name!r} has no decision {shown(given)}; give an id from decide"
-                    )
-            now, accept = self._now(), settings_of(writing, head).accept_late
-            log.expire(writing, head, now)
-            receipts = [
-                deciding.reward(writing, head, found[given], success, now, accept) for given, success in asked
-            ]
-            log.release(writing, head)
+            _, (receipts,) = self.settle(writing, [], outcomes=[asked])
+            if isinstance(receipts, UnknownDecisionError):
+                raise receipts
         return receipts
 
     def status(self) -> Status:

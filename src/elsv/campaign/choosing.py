@@ -72,14 +72,21 @@ class Chooser:
         return self.policy, "policy"
 
     def choose(
-        self, tallies: Sequence[Tally], count: int, seed: int, segment: int | None = None
+        self,
+        tallies: Sequence[Tally],
+        count: int,
+        seed: int,
+        segment: int | Sequence[int | None] | None = None,
     ) -> list[Choice]:
-        """Return the choices for the next `count` customers, one after the other, all of one `segment`.
+        """Return the choices for the next `count` customers, one after the other.
+
+        All are of one `segment`, or each of its own.
 
         What is drawn depends on `seed` and on the customer's number alone. The policy of a long batch is not
         asked for each customer: see `_Batch`.
         """
-        return _Batch(self, tallies, count, seed, segment).choices()
+        each = [segment] * count if segment is None or isinstance(segment, int) else list(segment)
+        return _Batch(self, tallies, seed, each).choices()
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state in which the acting policy is asked now."""
@@ -113,7 +120,8 @@ class Chooser:
             place = int(rng.integers(arms))
             return Choice(place if offered is None else offered[place], "floor", mixed, offered)
         if chances[arm] < 1.0:
-            arm = int(rng.choice(len(chances), p=chances))
+            below = chances.cumsum()  # as `rng.choice` does, without its checks
+            arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
         return Choice(arm, reason, mixed, offered)
 
 
@@ -128,9 +136,9 @@ class _Batch:
     STRIDE = 32
 
     def __init__(
-        self, chooser: Chooser, tallies: Sequence[Tally], count: int, seed: int, segment: int | None
+        self, chooser: Chooser, tallies: Sequence[Tally], seed: int, segments: list[int | None]
     ) -> None:
-        self._chooser, self._count, self._seed, self._segment = chooser, count, seed, segment
+        self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._first = 1 + sum(t.decided for t in tallies)
         self._planned = _Planned(chooser, chooser.state(tallies))
         self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
@@ -138,6 +146,8 @@ class _Batch:
 
     def choices(self) -> list[Choice]:
         """Return them all."""
+        if not self._count:
+            return []
         chances, length = self._ask(0), 1
         while len(self._choices) < self._count:
             start = len(self._choices)
@@ -168,20 +178,22 @@ class _Batch:
             return 1
         last = self._chooser.problem.horizon
         until_end = self._count if last is None or reason != "policy" else last + 1 - self._first
-        return min(self._count, max(until_end, place + 1)) - place
+        mine = self._segments[place]
+        same = next((k for k in range(place, self._count) if self._segments[k] != mine), self._count)
+        return min(same, max(until_end, place + 1)) - place
 
     def _ask(self, place: int) -> FloatArray:
         number = self._first + place
         rng, policy = self._rng(number), self._chooser.acting(number)[0]
         planned = self._planned.state(policy, self._waiting[place], rng)
-        return chances_of(policy, planned, number, rng, self._chooser.problem, self._segment)
+        return chances_of(policy, planned, number, rng, self._chooser.problem, self._segments[place])
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
             number = self._first + place
             reason = self._chooser.acting(number)[1]
-            choice = self._chooser.draw(chances, reason, partial(self._rng, number), self._segment)
+            choice = self._chooser.draw(chances, reason, partial(self._rng, number), self._segments[place])
             waiting = self._waiting[place].copy()
             waiting[choice.arm] += 1
             self._choices.append(choice)

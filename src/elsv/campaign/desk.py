@@ -41,8 +41,36 @@ class Desk:
         with self._store.writing() as writing:
             head = log.hold(self._store, writing, self.name)
             count = log.expire(writing, head, self._now())
-            log.release(writing, head)
+            if count:
+                log.release(writing, head)
         return count
+
+    def end(self) -> None:
+        """Let the customers so far be the last that are planned for: all others get the best arm by now.
+
+        `extend` goes on with the campaign.
+        """
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            settings = settings_of(reading, head)
+        if settings.horizon is None:
+            raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
+        if not head.decisions:
+            raise InvalidInputError("a campaign without customers cannot end; pause it instead")
+        self._change(horizon=min(settings.horizon, head.decisions), paused=False)
+
+    def allocation(
+        self, after: int, size: int, most: int = 100_000
+    ) -> tuple[int, int, list[tuple[int, int, int]]]:
+        """Return who got which arm, for pictures: counts by parts of `size` customers.
+
+        Of the customers after number `after`, `most` at most: how many there are in all, up to which one was
+        counted, and (part, arm, customers).
+        """
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            until = min(head.decisions, after + most)
+            return head.decisions, until, log.allocation(reading, head, after, until, size)
 
     def _change(self, **changes: Any) -> None:
         with self._store.writing() as writing:
@@ -56,13 +84,18 @@ class Desk:
     def _head(self, transaction: Transaction) -> Head:
         head = log.find(transaction, self.name)
         if head is None:
-            raise InvalidInputError(f"there is no campaign {self.name!r} in {self._store.place} any more")
+            raise log.UnknownCampaignError(
+                f"there is no campaign {self.name!r} in {self._store.place} any more"
+            )
         return head
 
     def _moment(self) -> tuple[Chooser, list[Tally], Head]:
         """Return how things stand, with what is due expired if the store can be written."""
-        with suppress(StoreError):  # a read-only copy can still be looked at
-            self.expire()
+        with self._store.reading() as reading:
+            due = log.is_due(reading, self._head(reading), self._now())
+        if due:
+            with suppress(StoreError):  # a read-only copy can still be looked at
+                self.expire()
         with self._store.reading() as reading:
             head = self._head(reading)
             tallies = log.tallies(reading, head)
@@ -83,7 +116,7 @@ class Desk:
             self._known = known, Chooser(problem, policy, settings)
         return self._known[1]
 
-    def _get_ready(self) -> None:
+    def get_ready(self) -> None:
         """Choose once without writing, so that nobody waits while this process compiles."""
         if not self._ready:
             with self._store.reading() as reading:

@@ -53,7 +53,8 @@ class GainSoFar:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         interval = {"gain": self.gain, "low": self.low, "high": self.high, "percent": self.percent}
-        return {"against": self.against, "name": self.name, **interval, "method": self.method}
+        names = {"against": self.against, "name": self.name}
+        return {**names, **interval, "alternative": self.alternative, "method": self.method}
 
 
 def gains_of(

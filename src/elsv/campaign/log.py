@@ -21,6 +21,10 @@ _IN_ONE_QUERY = 500
 Changes = dict[int, dict[str, int]]  # by arm and column
 
 
+class UnknownCampaignError(InvalidInputError):
+    """The store has no campaign of that name."""
+
+
 @dataclass
 class Head:
     """The campaign's row: what it is, and how far its log goes. Counted on while a transaction appends."""
@@ -48,7 +52,7 @@ def hold(store: Store, transaction: Transaction, name: str) -> Head:
     """Return the campaign and keep other writers of it waiting until the transaction ends."""
     found = transaction.rows(store.locked(_CAMPAIGN), (name,))
     if not found:
-        raise InvalidInputError(f"there is no campaign {name!r} in {store.place}; it was there before")
+        raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; it was there before")
     return Head(*found[0])
 
 
@@ -96,10 +100,10 @@ def append_settings(transaction: Transaction, head: Head, at: float, content: st
     )
 
 
-def settings(transaction: Transaction, head: Head) -> str:
-    """Return the present settings as text."""
+def settings(transaction: Transaction, head: Head, version: int | None = None) -> str:
+    """Return the present settings as text, or those of an earlier version."""
     query = "SELECT content FROM elsv_setting WHERE campaign = ? AND version = ?"
-    return str(transaction.rows(query, (head.id, head.version))[0][0])
+    return str(transaction.rows(query, (head.id, head.version if version is None else version))[0][0])
 
 
 def tallies(transaction: Transaction, head: Head) -> list[Tally]:
@@ -187,14 +191,20 @@ def append_reward(
     return not in_time, counted
 
 
+def is_due(transaction: Transaction, head: Head, now: float) -> bool:
+    """Return whether the window of an open decision has passed."""
+    query = "SELECT 1 FROM elsv_open WHERE campaign = ? AND expires <= ? LIMIT 1"
+    return bool(transaction.rows(query, (head.id, now)))
+
+
 def expire(transaction: Transaction, head: Head, now: float) -> int:
     """Close the open decisions whose window has passed, as failures; return how many."""
+    if not is_due(transaction, head, now):  # by its index alone; the next query may read all that is open
+        return 0
     query = (
         "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
     )
     due = transaction.rows(query, (head.id, now))
-    if not due:
-        return 0
     transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", (head.id, now))
     transaction.many(
         "INSERT INTO elsv_expiration (campaign, number, event, at) VALUES (?, ?, ?, ?)",
@@ -235,6 +245,19 @@ def decisions_where(transaction: Transaction, head: Head, column: str, values: S
         query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({marks})"
         found += [Row(*row) for row in transaction.rows(query, (head.id, *part))]
     return sorted(found, key=lambda row: row.number)
+
+
+def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
+    """Return the names of the campaigns that these decisions belong to; unknown ones are left out."""
+    found: dict[str, str] = {}
+    for part in _parts(ids):
+        marks = ", ".join("?" * len(part))
+        found |= transaction.rows(
+            "SELECT d.id, c.name FROM elsv_decision d JOIN elsv_campaign c ON c.id = d.campaign "
+            f"WHERE d.id IN ({marks})",
+            part,
+        )
+    return found
 
 
 def open_of_customers(
@@ -291,3 +314,15 @@ def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[
     )
     last = head.decisions
     return [(min(last, (int(part) + 1) * size), arm, int(n), int(won)) for part, arm, n, won in rows]
+
+
+def allocation(
+    transaction: Transaction, head: Head, after: int, until: int, size: int
+) -> list[tuple[int, int, int]]:
+    """Return how many of the decisions after number `after` gave which arm: (part of `size`, arm, count)."""
+    rows = transaction.rows(
+        "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "
+        "WHERE campaign = ? AND number > ? AND number <= ? GROUP BY 1, 2 ORDER BY 1, 2",
+        (size, head.id, after, until),
+    )
+    return [(int(part), int(arm), int(count)) for part, arm, count in rows]

@@ -22,13 +22,16 @@ _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "dis
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
 
 
-def open_store(place: str | Path, create: bool = True) -> Store:
-    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``)."""
+def open_store(place: str | Path, create: bool = True, patience: float | None = None) -> Store:
+    """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``).
+
+    `patience`: seconds that a call waits for other writers of a database; default: a minute.
+    """
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
         from elsv.campaign.postgres import PostgresStore
 
-        return PostgresStore(text)
+        return PostgresStore(text) if patience is None else PostgresStore(text, patience)
     from elsv.campaign.sqlite import SqliteStore
 
     return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
@@ -47,7 +50,7 @@ def begin(
             if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
                 return
     if head is None and problem is None:
-        raise InvalidInputError(
+        raise log.UnknownCampaignError(
             f"there is no campaign {name!r} in {store.place}; give its problem to begin one"
         )
     with store.writing() as writing:
@@ -90,7 +93,7 @@ def _adopt(
         used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
         if head.decisions or used:
             raise InvalidInputError(
-                f"{_difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
+                f"{difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
                 "begin another one under a new name (its history can be imported)"
             )
         log.replace_problem(writing, head, json.dumps(problem.to_dict()), problem.arms)
@@ -107,19 +110,32 @@ def _wanted(head: Head, before: Settings | None, problem: Problem | None, given:
     """Return the settings that the caller asks for."""
     own = problem_of(head) if problem is None else problem
     start = Settings(horizon=own.horizon) if before is None else before
+    changes = with_arms(own, given)
+    begun_with = json.loads(head.problem).get("horizon")
+    if before is not None and own.horizon not in (begun_with, before.horizon):
+        check_horizon(before.horizon, own.horizon, head)
+        changes["horizon"] = own.horizon
+    return start.changed(own, **changes)
+
+
+def with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with arms by their numbers, from 0."""
     changes = dict(given)
     for key in ("control", "fallback"):
         if changes.get(key) is not None:
-            changes[key] = _arms_of(own, key, changes[key])
-    begun_with = json.loads(head.problem).get("horizon")
-    if before is not None and own.horizon not in (begun_with, before.horizon):
-        if own.horizon is None or before.horizon is None or (own.horizon < before.horizon and head.decisions):
-            raise InvalidInputError(
-                f"the horizon of a campaign with decisions can only grow, from {before.horizon} "
-                f"to {own.horizon} it cannot; leave it as it is"
-            )
-        changes["horizon"] = own.horizon
-    return start.changed(own, **changes)
+            changes[key] = _arms_of(problem, key, changes[key])
+    return changes
+
+
+def check_horizon(before: int | None, after: int | None, head: Head) -> None:
+    """Refuse a horizon that a campaign with decisions cannot take."""
+    if after == before:
+        return
+    if after is None or before is None or (after < before and head.decisions):
+        raise InvalidInputError(
+            f"the horizon of a campaign with decisions can only grow, from {before} "
+            f"to {after} it cannot; leave it as it is"
+        )
 
 
 def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
@@ -142,10 +158,10 @@ def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
 
 def _same(first: Problem, second: Problem | None) -> bool:
     """Return whether the problems have the same arms, prior and structure; horizons may differ."""
-    return second is None or not _difference(first, second)
+    return second is None or not difference(first, second)
 
 
-def _difference(first: Problem, second: Problem) -> str:
+def difference(first: Problem, second: Problem) -> str:
     """Say in which of the things that must not change two problems differ; empty if in none."""
     one, other = first.to_dict(), second.to_dict()
     found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]

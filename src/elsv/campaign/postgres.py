@@ -18,6 +18,7 @@ from elsv.errors import ElsvError, InvalidInputError, MissingExtraError
 
 _MIGRATING = 7231140921  # a number that stands for elsv's migrations among advisory locks
 _SECONDS_TO_CONNECT = 10
+PATIENCE = 60.0  # seconds to wait for other writers
 
 
 class PostgresStore:
@@ -27,15 +28,17 @@ class PostgresStore:
     ----------
     url
         ``postgresql://user:password@host:port/database``.
+    patience
+        Seconds to wait for what other writers hold.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience: float = PATIENCE) -> None:
         try:
             import psycopg
         except ImportError as error:
             raise MissingExtraError("a PostgreSQL store", "postgres") from error
         self._psycopg: Any = psycopg
-        self._url = url
+        self._url, self._patience = url, patience
         self._lock = threading.RLock()
         self._connection: Any = None
         self._process = 0
@@ -103,6 +106,7 @@ class PostgresStore:
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
                     migrate(_Cursor(connection), "postgres", self.place)
+            connection.execute(f"SET lock_timeout = {max(1, round(1000 * self._patience))}")
         except BaseException:
             connection.close()
             raise
@@ -128,6 +132,11 @@ class PostgresStore:
             )
         if isinstance(error, self._psycopg.ProgrammingError) and self._connection is None:
             return InvalidInputError(f"cannot use {self.place}: {text}; check the URL")
+        if isinstance(error, self._psycopg.errors.LockNotAvailable):
+            return StoreError(
+                f"another process has held what is needed in {self.place} for {self._patience:g} seconds; "
+                "nothing was recorded by this call: try again"
+            )
         if isinstance(error, self._psycopg.OperationalError):
             self.close()
             return StoreError(

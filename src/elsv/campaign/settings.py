@@ -12,6 +12,7 @@ from typing import Any
 
 from elsv._numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -82,6 +83,17 @@ class Settings:
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
         return new
+
+
+def as_kept(given: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as callers give them in the form in which they are kept."""
+    kept = dict(given)
+    if "policy" in kept:
+        kept["policy"] = str(parse(kept["policy"])) if isinstance(kept["policy"], str) else None
+    for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", bool), ("unit", str)):
+        if key in kept:
+            kept[key] = convert(kept[key])
+    return kept
 
 
 def seconds_of(window: object) -> float | None:

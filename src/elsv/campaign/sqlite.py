@@ -36,6 +36,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._identity: tuple[int, int] | None = None  # of the file that was opened
         if not create and not path.exists():
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
         if path.is_dir():
@@ -59,7 +60,7 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                yield _Cursor(connection)
+                yield Cursor(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -68,7 +69,7 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN")
             with self._ending(connection):
-                yield _Cursor(connection)
+                yield Cursor(connection)
             if not self._writable:
                 self.close()  # whoever may write it may have done so by the next time
 
@@ -96,7 +97,14 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._process == os.getpid():
-            return self._connection
+            if self._found() == self._identity:
+                return self._connection
+            self.close()  # what is written to a file that was removed or replaced would be lost
+        if self._identity is not None and self._found() is None:
+            raise StoreError(
+                f"{self.place} is gone; nothing was recorded by this call: put it back, or restore it from a "
+                "backup, and try again"
+            )
         # After a fork the connection is the parent's: leave it to it.
         connection = sqlite3.connect(
             self._address(),
@@ -111,8 +119,16 @@ class SqliteStore:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._process = connection, os.getpid()
+        self._connection, self._process, self._identity = connection, os.getpid(), self._found()
         return connection
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return which file is there now; None if there is none."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @property
     def _writable(self) -> bool:
@@ -133,10 +149,10 @@ class SqliteStore:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -65536")
-        if needs_migration(_applied(connection), "sqlite"):
+        if needs_migration(applied(connection), "sqlite"):
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                migrate(_Cursor(connection), "sqlite", self.place)
+                migrate(Cursor(connection), "sqlite", self.place)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -146,10 +162,10 @@ class SqliteStore:
         except ElsvError:
             raise
         except sqlite3.Error as error:
-            raise _as_told(self.place, error) from error
+            raise as_told(self.place, error) from error
 
 
-class _Cursor:
+class Cursor:
     """A transaction on a connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -168,7 +184,8 @@ class _Cursor:
         return cast(list[tuple[Any, ...]], self._connection.execute(sql, values).fetchall())
 
 
-def _applied(connection: sqlite3.Connection) -> list[int]:
+def applied(connection: sqlite3.Connection) -> list[int]:
+    """Return the numbers of the migrations that a file has been through."""
     try:
         return [number for (number,) in connection.execute("SELECT number FROM elsv_migration")]
     except sqlite3.OperationalError as error:
@@ -177,7 +194,7 @@ def _applied(connection: sqlite3.Connection) -> list[int]:
         raise
 
 
-def _as_told(place: str, error: sqlite3.Error) -> ElsvError:
+def as_told(place: str, error: sqlite3.Error) -> ElsvError:
     """Return the error to raise: what happened, what it means for the log, what to do."""
     text, name = str(error), getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):

@@ -232,7 +232,7 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
     return Status(
         name=name,
         at=as_time(now).isoformat(timespec="seconds"),
-        phase=_phase(settings.paused, decided, left),
+        phase=phase_of(settings.paused, decided, left),
         unit=settings.unit,
         policy=settings.policy or "a policy of your own",
         assumed=problem.structure.describe(),
@@ -266,7 +266,8 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
     )
 
 
-def _phase(paused: bool, decided: int, left: int | None) -> str:
+def phase_of(paused: bool, decided: int, left: int | None) -> str:
+    """Return what a campaign is doing, in a word."""
     if paused:
         return "paused"
     if left == 0:

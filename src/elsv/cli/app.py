@@ -23,6 +23,9 @@ from elsv.cli.gittins import gittins
 from elsv.cli.prior import prior
 from elsv.cli.rehearse import rehearse
 from elsv.cli.reproduce import reproduce
+from elsv.cli.serve import serve
+from elsv.cli.storage import backup, copy
+from elsv.cli.token import token
 from elsv.cli.value import value
 from elsv.cli.warm import warm
 from elsv.errors import ElsvError
@@ -50,22 +53,14 @@ def _root(
         raise typer.Exit
 
 
-for command in (
-    decide,
-    check,
-    prior,
-    gittins,
-    value,
-    compare,
-    rehearse,
-    solve,
-    evaluate,
-    reproduce,
-    cache,
-    warm,
-):
+COMMANDS = (
+    *(decide, check, prior, gittins, value, compare, rehearse, solve, evaluate),
+    *(reproduce, serve, backup, copy, cache, warm),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(campaign)
+app.add_typer(token)
 
 
 def main() -> None:

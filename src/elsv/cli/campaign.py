@@ -201,6 +201,12 @@ def extend(
 
 
 @campaign.command()
+def end(store: Store, name: Name, as_json: Json = False) -> None:
+    """Let the customers so far be the last: all others get the best arm by now; extend goes on."""
+    _set(store, name, as_json, lambda opened: opened.end())
+
+
+@campaign.command()
 def audit(store: Store, name: Name, as_json: Json = False) -> None:
     """Replay the whole log and compare every count; exit code 1 if anything differs."""
     with _open(store, name) as opened:

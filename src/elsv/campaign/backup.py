@@ -1,0 +1,127 @@
+"""A copy of an SQLite store while it is in use, whole and checked."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from elsv._files import make_atomically
+from elsv._progress import Progress
+from elsv.campaign import log
+from elsv.campaign.audit import replay
+from elsv.campaign.sqlite import Cursor, applied, as_told
+from elsv.campaign.store import needs_migration
+from elsv.errors import CorruptFileError, InvalidInputError
+
+_PAGES = 2048  # that are copied between two reports of progress
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What was copied."""
+
+    source: str
+    copy: str
+    bytes: int
+    campaigns: int
+    decisions: int
+    audited: bool  # False: written by another elsv, whose log this one does not replay
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        checked = "checked and audited" if self.audited else "checked, and not audited: of another elsv"
+        return (
+            f"copied {self.campaigns:,} campaigns with {self.decisions:,} decisions to {self.copy} "
+            f"({self.bytes:,} bytes), {checked}"
+        )
+
+
+def backup(
+    source: str | Path, copy: str | Path, *, overwrite: bool = False, progress: Progress | None = None
+) -> Backup:
+    """Copy an SQLite store as it is at one moment, while others read and write it; whole or not at all.
+
+    Parameters
+    ----------
+    source
+        The file of a store.
+    copy
+        Where the copy goes. It is checked, and every campaign's log replayed, before it gets that name.
+    overwrite
+        Whether a file that is there may be replaced.
+    progress
+        Told the pages that are copied, and how many there are.
+    """
+    given, target = Path(source), Path(copy)
+    if str(source).startswith(("postgresql://", "postgres://")):
+        raise InvalidInputError(
+            "elsv backup copies SQLite files, got a PostgreSQL URL; use pg_dump, or `elsv copy` to a file"
+        )
+    if not given.is_file():
+        raise InvalidInputError(f"there is no campaign file {source}; give the path of one, such as shop.db")
+    if target.exists() and target.samefile(given):
+        raise InvalidInputError(f"the copy must be another file than {source}; give another path")
+    if target.exists() and not overwrite:
+        raise InvalidInputError(f"{copy} is there already; choose another path, or replace it with --force")
+    found: list[Backup] = []
+
+    def make(temporary: Path) -> None:
+        try:
+            _copy(given, temporary, progress)
+            found.append(_checked(given, target, temporary))
+        except sqlite3.Error as error:
+            raise as_told(f"{given} or its copy {target}", error) from error
+
+    make_atomically(target, make, stat.S_IMODE(given.stat().st_mode))
+    return found[0]
+
+
+def _copy(source: Path, temporary: Path, progress: Progress | None) -> None:
+    def report(_: int, left: int, pages: int) -> None:
+        if progress is not None:
+            progress(pages - left, pages)
+
+    # Only read: a copy that is made before an upgrade must not upgrade the source.
+    address = f"{source.absolute().as_uri()}?mode=ro"
+    with (
+        closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=60)) as reader,
+        closing(sqlite3.connect(temporary, isolation_level=None)) as writer,
+    ):
+        # One moment is held from the first page to the last; else every commit of others would start it anew.
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        reader.backup(writer, pages=_PAGES, progress=report)
+
+
+def _checked(source: Path, target: Path, temporary: Path) -> Backup:
+    """Return what the copy holds, or raise if it is not whole."""
+    # Immutable: it is ours alone, and checking it leaves no files beside it.
+    address = f"{temporary.absolute().as_uri()}?immutable=1"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        reading = Cursor(connection)
+        whole = reading.rows("PRAGMA integrity_check")
+        if whole != [("ok",)]:
+            raise CorruptFileError(
+                f"{source} is damaged ({whole[0][0]}); nothing was copied: restore it from an older backup"
+            )
+        if not reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'elsv_campaign'"):
+            raise CorruptFileError(f"{source} is no campaign file; nothing was copied")
+        named = reading.rows("SELECT name, decisions FROM elsv_campaign ORDER BY id")
+        audited = not needs_migration(applied(connection), "sqlite")
+        for name, _ in named if audited else ():
+            head = log.find(reading, name)
+            assert head is not None
+            audit = replay(reading, head)
+            if not audit.exact:
+                raise CorruptFileError(
+                    f"campaign {name!r} of {source} is damaged; nothing was copied: {audit}"
+                )
+    size, decisions = temporary.stat().st_size, sum(count for _, count in named)
+    return Backup(str(source), str(target), size, len(named), decisions, audited)

@@ -1,0 +1,157 @@
+"""Many callers of one campaign served in one transaction, planned before it or inside it.
+
+Requests that wait together are decided one after the other, as if they had come alone. Where a database has
+one writer (SQLite), they are planned on a moment of the log before anything is locked: a `Draft`. It is
+appended as it is if the log has not gone on meanwhile, and made anew inside the transaction otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from elsv._numbers import shown
+from elsv.campaign import deciding, log
+from elsv.campaign.desk import Desk
+from elsv.campaign.log import Head
+from elsv.campaign.opening import problem_of, settings_of
+from elsv.campaign.records import Decision, RewardReceipt, Row, told
+from elsv.campaign.store import Transaction
+from elsv.errors import InvalidInputError
+from elsv.segments import number_of
+
+Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
+
+
+class UnknownDecisionError(InvalidInputError):
+    """An outcome was reported for a decision that the campaign does not have."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request for decisions: for whom (None: not known), and the key under which it is answered once."""
+
+    customers: Sequence[str | None]
+    key: str | None = None
+    segment: str | int | None = None  # who has come, by name or number from 1
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Answers that are ready to be appended, and the moment of the log that they follow from."""
+
+    before: Head
+    after: Head
+    now: float
+    rows: list[Row]  # new decisions
+    answers: list[list[tuple[Row, bool]]]  # to each request; whether a decision had been made before
+    requests: list[tuple[str, list[Row]]]  # new keys
+
+    @property
+    def decisions(self) -> list[list[Decision]]:
+        """The answers as callers get them."""
+        problem = problem_of(self.before)
+        segments = () if problem.segments is None else problem.segments.names
+        return [
+            [told(row, problem.names, segments, repeated) for row, repeated in answer]
+            for answer in self.answers
+        ]
+
+
+class Batches(Desk):
+    """A campaign with many callers at once."""
+
+    def draft(self, asked: Sequence[Asked]) -> Draft | None:
+        """Plan the answers without writing; None if open decisions have to expire first."""
+        self.get_ready()
+        now = self._now()
+        with self._store.reading() as reading:
+            head = self._head(reading)
+            return None if log.is_due(reading, head, now) else self._draft(reading, head, asked, now)
+
+    def settle(
+        self,
+        writing: Transaction,
+        asked: Sequence[Asked],
+        draft: Draft | None = None,
+        outcomes: Sequence[Outcomes] = (),
+    ) -> tuple[list[list[Decision]], list[list[RewardReceipt] | UnknownDecisionError]]:
+        """Append the decisions that were asked for, then `outcomes`, each of its requests all or none.
+
+        Parameters
+        ----------
+        writing
+            A transaction, which may do other work too.
+        draft
+            Of the same requests; without one they are planned now.
+        """
+        head = log.hold(self._store, writing, self.name)
+        now = self._now() if draft is None else draft.now
+        fits = draft is not None and draft.before == head
+        fits = not log.expire(writing, head, now) and fits
+        decisions: list[list[Decision]] = []
+        if asked:
+            if draft is None or not fits:
+                draft = self._draft(writing, head, asked, now)
+            head = replace(draft.after)
+            log.append_decisions(writing, head, draft.rows)
+            for key, rows in draft.requests:
+                log.append_request(writing, head, key, rows)
+            decisions = draft.decisions
+        receipts = self._record(writing, head, outcomes, now)
+        log.release(writing, head)
+        return decisions, receipts
+
+    def _draft(self, transaction: Transaction, head: Head, asked: Sequence[Asked], now: float) -> Draft:
+        before, head = replace(head), replace(head)
+        tallies = log.tallies(transaction, head)
+        known = {one.key: log.answer_to(transaction, head, one.key) for one in asked if one.key is not None}
+        first = {one.key: place for place, one in reversed(list(enumerate(asked)))}
+        fresh = [
+            place
+            for place, one in enumerate(asked)
+            if one.key is None or (not known[one.key] and first[one.key] == place)
+        ]
+        segments = problem_of(head).segments
+        customers = [
+            (customer, number_of(segments, asked[place].segment))
+            for place in fresh
+            for customer in asked[place].customers
+        ]
+        chooser = self._chooser(transaction, head, tallies)
+        rows, found = deciding.draft(transaction, head, chooser, tallies, customers, now)
+        answers: list[list[tuple[Row, bool]]] = [[] for _ in asked]
+        requests, given = [], iter(found)
+        for place in fresh:
+            answers[place] = [next(given) for _ in asked[place].customers]
+            key = asked[place].key
+            if key is not None:
+                known[key] = [row for row, _ in answers[place]]
+                requests.append((key, known[key]))
+        for place, one in enumerate(asked):
+            if not answers[place] and one.key is not None:
+                answers[place] = [(row, True) for row in known[one.key]]
+        return Draft(before, head, now, rows, answers, requests)
+
+    def _record(
+        self, writing: Transaction, head: Head, requests: Sequence[Outcomes], now: float
+    ) -> list[list[RewardReceipt] | UnknownDecisionError]:
+        if not requests:
+            return []
+        ids = list({given for outcomes in requests for given, _ in outcomes})
+        rows = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
+        accept = settings_of(writing, head).accept_late
+        found: list[list[RewardReceipt] | UnknownDecisionError] = []
+        for outcomes in requests:
+            unknown = [given for given, _ in outcomes if given not in rows]
+            if unknown:
+                found.append(
+                    UnknownDecisionError(
+                        f"campaign {self.name!r} has no decision {shown(unknown[0])}; give an id from decide"
+                    )
+                )
+                continue
+            found.append(
+                [deciding.reward(writing, head, rows[g], success, now, accept) for g, success in outcomes]
+            )
+        return found

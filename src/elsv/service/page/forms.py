@@ -1,0 +1,208 @@
+"""What people type into forms becomes a problem and settings; every error says which field it is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+
+from elsv._numbers import shown
+from elsv.campaign.arguments import text_of
+from elsv.campaign.settings import Settings, seconds_of
+from elsv.errors import InvalidInputError
+from elsv.policies import make_policy
+from elsv.problem import Problem
+
+MOST_ARMS = 50
+_MOST_FIELDS = 500
+_LONGEST_ARM = 100  # characters of its name
+
+ORDERS = {
+    "decreasing": "Each arm succeeds at least as often as the next, such as discounts, largest first",
+    "increasing": "Each arm succeeds at most as often as the next, such as discounts, smallest first",
+    "unimodal": "They rise to one arm and fall from there, as a dose that can be too small or too large",
+    "free": "Nothing: the arms tell nothing of one another",
+}
+POLICIES = {
+    "plan": "plan: near the optimum",
+    "elsv": "elsv: one step ahead",
+    "thompson": "thompson: by lot",
+    "bayes-ucb": "bayes-ucb: optimistic",
+    "greedy": "greedy: never explores",
+}
+
+
+class FieldError(InvalidInputError):
+    """What is wrong with one field."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+@dataclass(frozen=True)
+class ArmFields:
+    """A row of the form, as it was typed."""
+
+    name: str = ""
+    reward: str = ""
+    expected: str = ""  # conversion in per cent
+
+
+@dataclass(frozen=True)
+class NewForm:
+    """The form of a new campaign, as it was typed."""
+
+    name: str = ""
+    arms: tuple[ArmFields, ...] = field(default_factory=lambda: (ArmFields(),) * 3)
+    today: str = ""  # number of the arm that is given today, from 0; empty: none
+    unit: str = ""
+    order: str = "decreasing"
+    softened: bool = False
+    sureness: str = "10"
+    horizon: str = "1000"
+    window: str = "7 days"
+    policy: str = "plan"
+    floor: str = "0"
+    holdout: str = "0"
+
+
+async def fields_of(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that was sent."""
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        return parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidInputError(f"a form must have at most {_MOST_FIELDS} fields") from error
+
+
+def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
+    """Return the form that was sent."""
+    single = {key: value.strip() for key, value in fields}
+    columns = {key: [v.strip() for k, v in fields if k == key] for key in ("arm", "reward", "expected")}
+    rows = max(map(len, columns.values()), default=0)
+    padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
+    arms = tuple(map(ArmFields, padded["arm"], padded["reward"], padded["expected"]))
+    defaults = NewForm()
+    rest = ("name", "today", "unit", "order", "sureness", "horizon", "window", "policy", "floor", "holdout")
+    return NewForm(
+        arms=arms or defaults.arms,
+        softened=single.get("softened") == "yes",
+        **{key: single.get(key, getattr(defaults, key)) for key in rest},
+    )
+
+
+def problem_of(form: NewForm) -> tuple[Problem, int | None]:
+    """Return the problem that the form states, and the arm that is given today; an empty row is no arm."""
+    filled = [(k, arm) for k, arm in enumerate(form.arms) if arm.name or arm.reward]
+    if len(filled) < 2:
+        raise FieldError("arms", "give at least two arms, each with a name and what a success earns")
+    if len(filled) > MOST_ARMS:
+        raise FieldError("arms", f"give at most {MOST_ARMS} arms here, got {len(filled)}")
+    names, rewards, prior = [], [], []
+    sureness = _number("sureness", "how sure you are", form.sureness or "10", least=0.1, most=1e6)
+    for place, (_, arm) in enumerate(filled, 1):
+        if len(arm.name) > _LONGEST_ARM:
+            raise FieldError("arms", f"the name of arm {place} must have at most {_LONGEST_ARM} characters")
+        names.append(arm.name or f"arm {place}")
+        rewards.append(_number("arms", f"what a success of arm {place} earns", arm.reward, least=0.0))
+        prior.append(_prior(place, arm, sureness))
+    today = next((k for k, (row, _) in enumerate(filled) if form.today == str(row)), None)
+    stated = _structure(form)
+    horizon = int(_number("horizon", "the number of customers", form.horizon, least=1, whole=True))
+    with _Blame("arms"):
+        problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
+        _ = problem.belief
+    return problem, today
+
+
+def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str, Any]:
+    """Return the keywords of `Campaign.open` that the form states, checked."""
+    with _Blame("name"):
+        text_of("name of a campaign", form.name)
+    if form.name != form.name.strip() or not form.name.isprintable():
+        raise FieldError("name", f"name must be one line of text, got {shown(form.name)}")
+    with _Blame("window"):
+        window = seconds_of(form.window) if form.window else None
+    if form.policy not in POLICIES:
+        raise FieldError("policy", f"policy must be one of the list, got {shown(form.policy)}")
+    with _Blame("policy"):
+        make_policy(form.policy, problem)
+    given = {
+        "policy": form.policy,
+        "window": window,
+        "unit": form.unit[:20],
+        "control": today,
+        "floor": share("floor", form.floor or "0"),
+        "holdout": share("holdout", form.holdout or "0"),
+    }
+    for name in ("floor", "holdout"):
+        with _Blame(name):
+            Settings(horizon=problem.horizon, control=today).changed(problem, **{name: given[name]})
+    return given
+
+
+def share(name: str, text: str) -> float:
+    """Return a share that was typed in per cent."""
+    return _number(name, name, text.removesuffix("%").strip(), least=0.0, most=100.0) / 100
+
+
+def whole_number(name: str, what: str, text: str) -> int:
+    """Return a number of customers that was typed, with or without separators."""
+    return int(_number(name, what, text, least=1, whole=True))
+
+
+def _structure(form: NewForm) -> Mapping[str, Any] | None:
+    if form.order not in ORDERS:
+        raise FieldError("order", f"what you know must be one of the list, got {shown(form.order)}")
+    if form.order == "free":
+        return None
+    stated: dict[str, Any] = {"unimodal": True} if form.order == "unimodal" else {"order": form.order}
+    return {"mixture": [[0.9, stated], [0.1, {"free": True}]]} if form.softened else stated
+
+
+def _prior(place: int, arm: ArmFields, sureness: float) -> tuple[float, float]:
+    """Return the Beta counts of an arm: uniform, or as many customers as one is sure of."""
+    if not arm.expected:
+        return 1.0, 1.0
+    what = f"the expected conversion of arm {place}"
+    points = _number("arms", what, arm.expected.removesuffix("%").strip(), least=0.0, most=100.0)
+    if not 0 < points < 100:
+        raise FieldError("arms", f"{what} must lie between 0 and 100 per cent, got {shown(arm.expected)}")
+    return sureness * points / 100, sureness * (1 - points / 100)
+
+
+def _number(
+    name: str, what: str, text: str, *, least: float, most: float = 1e15, whole: bool = False
+) -> float:
+    """Return a number that was typed; 1,000 and 1 000 are 1000 where it is a whole one."""
+    plain = text
+    if whole:
+        plain = "".join(c for c in text if not c.isspace() and c not in ",'’")
+    try:
+        value = float(plain) if plain.isascii() else math.nan
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most or (whole and value != int(value)):
+        kind = "a whole number" if whole else "a number"
+        up_to = "" if most >= 1e15 else f" to {most:g}"
+        raise FieldError(name, f"{what} must be {kind} from {least:g}{up_to}, got {shown(text)}")
+    return value
+
+
+class _Blame:
+    """Errors of the library within are about this field."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        if isinstance(error, InvalidInputError) and not isinstance(error, FieldError):
+            raise FieldError(self._name, str(error)) from error

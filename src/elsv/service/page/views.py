@@ -1,0 +1,263 @@
+"""What the pages show of a campaign, as text and pictures that are ready to be put into a template."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from elsv.campaign.gains import GainSoFar
+from elsv.campaign.status import Status
+from elsv.live.explain import Explanation
+from elsv.service.page import pictures
+from elsv.service.page.reasons import Reasons, decimals, figure, percent, reasons_of
+
+PHASES = {"not begun": "waiting", "running": "running", "paused": "paused", "over": "over"}
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """A row of the arms."""
+
+    name: str
+    swatch: Markup
+    reward: str
+    customers: str
+    conversion: str
+    between: str  # its 95 % interval
+    worth: str
+    worth_between: str
+    picture: Markup  # of the worth
+    best: str
+    best_picture: Markup
+    leads: bool
+    next: bool  # whether the next customer gets it
+    outcomes: tuple[str, ...]  # successes, failures, expired, under way, late, from before, earned
+
+
+@dataclass(frozen=True)
+class RivalView:
+    """What the campaign earned, or what another way would have."""
+
+    name: str
+    picture: Markup
+    earned: str
+    gain: str = ""
+    between: str = ""
+    per_cent: str = ""
+    source: str = ""
+    sure: str = ""  # good or bad where the interval tells more from less
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number that stands out."""
+
+    label: str
+    value: str
+    note: str = ""
+    share: Markup | None = None
+
+
+@dataclass(frozen=True)
+class CampaignView:
+    """A campaign at one moment."""
+
+    name: str
+    phase: str
+    phase_kind: str
+    lead: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    arms: tuple[ArmView, ...]
+    worth_axis: Markup
+    unit: str
+    history: bool  # whether outcomes from before the campaign were taken in
+    rivals: tuple[RivalView, ...]
+    rivals_axis: Markup | None
+    ahead: str
+    assumed: str
+    doubt: str  # in words; empty where it is not known
+    contradicted: bool
+    reasons: Reasons
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ListedView:
+    """A campaign in the list."""
+
+    name: str
+    phase: str
+    phase_kind: str
+    customers: str
+    share: Markup | None
+    earned: str
+    best: str
+    best_chance: str
+    contradicted: bool
+
+
+def listed(status: Status) -> ListedView:
+    """Return a line of the list."""
+    planned = "" if status.customers is None else f" of {status.customers:,}"
+    share = None if not status.customers else pictures.progress(status.decided / status.customers)
+    return ListedView(
+        name=status.name,
+        phase=status.phase.capitalize(),
+        phase_kind=PHASES[status.phase],
+        customers=f"{status.decided:,}{planned}",
+        share=share,
+        earned=money(status, status.earned),
+        best=status.leader.name,
+        best_chance=percent(status.leader.best),
+        contradicted=status.contradicted,
+    )
+
+
+def view_of(status: Status, explanation: Explanation) -> CampaignView:
+    """Return all that the page of a campaign shows but who got which arm when."""
+    scale = pictures.scale_of(arm.reward * arm.high for arm in status.arms)
+    rivals, rivals_axis = _rivals(status)
+    return CampaignView(
+        name=status.name,
+        phase=status.phase.capitalize(),
+        phase_kind=PHASES[status.phase],
+        lead=tuple(sentence.replace(" -", " −") for sentence in status.sentences()),
+        tiles=_tiles(status),
+        arms=tuple(_arm(status, i, scale, explanation.arm) for i in range(len(status.arms))),
+        worth_axis=pictures.axis(scale),
+        unit=status.unit,
+        history=any(arm.history for arm in status.arms),
+        rivals=rivals,
+        rivals_axis=rivals_axis,
+        ahead=_ahead(status),
+        assumed=status.assumed,
+        doubt=_doubt(status),
+        contradicted=status.contradicted,
+        reasons=reasons_of(status, explanation),
+        settings=_settings(status),
+    )
+
+
+def money(status: Status, value: float, sign: bool = False) -> str:
+    """Return an amount in the campaign's unit, with a true minus."""
+    return status.money(value, sign).replace("-", "−")
+
+
+def _tiles(status: Status) -> tuple[Tile, ...]:
+    leader, expired = status.leader, sum(arm.expired for arm in status.arms)
+    planned = "no last customer" if status.customers is None else f"of {status.customers:,}"
+    share = None if not status.customers else pictures.progress(status.decided / status.customers)
+    left = "" if status.left is None else f", {status.left:,} left"
+    gain = next(iter(status.gains), None)
+    tiles = [Tile("Earned", money(status, status.earned), _successes(status))]
+    if gain is not None:
+        tiles.append(Tile(f"Against {gain.name}", money(status, gain.gain, True), f"95 %: {_span(gain)}"))
+    tiles += [
+        Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
+        Tile("Best arm by now", leader.name, f"with a probability of {percent(leader.best)}"),
+        Tile("Outcomes under way", f"{status.under_way:,}", f"{expired:,} expired without one"),
+    ]
+    return tuple(tiles)
+
+
+def _successes(status: Status) -> str:
+    count = sum(arm.successes for arm in status.arms)
+    return f"{count:,} success{'' if count == 1 else 'es'}"
+
+
+def _span(gain: GainSoFar) -> str:
+    digits = 0 if max(abs(gain.low), abs(gain.high)) >= 10_000 else 2
+    return f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}".replace("-", "−")
+
+
+def _arm(status: Status, place: int, scale: pictures.Scale, chosen: int) -> ArmView:
+    arm, digits = status.arms[place], decimals(status.leader.worth)
+    low, high = arm.reward * arm.low, arm.reward * arm.high
+    counts = (arm.successes, arm.failures, arm.expired, arm.under_way, arm.late, arm.history)
+    return ArmView(
+        name=arm.name,
+        swatch=pictures.swatch(place),
+        reward=f"{arm.reward:,.6g}{' ' + status.unit if status.unit else ''}",
+        customers=f"{arm.decided:,}",
+        conversion=_points(arm.conversion),
+        between=f"{_points(arm.low, False)} – {_points(arm.high)}",
+        worth=figure(arm.worth, digits),
+        worth_between=f"{figure(low, digits)} – {figure(high, digits)}",
+        picture=pictures.interval(scale, arm.worth, low, high, place),
+        best=percent(arm.best),
+        best_picture=pictures.share(arm.best, place),
+        leads=arm is status.leader,
+        next=place == chosen,
+        outcomes=(*(f"{count:,}" for count in counts), money(status, arm.earned)),
+    )
+
+
+def _points(share: float, sign: bool = True) -> str:
+    """Return a share in per cent with one decimal, two below one per cent."""
+    text = f"{100 * share:.{1 if share >= 0.01 else 2}f}"
+    return f"{text}\N{NO-BREAK SPACE}%" if sign else text
+
+
+def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
+    if not status.gains:
+        return (), None
+    ends = [status.earned - bound for gain in status.gains for bound in (gain.low, gain.high)]
+    scale = pictures.scale_of(max(0.0, end) for end in (status.earned, *ends))
+    own = RivalView("This campaign", pictures.bar(scale, status.earned, 0), money(status, status.earned))
+    rows = [own]
+    for gain in status.gains:
+        span = max(0.0, status.earned - gain.high), max(0.0, status.earned - gain.low)
+        rows.append(
+            RivalView(
+                name=gain.name[0].upper() + gain.name[1:],
+                picture=pictures.bar(scale, gain.alternative, None, span),
+                earned=money(status, gain.alternative),
+                gain=money(status, gain.gain, True),
+                between=_span(gain),
+                per_cent="" if gain.percent is None else f"{gain.percent:+.1f} %".replace("-", "−"),
+                source="logged probabilities" if gain.method == "log" else "what is believed by now",
+                sure="good" if gain.low > 0 else "bad" if gain.high < 0 else "",
+            )
+        )
+    return tuple(rows), pictures.axis(scale)
+
+
+def _ahead(status: Status) -> str:
+    if status.left is None or status.ahead is None or status.to_learn is None:
+        return "The campaign has no last customer: later ones count less and less."
+    if not status.left:
+        return "No planned customers are left. Extend the campaign to go on learning."
+    return (
+        f"{status.left:,} customers are left. With the arm that is best by now they bring about "
+        f"{money(status, status.ahead)}; knowing more could add {money(status, status.to_learn)} at most."
+    )
+
+
+def _doubt(status: Status) -> str:
+    if status.doubt is None:
+        return ""
+    if status.contradicted:
+        times = "more than a million" if status.doubt > 1e6 else f"{status.doubt:,.0f}"
+        return (
+            f"The outcomes are {times} times likelier without this assumption. Check that they are booked on "
+            "the right arms; if they are, begin a campaign without the assumption, or with a softer one."
+        )
+    if not any(arm.successes + arm.failures + arm.expired for arm in status.arms):
+        return "No outcome speaks for or against it yet."
+    odds = 1 / status.doubt if status.doubt > 0 else math.inf
+    if odds > 1.5:
+        told = "more than a million" if odds > 1e6 else figure(odds)
+        return f"The outcomes agree: they are {told} times likelier with it than without."
+    return "The outcomes do not speak against it."
+
+
+def _settings(status: Status) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Policy", status.policy),
+        ("Window for an outcome", status.window),
+        ("Floor", f"{100 * status.floor:g} % of the customers for every arm, at least"),
+        ("Holdout", f"{100 * status.holdout:g} % of the customers get the control arm"),
+        ("Assumed", status.assumed),
+    )

@@ -1,0 +1,238 @@
+"""`Service`: the campaigns of a store, called from an event loop; every call runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
+from elsv.campaign.arguments import id_of, text_of
+from elsv.campaign.batches import Asked, Outcomes
+from elsv.campaign.changing import begin_once, change
+from elsv.campaign.listing import Listed, campaigns_of
+from elsv.campaign.settings import Settings, as_kept
+from elsv.campaign.store import Transaction
+from elsv.problem import Problem
+from elsv.service.lanes import MOST_DECISIONS, Answers, Lane
+from elsv.service.metrics import Metrics
+from elsv.service.roles import Tokens
+from elsv.service.settings import ServiceSettings
+from elsv.service.stores import stores_of
+from elsv.warm import warm_decisions
+
+T = TypeVar("T")
+MOST_LANES = 64  # campaigns with a thread of their own while they are idle
+MOST_HOMES = 100_000  # decisions whose campaign is remembered
+
+
+class Service:
+    """What routes and pages call.
+
+    Parameters
+    ----------
+    settings
+        What the server was started with.
+    tokens
+        Who may do what; None: everybody may do everything.
+    clock
+        Returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        tokens: Tokens | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings, self.tokens, self._clock = settings, tokens, clock
+        self.metrics, self.ready = Metrics(), False
+        self.when_ready: Callable[[], None] = lambda: None
+        self._stores = stores_of(settings)
+        self._store = self._stores.store
+        self._campaigns: dict[str, Campaign] = {}
+        self._lanes: OrderedDict[str, Lane] = OrderedDict()
+        self._homes: OrderedDict[str, str] = OrderedDict()
+        self._quick = ThreadPoolExecutor(4, "elsv-look")
+        self._long = ThreadPoolExecutor(2, "elsv-long")
+
+    @property
+    def place(self) -> str:
+        """Where the campaigns are kept; without passwords."""
+        return self._store.place
+
+    async def listed(self) -> list[Listed]:
+        """Return all campaigns, in a line each."""
+        return await self._in(self._quick, lambda: campaigns_of(self._store))
+
+    async def look(self, name: str, call: Callable[[Campaign], T], long: bool = False) -> T:
+        """Return what `call` finds out about a campaign; it must not write.
+
+        Examples: ``await service.look(name, Campaign.status)``, ``…, lambda c: c.settings)``. Give `long` for
+        what reads the whole log, so that others do not wait for it.
+        """
+        return await self._in(self._long if long else self._quick, lambda: call(self._campaign(name)))
+
+    async def change(self, name: str, call: Callable[[Campaign], T]) -> T:
+        """Return what `call` does to a campaign: settings, imports; on disk when this returns."""
+        return await self._in(self._quick, lambda: call(self._campaign(name)))
+
+    async def begin(self, name: str, problem: Problem, seed: int | None = None, **given: Any) -> bool:
+        """Begin a campaign with the keywords of `Campaign.open`.
+
+        Returns False if it was begun so before; if it was begun in another way, that is an error (409).
+        """
+        text_of("name of a campaign", name)
+        settings = as_kept(given)
+        return await self._in(
+            self._quick,
+            lambda: begin_once(self._store, name, problem, seed, settings, float(self._clock())),
+        )
+
+    async def set(
+        self, name: str, given: dict[str, Any], expected: int | None = None
+    ) -> tuple[Settings, int]:
+        """Change settings as one version; return them and its number. `expected`: the version seen last."""
+
+        def work() -> tuple[Settings, int]:
+            self._campaign(name)
+            return change(self._store, name, as_kept(given), float(self._clock()), expected)
+
+        return await self._in(self._quick, work)
+
+    async def decide(
+        self,
+        name: str,
+        customers: Sequence[str | None],
+        key: str | None = None,
+        segment: str | None = None,
+    ) -> list[Decision]:
+        """Return a decision for each customer (None: one who is not known); on disk when this returns.
+
+        `segment` says who has come, where customers are of segments.
+        """
+        if key is not None:
+            text_of("key", key)
+        for customer in customers:
+            if customer is not None:
+                text_of("customer", customer)
+        found: list[Decision] = await (await self._lane(name)).ask(Asked(customers, key, segment))
+        for decision in found:
+            self._homes[decision.id] = name
+        while len(self._homes) > MOST_HOMES:
+            self._homes.popitem(last=False)
+        self.metrics.decided(name, found)
+        return found
+
+    async def reward(self, outcomes: Sequence[tuple[str, bool]]) -> list[RewardReceipt]:
+        """Record outcomes by the ids of their decisions, of any campaigns, all or none."""
+        unknown = list({id_of(given) for given, _ in outcomes if given not in self._homes})
+        homes = {given: self._homes[given] for given, _ in outcomes if given in self._homes}
+        if unknown:
+            homes |= await self._in(self._quick, lambda: self._look_up(unknown))
+        names = set(homes.values())
+        if len(names) == 1:
+            lane = await self._lane(names.pop())
+            found: list[RewardReceipt] = await lane.ask(outcomes)
+        else:
+            found = await self._in(self._quick, lambda: self._record_apart(outcomes, homes))
+        self.metrics.rewarded(found)
+        return found
+
+    async def check(self) -> None:
+        """Read something; an error says that the store cannot be used now."""
+        await self._in(self._quick, lambda: self._look_up(["?"]))
+
+    async def start(self) -> None:
+        """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
+        await self._in(self._long, warm_decisions)
+        known = [one.name for one in await self.listed() if one.policy is not None][:MOST_LANES]
+        for name in known:
+            await self.look(name, Campaign.get_ready, long=True)
+        self.ready = True
+        self.when_ready()
+        for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
+            await self.look(name, Campaign.status, long=True)
+
+    async def stop(self) -> None:
+        """Finish what is under way and give everything back."""
+        self.ready = False
+        for lane in self._lanes.values():
+            lane.close()
+        await asyncio.to_thread(self._long.shutdown)
+        await asyncio.to_thread(self._quick.shutdown)
+        self._stores.close()
+
+    def _campaign(self, name: str) -> Campaign:
+        if name not in self._campaigns:
+            if len(self._campaigns) > 10 * MOST_LANES:
+                self._campaigns.clear()
+            self._campaigns[name] = Campaign.open(self._store, name, clock=self._clock)
+        return self._campaigns[name]
+
+    async def _lane(self, name: str) -> Lane:
+        lane = self._lanes.get(name)
+        if lane is None:
+            campaign = await self._in(
+                self._quick, lambda: Campaign.open(self._stores.of_lane(), name, clock=self._clock)
+            )
+            most = MOST_DECISIONS if self.settings.together else 1
+            lane = Lane(name, self._server(campaign), self.metrics.batched, most)
+            lane = self._lanes.setdefault(name, lane)
+        self._lanes.move_to_end(name)
+        if len(self._lanes) > MOST_LANES:
+            self._forget_idle()
+        return lane
+
+    def _forget_idle(self) -> None:
+        for name, lane in list(self._lanes.items())[: len(self._lanes) - MOST_LANES]:
+            if lane.idle:
+                self._lanes.pop(name).close()
+
+    def _server(self, campaign: Campaign) -> Callable[[list[Asked], list[Outcomes]], Answers]:
+        """Return what answers batches of a campaign, in the thread of its lane."""
+        run, plans_first = self._stores.run, self._stores.plans_first
+
+        def serve(asked: list[Asked], outcomes: list[Outcomes]) -> Answers:
+            draft = None
+            if asked and plans_first:
+                draft = campaign.draft(asked)
+                if draft is None:
+                    campaign.expire()
+                    draft = campaign.draft(asked)
+            elif asked:
+                campaign.get_ready()
+            return run(lambda writing: campaign.settle(writing, asked, draft, outcomes))
+
+        return serve
+
+    def _look_up(self, ids: list[str]) -> dict[str, str]:
+        with self._store.reading() as reading:
+            return log.homes(reading, ids)
+
+    def _record_apart(self, outcomes: Outcomes, homes: dict[str, str]) -> list[RewardReceipt]:
+        """Record outcomes of several campaigns in one transaction."""
+        for given, _ in outcomes:
+            if given not in homes:
+                raise UnknownDecisionError(f"there is no decision {given!r}; give an id from a decision")
+        parts = {
+            name: [one for one in outcomes if homes[one[0]] == name] for name in sorted({*homes.values()})
+        }
+
+        def work(writing: Transaction) -> list[RewardReceipt]:
+            receipts = {}
+            for name, part in parts.items():
+                _, (found,) = self._campaign(name).settle(writing, [], None, [part])
+                if isinstance(found, UnknownDecisionError):
+                    raise found
+                receipts[name] = iter(found)
+            return [next(receipts[homes[given]]) for given, _ in outcomes]
+
+        return self._stores.run(work)
+
+    @staticmethod
+    async def _in(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, call)

@@ -1,0 +1,217 @@
+"""Tokens in a file: who may read, write and administer; made and revoked by ``elsv token``.
+
+The file holds a digest of each token and never the token. A plain SHA-256 is right for that: a token is 256
+random bits, so there is nothing to guess, and the slow, salted digests that passwords need would only make
+every request slow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from elsv._files import write_text
+from elsv._numbers import shown
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.service.roles import Role
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
+ROLES = tuple(role.word for role in Role)  # each may do what those before it may
+PREFIX = "elsv_"  # so that people and scanners know a token that has leaked
+_FORMAT = 1
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is kept of a token."""
+
+    name: str
+    role: str
+    digest: str
+    created: str
+    revoked: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, without the digest."""
+        return {key: value for key, value in asdict(self).items() if key != "digest"}
+
+
+def open_tokens(path: Path) -> TokenFile:
+    """Return the tokens that a server was given; a file without any is an error."""
+    return TokenFile(path)
+
+
+def digest_of(token: str) -> str:
+    """Return what the file keeps of a token."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+class TokenFile:
+    """Tokens of a file; a change of the file is noticed by the next question.
+
+    Parameters
+    ----------
+    path
+        Where it is, or will be.
+    must_exist
+        Whether a file that is not there is an error; otherwise it holds no tokens.
+    """
+
+    def __init__(self, path: str | Path, must_exist: bool = True) -> None:
+        self._path, self._must_exist = Path(path), must_exist
+        self._lock = threading.Lock()
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: tuple[Token, ...] = ()
+        self.tokens()
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Return all tokens, in the order in which they were made, revoked ones too."""
+        with self._lock:
+            try:
+                now = os.stat(self._path)
+                mark = now.st_mtime_ns, now.st_size, now.st_ino
+                if mark != self._seen:
+                    self._tokens, self._seen = _parsed(self._path.read_text("utf-8"), self._path), mark
+            except FileNotFoundError as error:
+                self._tokens, self._seen = (), None
+                if self._must_exist:
+                    raise _unusable(self._path, error, "make a token: elsv token new NAME") from error
+            except OSError as error:
+                raise _unusable(self._path, error, "give yourself the right to read it") from error
+            except UnicodeDecodeError as error:
+                raise _damaged(self._path, str(error)) from error
+            return self._tokens
+
+    def role_of(self, token: str) -> Role | None:
+        """Return what the bearer of a token may do, or None if it is unknown or revoked.
+
+        Every digest is compared, in a time that does not depend on where they differ.
+        """
+        asked, found = digest_of(token), None
+        for known in self.tokens():
+            if hmac.compare_digest(known.digest, asked) and known.revoked is None:
+                found = Role[known.role.upper()]
+        return found
+
+    def live(self) -> list[tuple[str, Role]]:
+        """Return digest and role of all tokens that are not revoked."""
+        return [(known.digest, Role[known.role.upper()]) for known in self.tokens() if known.revoked is None]
+
+    def new(self, name: str, role: str) -> str:
+        """Add a token and return it: this is the only time that it can be seen."""
+        if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise InvalidInputError(
+                f"the name of a token must be one line of up to {_LONGEST_NAME} characters, got {shown(name)}"
+            )
+        if role not in ROLES:
+            raise InvalidInputError(
+                f"the role of a token must be one of {', '.join(ROLES)}, got {shown(role)}"
+            )
+        with self._changing() as before:
+            if any(known.name == name and known.revoked is None for known in before):
+                raise InvalidInputError(
+                    f"there is a token {name!r} already; choose another name, or revoke it first: "
+                    f"elsv token revoke {name}"
+                )
+            token = PREFIX + secrets.token_urlsafe(32)
+            self._write((*before, Token(name, role, digest_of(token), _now())))
+        return token
+
+    def revoke(self, name: str) -> Token:
+        """End a token; it stays listed, with the date."""
+        with self._changing() as before:
+            live = [known for known in before if known.name == name and known.revoked is None]
+            if not live:
+                names = ", ".join(repr(known.name) for known in before if known.revoked is None)
+                ended = "is revoked already" if any(k.name == name for k in before) else "is unknown"
+                raise InvalidInputError(f"token {name!r} {ended}; valid ones: {names or 'none'}")
+            ended_now = replace(live[0], revoked=_now())
+            self._write(tuple(ended_now if known is live[0] else known for known in before))
+        return ended_now
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Token, ...]]:
+        """Give the present tokens while no other process changes the file."""
+        try:
+            handle = self._held()
+        except OSError as error:
+            reason = error.strerror or error
+            raise InvalidInputError(
+                f"cannot write {self._path}: {reason}; choose a path where you may write"
+            ) from error
+        try:
+            yield self.tokens()
+        finally:
+            os.close(handle)
+
+    def _held(self) -> int:
+        """Return the open file, locked; a file that was replaced while we waited is no longer the one."""
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            try:
+                if fcntl is None:
+                    return handle
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(handle), os.stat(self._path)):
+                    return handle
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+
+    def _write(self, tokens: tuple[Token, ...]) -> None:
+        content = {"format": _FORMAT, "tokens": [asdict(token) for token in tokens]}
+        write_text(self._path, json.dumps(content, indent=2) + "\n")
+
+
+def _parsed(text: str, path: Path) -> tuple[Token, ...]:
+    if not text.strip():
+        return ()
+    try:
+        content = json.loads(text)
+        found = tuple(Token(**entry) for entry in content["tokens"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, str(error)) from error
+    if content.get("format") != _FORMAT:
+        raise CorruptFileError(f"{path} was written by a newer elsv; use that one: pip install -U elsv")
+    for token in found:
+        texts = (token.name, token.role, token.digest, token.created)
+        if not all(isinstance(value, str) for value in texts) or token.role not in ROLES:
+            raise _damaged(path, f"token {shown(token.name)} has the role {shown(token.role)}")
+        if len(token.digest) != 64 or not token.digest.isascii():
+            raise _damaged(path, f"token {token.name!r} has no digest")
+    return found
+
+
+def _unusable(path: Path, error: OSError, remedy: str) -> CorruptFileError:
+    return CorruptFileError(f"cannot read {path}: {error.strerror or error}; {remedy}")
+
+
+def _damaged(path: Path, why: str) -> CorruptFileError:
+    return CorruptFileError(
+        f"{path} is damaged or no file of tokens ({why}); restore it from a backup, or remove it and make "
+        "new tokens: elsv token new NAME"
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,151 @@
+"""The form of a new campaign: what it accepts, what it says, and what begins."""
+
+import pytest
+
+from elsv import Campaign, Problem
+from elsv.service.page.forms import MOST_ARMS
+from pages import send, text_of, visit
+
+ARMS = [("30 % off", "21", "20"), ("20 % off", "24", ""), ("full price", "30", "")]
+FORM = {
+    "name": "summer",
+    "unit": "EUR",
+    "order": "decreasing",
+    "sureness": "10",
+    "horizon": "300",
+    "window": "7 days",
+    "policy": "thompson",
+    "floor": "1",
+    "holdout": "10",
+    "today": "2",
+}
+
+
+@pytest.fixture
+def client(tmp_path):
+    with visit(tmp_path / "shop.db") as found:
+        yield found
+
+
+def filled(arms=ARMS, **changes):
+    columns = zip(*arms, strict=True) if arms else ((), (), ())
+    return {**FORM, **changes, **dict(zip(("arm", "reward", "expected"), map(list, columns), strict=True))}
+
+
+def test_a_campaign_begins_as_the_form_says(client, tmp_path):
+    answer = send(client, "/ui/new", filled())
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/ui/campaigns/summer?said=begun"
+    campaign = Campaign.open(tmp_path / "shop.db", "summer")
+    assert campaign.problem == Problem(
+        rewards=[21, 24, 30],
+        order="decreasing",
+        horizon=300,
+        names=["30 % off", "20 % off", "full price"],
+        prior=[[2, 8], [1, 1], [1, 1]],
+    )
+    settings = campaign.settings
+    assert (settings.policy, settings.window, settings.unit) == ("thompson", 604800.0, "EUR")
+    assert (settings.floor, settings.holdout, settings.control) == (0.01, 0.1, 2)
+    page = text_of(client.get(answer.headers["location"]).text)
+    assert "The campaign has begun." in page
+    assert "Not begun" in page
+
+
+def test_rows_left_empty_are_no_arms_and_today_stays_with_its_arm(client, tmp_path):
+    arms = [ARMS[0], ("", "", ""), ARMS[1], ("", "", ""), ARMS[2]]
+    assert send(client, "/ui/new", filled(arms, today="4")).status_code == 303
+    campaign = Campaign.open(tmp_path / "shop.db", "summer")
+    assert campaign.problem.names == ("30 % off", "20 % off", "full price")
+    assert campaign.settings.control == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"order": "increasing"}, "the means increase"),
+        ({"order": "free"}, "nothing is assumed"),
+        ({"order": "unimodal"}, "rise"),
+        ({"softened": "yes"}, "probability 0.9"),
+    ],
+)
+def test_what_is_known_in_advance(client, tmp_path, changes, words):
+    assert send(client, "/ui/new", filled(**changes)).status_code == 303
+    assert words in Campaign.open(tmp_path / "shop.db", "summer").status().assumed
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (filled(name=""), "name of a campaign must be text"),
+        (filled(name="a\nb"), "name must be one line"),
+        (filled(name="x" * 501), "up to 500 characters"),
+        (filled([]), "at least two arms"),
+        (filled([ARMS[0]]), "at least two arms"),
+        (filled([("a", "1", "")] * 2), "names must differ"),
+        (filled([(f"a{k}", "1", "") for k in range(MOST_ARMS + 1)]), "at most 50 arms"),
+        (filled([("a" * 101, "1", ""), ARMS[0]]), "at most 100 characters"),
+        (filled([("a", "-1", ""), ARMS[0]]), "earns must be a number from 0"),
+        (filled([("a", "0", ""), ARMS[0]]), "rewards must be positive"),
+        (filled([("a", "nan", ""), ARMS[0]]), "earns must be a number"),
+        (filled([("a", "1e308", ""), ARMS[0]]), "earns must be a number"),
+        (filled([("a", "1", "100"), ARMS[0]]), "between 0 and 100"),
+        (filled([("a", "1", "lots"), ARMS[0]]), "expected conversion of arm 1"),
+        (filled(sureness="0"), "how sure you are must be a number"),
+        (filled(order="samples"), "what you know must be one of the list"),
+        (filled(horizon="many"), "number of customers must be a whole number"),
+        (filled(horizon="2.5"), "number of customers must be a whole number"),
+        (filled(window="soon"), "window must be a length of time"),
+        (filled(policy="optimal:file=/etc/passwd"), "policy must be one of the list"),
+        (filled(floor="40"), "floor must leave room"),
+        (filled(holdout="10", today=""), "holdout needs the arm"),
+        (filled(holdout="100"), "holdout must be a share"),
+    ],
+)
+def test_what_does_not_work_is_said_and_kept(client, form, said):
+    answer = send(client, "/ui/new", form)
+    assert answer.status_code == 422
+    assert "The campaign was not begun." in text_of(answer.text)
+    assert said in text_of(answer.text)
+    assert "There are no campaigns yet." in text_of(client.get("/").text)
+
+
+def test_what_was_typed_is_there_again(client):
+    html = send(client, "/ui/new", filled(window="soon", name='<i>"x"</i>', softened="yes")).text
+    assert 'value="&lt;i&gt;&#34;x&#34;&lt;/i&gt;"' in html
+    assert "<i>" not in html
+    assert 'value="soon"' in html
+    assert 'value="30 % off"' in html
+    assert html.count(" checked") == 3
+
+
+def test_a_name_is_taken_once(client):
+    assert send(client, "/ui/new", filled()).status_code == 303
+    answer = send(client, "/ui/new", filled())
+    assert answer.status_code == 422
+    assert "already" in text_of(answer.text)
+
+
+def test_the_preview_shows_what_the_prior_implies(client):
+    said = text_of(send(client, "/ui/new/preview", filled(arms=[(a, r, "") for a, r, _ in ARMS])).text)
+    assert "each arm succeeds at least as often as the next" in said
+    assert "30 % off75.0" in said  # of three uniform ones the largest has the mean 3/4
+    assert "full price25.0" in said
+    assert "30 % off is expected to earn most" in said
+
+
+def test_the_preview_says_what_is_missing(client):
+    answer = send(client, "/ui/new/preview", filled([]))
+    assert answer.status_code == 200
+    assert "Give at least two arms" in text_of(answer.text)
+
+
+def test_the_rehearsal_answers_whether_it_is_worth_it(client):
+    said = text_of(send(client, "/ui/new/rehearsal", filled(horizon="60", order="free")).text)
+    assert "worth it" in said
+    assert "Against always full price, in 60 imaginary shops." in said
+    assert "must be a whole number" in text_of(send(client, "/ui/new/rehearsal", filled(horizon="x")).text)
+
+
+def test_a_form_of_thousands_of_fields_is_refused(client):
+    assert send(client, "/ui/new", {f"field{k}": "x" for k in range(2000)}).status_code == 422

@@ -1,0 +1,234 @@
+"""Who may see the pages of the service and send their forms."""
+
+import re
+import time
+
+import pytest
+
+from campaigns import shop
+from elsv import Campaign
+from elsv.service.page.guard import inner_address
+from elsv.service.page.sessions import COOKIE, LIFETIME
+from elsv.service.tokens import TokenFile
+from pages import ELSEWHERE, HERE, code_of, send, tags_of, text_of, visit
+
+
+@pytest.fixture
+def db(tmp_path):
+    path = tmp_path / "shop.db"
+    Campaign.open(path, "spring", shop(), policy="greedy", seed=1).decide()
+    return path
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    return TokenFile(tmp_path / "tokens.json", must_exist=False)
+
+
+@pytest.fixture
+def keys(tokens):
+    return {role: tokens.new(f"the {role}", role) for role in ("read", "write", "admin")}
+
+
+@pytest.fixture
+def client(db, tokens, keys, tmp_path):
+    with visit(db, tmp_path / "tokens.json") as found:
+        yield found
+
+
+def log_in(client, token, **fields):
+    return send(client, "/ui/login", {"token": token, **fields}, page="/ui/login")
+
+
+@pytest.mark.parametrize("address", ["/", "/ui/new", "/ui/campaigns/spring", "/ui/campaigns/a%252Fb"])
+def test_whoever_has_not_logged_in_is_sent_to_the_login_and_back(client, keys, address):
+    answer = client.get(address)
+    assert answer.status_code == 303
+    assert "spring" not in answer.text
+    login = client.get(answer.headers["location"])
+    assert login.status_code == 200
+    (onward,) = [attrs["value"] for tag, attrs in tags_of(login.text) if attrs.get("name") == "next"]
+    assert onward == address
+    assert log_in(client, keys["admin"], next=onward).headers["location"] == address
+
+
+def test_parts_and_forms_are_refused_without_a_login(client):
+    assert client.get("/ui/campaigns/spring/live", headers={"HX-Request": "true"}).status_code == 401
+    assert client.get("/ui/list", headers={"HX-Request": "true"}).status_code == 401
+    for address in ("/ui/campaigns/spring/pause", "/ui/new", "/ui/new/preview", "/ui/new/rehearsal"):
+        code = code_of(client.get("/ui/login").text)
+        answer = client.post(address, data={"code": code}, headers={"Origin": HERE})
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/ui/login")
+    assert client.get("/ui/campaigns/spring/report.html").status_code == 303
+
+
+def test_the_cookie_is_safe_and_holds_no_token(client, keys):
+    answer = log_in(client, keys["admin"])
+    assert answer.status_code == 303
+    sent = answer.headers["set-cookie"]
+    assert "HttpOnly" in sent
+    assert "SameSite=lax" in sent
+    assert f"Max-Age={LIFETIME}" in sent
+    assert keys["admin"] not in sent
+    assert client.get("/").status_code == 200
+    assert keys["admin"] not in client.get("/").text
+
+
+def test_https_gets_a_secure_cookie(client, keys):
+    login = client.get("https://localhost/ui/login")
+    answer = client.post(
+        "https://localhost/ui/login",
+        data={"token": keys["read"], "code": code_of(login.text)},
+        headers={"Origin": "https://localhost"},
+    )
+    assert "Secure" in answer.headers["set-cookie"]
+    client.cookies.clear()
+    behind = client.get("/ui/login", headers={"X-Forwarded-Proto": "https"})
+    assert "Secure" in behind.headers["set-cookie"]
+    client.cookies.clear()
+    assert "Secure" not in client.get("/ui/login").headers["set-cookie"]
+
+
+@pytest.mark.parametrize("token", ["", "elsv_wrong", "x" * 5000, "\0", "é"])
+def test_a_wrong_token_is_refused(client, token):
+    answer = log_in(client, token)
+    assert answer.status_code == 401
+    assert "unknown or was revoked" in text_of(answer.text)
+    assert token not in answer.text or not token
+    assert client.get("/").status_code == 303
+
+
+def test_a_revoked_token_ends_its_sessions(client, keys, tokens):
+    log_in(client, keys["admin"])
+    assert client.get("/").status_code == 200
+    tokens.revoke("the admin")
+    assert client.get("/").status_code == 303
+    assert log_in(client, keys["admin"]).status_code == 401
+
+
+def test_a_session_ends_by_itself(client, keys, monkeypatch):
+    log_in(client, keys["read"])
+    now = time.time()
+    monkeypatch.setattr("elsv.service.page.sessions.time.time", lambda: now + LIFETIME - 60)
+    assert client.get("/").status_code == 200
+    monkeypatch.setattr("elsv.service.page.sessions.time.time", lambda: now + LIFETIME + 60)
+    assert client.get("/").status_code == 303
+
+
+def test_a_changed_cookie_is_nobody_s(client, keys):
+    log_in(client, keys["read"])
+    cookie = client.cookies[COOKIE]
+    made, number, signature = cookie.split(".")
+    later = str(int(made) + 1)
+    for wrong in (
+        f"{later}.{number}.{signature}",
+        f"{made}.{number}x.{signature}",
+        f"{made}.{number}.{signature[:-1]}{'0' if signature[-1] != '0' else '1'}",
+        f"{made}.{number}.",
+        f"{'9' * 400}.{number}.{signature}",
+        "..",
+        ".",
+        "x" * 5000,
+    ):
+        client.cookies.clear()
+        assert client.get("/", headers={"Cookie": f"{COOKIE}={wrong}"}).status_code == 303, wrong
+    assert client.get("/", headers={"Cookie": f"{COOKIE}={cookie}"}).status_code == 200
+
+
+@pytest.mark.parametrize("role", ["read", "write"])
+def test_only_an_admin_sees_and_sends_forms_that_change(client, keys, role, db):
+    log_in(client, keys[role])
+    pages = [client.get("/"), client.get("/ui/campaigns/spring"), client.get("/ui/campaigns/spring/live")]
+    for page in pages:
+        assert page.status_code == 200
+        forms = [attrs["action"] for tag, attrs in tags_of(page.text) if tag == "form"]
+        assert set(forms) <= {"/ui/logout"}
+        assert "/ui/new" not in page.text
+    assert client.get("/ui/new").status_code == 403
+    for what in ("pause", "floor", "extend", "end"):
+        answer = send(client, f"/ui/campaigns/spring/{what}", {"floor": "1"}, page="/")
+        assert answer.status_code == 403
+        assert f"the role {role}" in text_of(answer.text)
+    for address in ("/ui/new", "/ui/new/preview", "/ui/new/rehearsal"):
+        assert send(client, address, page="/").status_code == 403
+    assert not Campaign.open(db, "spring").settings.paused
+
+
+def test_logging_out_takes_the_cookie_back(client, keys):
+    log_in(client, keys["admin"])
+    assert client.get("/ui/login").headers["location"] == "/"
+    assert send(client, "/ui/logout").status_code == 303
+    assert COOKIE not in client.cookies
+    assert client.get("/").status_code == 303
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": ELSEWHERE},
+        {"Origin": "null"},
+        {"Origin": HERE, "Sec-Fetch-Site": "cross-site"},
+        {"Origin": HERE, "Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://localhost:81"},
+    ],
+)
+def test_a_form_from_elsewhere_is_refused(db, headers):
+    with visit(db) as client:
+        answer = send(client, "/ui/campaigns/spring/pause", **headers)
+        assert answer.status_code == 403
+        assert not Campaign.open(db, "spring").settings.paused
+        fine = {"Sec-Fetch-Site": "same-origin"}
+        assert send(client, "/ui/campaigns/spring/pause", **fine).status_code == 303
+
+
+def test_a_form_needs_the_code_of_its_visitor(db):
+    with visit(db) as client:
+        code = code_of(client.get("/ui/new").text)
+        for given in ({}, {"code": ""}, {"code": "0" * 64}, {"code": "é"}):
+            answer = client.post("/ui/campaigns/spring/pause", data=given, headers={"Origin": HERE})
+            assert answer.status_code == 403, given
+        client.cookies.clear()
+        answer = client.post("/ui/campaigns/spring/pause", data={"code": code}, headers={"Origin": HERE})
+        assert answer.status_code == 403, "a code without its cookie"
+        assert not Campaign.open(db, "spring").settings.paused
+
+
+def test_a_login_needs_the_code_too(client, keys):
+    answer = client.post("/ui/login", data={"token": keys["admin"]}, headers={"Origin": HERE})
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers or keys["admin"] not in answer.headers["set-cookie"]
+    assert client.get("/").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("given", "onward"),
+    [
+        ("/ui/new", "/ui/new"),
+        ("/ui/campaigns/a%252Fb", "/ui/campaigns/a%252Fb"),
+        ("https://elsewhere.example/ui/new", "/"),
+        ("//elsewhere.example/ui/new", "/"),
+        ("/\\elsewhere.example", "/"),
+        ("/ui/\r\nSet-Cookie: a=b", "/"),
+        ("javascript:alert(1)", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_login_leads_to_pages_of_ours_only(given, onward):
+    assert inner_address(given) == onward
+
+
+def test_no_page_shows_a_secret(client, keys, tokens):
+    log_in(client, keys["admin"])
+    digests = [digest for digest, _ in tokens.live()]
+    for address in ("/", "/ui/new", "/ui/campaigns/spring", "/ui/campaigns/nobody"):
+        html = client.get(address).text
+        assert not any(secret in html for secret in (*keys.values(), *digests, client.cookies[COOKIE]))
+
+
+def test_a_file_of_tokens_that_cannot_be_read_shuts_the_pages(client, keys, tmp_path):
+    log_in(client, keys["admin"])
+    (tmp_path / "tokens.json").write_text("{broken")
+    answer = client.get("/")
+    assert answer.status_code >= 400
+    assert "spring" not in re.sub(r"/[^ ]*", "", text_of(answer.text))

@@ -1,0 +1,94 @@
+"""Every call of the client against a real server: the answers are what the library itself says."""
+
+import asyncio
+
+import pytest
+
+from elsv import Campaign, Problem
+from elsv.client import AsyncClient, Client, ConflictError, NotAllowedError, NotFoundError, RefusedError
+from services import serving
+
+PROBLEM = Problem(
+    rewards=[0.6, 0.8, 1.0], order="decreasing", horizon=60, names=["40 % off", "20 % off", "full price"]
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("service")
+    with serving(directory / "shop.db", directory) as running:
+        yield running
+
+
+def test_a_campaign_from_its_beginning_to_its_end(server, tmp_path):
+    settings = {"policy": "elsv", "window": "7 days", "floor": 0.02, "unit": "EUR", "control": 2, "seed": 7}
+    with Client(server.url, server.tokens["admin"]) as client:
+        assert client.ready()
+        assert client.create("spring", PROBLEM, **settings) is True
+        assert client.create("spring", PROBLEM, **settings) is False
+        with pytest.raises(ConflictError, match="begun with something else") as caught:
+            client.create("spring", PROBLEM, **{**settings, "floor": 0.03})
+        assert "another name" in caught.value.remedy
+        first = client.decide("spring", "c-17", key="visit-1")
+        assert client.decide("spring", "c-18", key="visit-1").id == first.id  # the key is what counts
+        assert client.decide("spring", "c-17").repeated
+        several = client.decide("spring", count=12)
+        assert [decision.number for decision in several] == list(range(2, 14))
+        assert client.reward(first, success=True).status == "recorded"
+        assert client.reward(first.id, success=True).status == "duplicate"
+        assert client.reward(first.id, success=False).status == "conflict"
+        receipts = client.rewards((one, k % 3 == 0) for k, one in enumerate(several[:9]))
+        assert {receipt.status for receipt in receipts} == {"recorded"}
+        changed = client.change("spring", floor=0.05, horizon=80, fallback="full price")
+        assert (changed.floor, changed.horizon, changed.fallback, changed.control) == (0.05, 80, 2, 2)
+        assert client.change("spring", paused=True).paused
+        assert client.decide("spring").reason == "paused"
+        assert not client.change("spring", paused=False).paused
+        found, explained, audit = client.status("spring"), client.explain("spring"), client.audit("spring")
+        assert [one.name for one in client.campaigns()] == ["spring"]
+        assert client.export("spring", tmp_path / "spring.parquet").read_bytes()[:4] == b"PAR1"
+        assert b"full price" in client.report("spring", tmp_path / "spring.html").read_bytes()
+        assert 'elsv_rewards_total{status="recorded"} 10' in client.metrics()
+    with Campaign.open(server.db, "spring") as campaign:
+        own = campaign.status()
+        assert found.arms == own.arms
+        assert (found.gains, found.earned, found.left) == (own.gains, own.earned, own.left)
+        assert str(found).splitlines()[0] == str(own).splitlines()[0]
+        assert str(explained) == str(campaign.explain())
+        assert audit == campaign.audit()
+        assert audit.exact
+
+
+def test_what_is_refused(server):
+    with Client(server.url, server.tokens["admin"]) as client:
+        with pytest.raises(NotFoundError, match="nothing"):
+            client.status("nothing")
+        with pytest.raises(NotFoundError, match="no decision"):
+            client.reward("nothing", success=True)
+        client.create("refused", PROBLEM, policy="greedy")
+        with pytest.raises(RefusedError, match="count must be a whole number from 1 to 1,000, got 5000"):
+            client.decide("refused", count=5000)
+        with pytest.raises(RefusedError, match="floor"):
+            client.change("refused", floor=2.0)
+        with pytest.raises(RefusedError, match="rewards must be positive") as caught:
+            client.create("worse", {"rewards": [-1.0, 1.0], "horizon": 5})
+        assert caught.value.rule
+    for token, needed in ((None, 401), ("elsv_unknown", 401), (server.tokens["read"], 403)):
+        with Client(server.url, token) as client, pytest.raises(NotAllowedError) as refused:
+            client.decide("refused")
+        assert refused.value.status == needed
+        assert refused.value.remedy
+
+
+def test_many_at_once_from_an_event_loop(server):
+    async def work():
+        async with AsyncClient(server.url, server.tokens["admin"]) as client:
+            await client.create("async", PROBLEM, policy="greedy")
+            decisions = await asyncio.gather(*(client.decide("async", f"c-{k}") for k in range(40)))
+            await asyncio.gather(*(client.reward(one, success=True) for one in decisions[:20]))
+            return await client.status("async"), await client.audit("async"), decisions
+
+    status, audit, decisions = asyncio.run(work())
+    assert len({decision.id for decision in decisions}) == status.decided == 40
+    assert status.under_way == 20
+    assert audit.exact

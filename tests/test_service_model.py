@@ -1,0 +1,112 @@
+"""Requests in any order against the model of a campaign: the same machine that tests the library."""
+
+import asyncio
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from hypothesis import settings
+
+from test_campaign_log import Machine
+
+pytest.importorskip("fastapi")
+
+from elsv.client import results
+from elsv.service.app import create_app
+from elsv.service.settings import ServiceSettings
+
+
+class InProcess:
+    """The application without a network: an event loop that runs while a request does."""
+
+    def __init__(self, app):
+        self.runner = asyncio.Runner()
+        self.lifespan = app.router.lifespan_context(app)
+        self.runner.run(self.begin(app))
+
+    async def begin(self, app):
+        await self.lifespan.__aenter__()
+        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+        while (answer := await self.client.get("/readyz")).status_code != 200:
+            assert answer.status_code == 503, answer.text
+            await asyncio.sleep(0.01)
+
+    async def end(self):
+        await self.client.aclose()
+        await self.lifespan.__aexit__(None, None, None)
+
+    def request(self, method, path, **options):
+        return self.runner.run(self.client.request(method, path, **options))
+
+    def close(self):
+        self.runner.run(self.end())
+        self.runner.close()
+
+
+class Remote:
+    """A campaign behind HTTP, called as a `Campaign` is."""
+
+    def __init__(self, http):
+        self.http, self.place = http, "/campaigns/x"
+
+    def ask(self, method, path, body=None, **headers):
+        sent = {} if body is None else {"json": body}
+        answer = self.http.request(method, path, headers=headers, **sent)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
+    def decide(self, customer=None, key=None, count=None):
+        body = {k: v for k, v in {"customer": customer, "count": count}.items() if v is not None}
+        headers = {} if key is None else {"idempotency-key": key}
+        made = self.ask("POST", f"{self.place}/decisions", body, **headers)["decisions"]
+        decisions = [results.decision_of(one) for one in made]
+        return decisions if count is not None else decisions[0]
+
+    def reward(self, ident, success):
+        return results.receipt_of(self.ask("POST", f"/decisions/{ident}/reward", {"success": success}))
+
+    def change(self, **changes):
+        return results.settings_of(self.ask("PATCH", self.place, changes))
+
+    def pause(self):
+        self.change(paused=True)
+
+    def resume(self):
+        self.change(paused=False)
+
+    def extend(self, horizon):
+        assert self.change(horizon=horizon).horizon == horizon
+
+    def status(self):
+        return results.status_of(self.ask("GET", self.place))
+
+    @property
+    def settings(self):
+        return SimpleNamespace(**self.ask("GET", self.place)["settings"])
+
+    def close(self):
+        self.http.close()
+
+    def audit(self):
+        return results.audit_of(self.ask("GET", f"{self.place}/audit"))
+
+
+class Served(Machine):
+    """The machine, whose every call is a request; reopening is a new server."""
+
+    def open(self, problem=None, **changes):
+        options = ServiceSettings(db=f"{self.directory.name}/shop.db")
+        http = InProcess(create_app(options, clock=self.clock))
+        self.campaign = Remote(http)
+        if problem is not None:
+            body = {"problem": problem.to_dict(), **changes}
+            assert [http.request("PUT", "/campaigns/x", json=body).status_code for _ in range(2)] == [
+                201,
+                200,
+            ]
+        else:
+            self.campaign.change(**changes)
+
+
+TestService = Served.TestCase
+TestService.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)

@@ -1,0 +1,297 @@
+"""What the routes answer, in this process."""
+
+import json
+
+import pytest
+
+from elsv import Campaign, Problem
+from shops import SHOP, shop
+
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def spring(tmp_path_factory):
+    with shop(tmp_path_factory.mktemp("service") / "shop.db") as opened:
+        opened.begin()
+        yield opened
+
+
+def test_the_same_body_again_changes_nothing_and_another_is_refused(spring):
+    assert spring.begin("once").status_code == 201
+    again = spring.begin("once")
+    assert (again.status_code, again.json()) == (200, {"name": "once", "created": False})
+    for other in ({"window": "8 days"}, {"seed": 8}, {"problem": {"rewards": [1, 2], "horizon": 300}}):
+        refused = spring.ask("PUT", "/campaigns/once", {**SHOP, **other})
+        assert refused.status_code == 409, other
+        assert refused.headers["content-type"] == "application/problem+json"
+    spring.ask("PATCH", "/campaigns/once", {"floor": 0.01})
+    assert spring.begin("once").status_code == 200
+
+
+def test_a_decision_and_its_outcome(spring):
+    (made,) = spring.decide(customer="c-1")
+    assert made["customer"] == "c-1"
+    assert 1 <= made["arm"] <= 4
+    assert made["name"] == SHOP["problem"]["names"][made["arm"] - 1]
+    (again,) = spring.decide(customer="c-1")
+    assert (again["id"], again["repeated"]) == (made["id"], True)
+    path = f"/decisions/{made['id']}/reward"
+    assert spring.post(path, {"success": True}).json()["status"] == "recorded"
+    assert spring.post(path, {"success": True}).json()["status"] == "duplicate"
+    assert spring.post(path, {"success": False}).json()["status"] == "conflict"
+
+
+def test_a_key_is_answered_once(spring):
+    first = spring.post(
+        "/campaigns/spring/decisions", {"count": 3}, headers={"Idempotency-Key": "k-1"}
+    ).json()
+    again = spring.post(
+        "/campaigns/spring/decisions", {"count": 3}, headers={"Idempotency-Key": "k-1"}
+    ).json()
+    assert [one["id"] for one in first["decisions"]] == [one["id"] for one in again["decisions"]]
+    assert all(one["repeated"] for one in again["decisions"])
+
+
+def test_outcomes_of_several_campaigns_at_once_all_or_none(spring):
+    spring.begin("summer")
+    made = [*spring.decide(count=2), *spring.decide("summer", count=2)]
+    outcomes = [{"decision": one["id"], "success": k % 2 == 0} for k, one in enumerate(made)]
+    unknown = spring.post("/rewards", {"rewards": [*outcomes, {"decision": "nobody", "success": True}]})
+    assert unknown.status_code == 404
+    assert "nobody" in unknown.json()["detail"]
+    found = spring.post("/rewards", {"rewards": outcomes}).json()["receipts"]
+    assert [one["status"] for one in found] == ["recorded"] * 4
+    assert [one["id"] for one in found] == [one["id"] for one in made]
+
+
+def test_decisions_of_another_process_are_known_by_their_ids(spring, tmp_path):
+    path = tmp_path / "other.db"
+    with Campaign.open(path, "old", policy="greedy", problem=_problem()) as campaign:
+        decision = campaign.decide()
+    with shop(path) as other:
+        answer = other.post(f"/decisions/{decision.id}/reward", {"success": True})
+        assert answer.json()["status"] == "recorded"
+
+
+def _problem():
+    return Problem(**SHOP["problem"])
+
+
+def test_many_at_once_are_all_answered_and_the_audit_is_exact(spring):
+    spring.begin("busy")
+    path = "/campaigns/busy/decisions"
+    asked = [("POST", path, {"customer": f"c-{k}"}) for k in range(60)]
+    answers = spring.all(
+        *asked, ("POST", path, {"count": 40}), ("POST", "/decisions/x/reward", {"success": True})
+    )
+    assert [answer.status_code for answer in answers] == [200] * 61 + [404]
+    made = [one for answer in answers[:-1] for one in answer.json()["decisions"]]
+    assert sorted(one["number"] for one in made) == list(range(1, 101))
+    rewards = spring.all(*(("POST", f"/decisions/{one['id']}/reward", {"success": True}) for one in made))
+    assert {answer.json()["status"] for answer in rewards} == {"recorded"}
+    audit = spring.get("/campaigns/busy/audit").json()
+    assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 100, 100)
+
+
+def test_settings_are_changed_by_version(spring):
+    spring.begin("change")
+    seen = spring.get("/campaigns/change")
+    assert seen.headers["etag"] == '"1"'
+    changed = spring.ask("PATCH", "/campaigns/change", {"floor": 0.02, "paused": True, "horizon": 500})
+    assert changed.json()["version"] == 2
+    assert (changed.json()["floor"], changed.json()["paused"], changed.json()["horizon"]) == (0.02, True, 500)
+    assert spring.decide("change")[0]["reason"] == "paused"
+    stale = spring.ask("PATCH", "/campaigns/change", {"floor": 0.03}, headers={"If-Match": '"1"'})
+    assert stale.status_code == 412
+    fresh = spring.ask("PATCH", "/campaigns/change", {"control": "full price"}, headers={"If-Match": '"2"'})
+    assert fresh.json()["control"] == 4
+    assert spring.ask("PATCH", "/campaigns/change", {"control": 2}).json()["control"] == 2
+    assert spring.ask("PATCH", "/campaigns/change", {"horizon": 20}).status_code == 422
+    assert spring.ask("PATCH", "/campaigns/change", {"policy": "planck"}).status_code == 422
+    assert spring.ask("PATCH", "/campaigns/nobody", {"floor": 0.1}).status_code == 404
+
+
+def test_what_can_be_looked_at(spring):
+    spring.begin("look")
+    spring.decide("look", count=5)
+    listed = spring.get("/campaigns").json()["campaigns"]
+    assert {"name": "look", "decided": 5, "arms": 4}.items() <= next(
+        one for one in listed if one["name"] == "look"
+    ).items()
+    status = spring.get("/campaigns/look").json()
+    assert (status["decided"], status["settings"]["policy"], len(status["arms"])) == (5, "greedy", 4)
+    assert status["problem"]["rewards"] == SHOP["problem"]["rewards"]
+    assert spring.get("/campaigns/look/explain").json()["step"] == 6
+    table = spring.get("/campaigns/look/export.parquet")
+    assert table.content[:4] == b"PAR1"
+    report = spring.get("/campaigns/look/report.html")
+    assert "<html" in report.text
+    assert "script-src" not in report.headers["content-security-policy"]
+    for path in ("", "/explain", "/audit", "/export.parquet", "/report.html"):
+        assert spring.get(f"/campaigns/nobody{path}").status_code == 404
+
+
+def test_health_and_metrics(spring):
+    assert spring.get("/healthz").json() == {"status": "alive"}
+    text = spring.get("/metrics").text
+    assert 'elsv_requests_total{method="GET",route="/healthz",status="200"}' in text
+    assert "elsv_batch_requests_count" in text
+
+
+HOSTILE = {
+    "not a number": b'{"count": NaN}',
+    "infinite": b'{"count": 1e999}',
+    "huge": b'{"count": 1e308}',
+    "a great whole number": b'{"count": 1' + b"0" * 5000 + b"}",
+    "nothing": b"",
+    "half": b'{"count": ',
+    "a list": b"[]",
+    "text": b'"count"',
+    "deep": b'{"a":' * 100_000,
+    "deep and whole": b'{"customer":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "a zero byte": b'{"customer": "a\\u0000b"}',
+    "half a character": b'{"customer": "\xff"}',
+    "a lone surrogate": b'{"customer": "\\ud800"}',
+    "blank": b'{"customer": " "}',
+    "long": b'{"customer": "' + b"x" * 501 + b'"}',
+    "a number": b'{"customer": 7}',
+    "negative": b'{"count": -1}',
+    "none": b'{"count": 0}',
+    "too many": b'{"count": 1001}',
+    "true": b'{"count": true}',
+    "both": b'{"count": 1, "customer": "c"}',
+    "strange": b'{"customers": ["c"]}',
+    "a segment": b'{"segment": "new"}',
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_bodies_that_are_refused(spring, body):
+    for path in ("/campaigns/spring/decisions", "/rewards", "/decisions/abc/reward"):
+        answer = spring.post(path, content=body, headers=JSON)
+        assert 400 <= answer.status_code < 500, path
+        told = answer.json()
+        assert told["status"] == answer.status_code
+        assert told["rule"]
+    for method, path in (("PUT", "/campaigns/other"), ("PATCH", "/campaigns/spring")):
+        answer = spring.ask(method, path, content=body, headers=JSON)
+        assert 400 <= answer.status_code < 500, method
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"rewards": [1, 1e308], "horizon": 10},
+        {"rewards": [-1, 1], "horizon": 10},
+        {"rewards": [], "horizon": 10},
+        {"rewards": ["a"], "horizon": 10},
+        {"rewards": [[1]], "horizon": 10},
+        {"rewards": [1, 2], "horizon": 10**400},
+        {"rewards": [1, 2]},
+        {"rewards": [1, 2], "horizon": 10, "order": "sideways"},
+        {"rewards": [1, 2], "horizon": 10, "structure": {"type": "samples", "file": "/etc/passwd"}},
+        {"rewards": [1, 2], "horizon": 10, "names": ["a", "a"]},
+        {"rewards": [1, 2], "horizon": 10, "whatever": 1},
+        {"rewards": [1, 2], "horizon": 10, "prior": [[0, 1], [1, 1]]},
+        {},
+    ],
+)
+def test_problems_that_are_refused(spring, problem):
+    answer = spring.ask("PUT", "/campaigns/strange", {"problem": problem, "policy": "greedy"})
+    if answer.status_code == 201:  # only what can be computed with is taken
+        assert spring.decide("strange")
+    else:
+        assert answer.status_code == 422, answer.text
+
+
+@pytest.mark.parametrize("policy", ["optimal:file=/etc/passwd", "nobody", "fixed:arm=9", "", "greedy:x=1"])
+def test_policies_that_are_refused(spring, policy):
+    answer = spring.ask("PUT", "/campaigns/strange2", {**SHOP, "policy": policy})
+    assert answer.status_code == 422
+    assert "passwd" not in answer.text or "file of the server" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/campaigns/../../etc/passwd",
+        "/campaigns/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/campaigns/..%00",
+        "/campaigns/' OR 1=1 --",
+        "/campaigns/%00",
+        "/campaigns/" + "x" * 600,
+        "/campaigns/{{7*7}}/explain",
+        "/static/../../pyproject.toml",
+    ],
+)
+def test_paths_that_lead_nowhere(spring, path):
+    answer = spring.get(path)
+    assert 400 <= answer.status_code < 500
+    assert "root:" not in answer.text
+
+
+def test_what_is_no_json_must_not_be_sent(spring):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        answer = spring.post("/campaigns/spring/decisions", content=b"{}", headers={"content-type": kind})
+        assert answer.status_code == 415, kind
+
+
+def test_openapi_says_everything(spring):
+    document = spring.get("/openapi.json").json()
+    assert {
+        "/campaigns",
+        "/campaigns/{name}",
+        "/campaigns/{name}/decisions",
+        "/decisions/{id}/reward",
+        "/rewards",
+        "/campaigns/{name}/explain",
+        "/campaigns/{name}/audit",
+        "/campaigns/{name}/export.parquet",
+        "/campaigns/{name}/report.html",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    } <= set(document["paths"])
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            assert route.get("description") or route.get("summary"), (path, method)
+            assert {"429", "503"} <= set(route["responses"]), (path, method)
+            if method in ("put", "post", "patch"):
+                content = route["requestBody"]["content"]["application/json"]
+                assert content["examples"], (path, method)
+                assert {"400", "413", "415", "422"} <= set(route["responses"])
+    references = [
+        part.split('"')[0] for part in json.dumps(document).split('"$ref": "#/components/schemas/')[1:]
+    ]
+    assert set(references) <= set(document["components"]["schemas"])
+
+
+def test_the_long_way_to_decisions_answers_like_the_short_one(spring):
+    """Routes are documented by the framework and reached past it: both must be the same."""
+    long = spring.post("/campaigns/spring/decisions/", {"customer": "c-9"}, follow_redirects=False)
+    assert long.status_code in (307, 404)
+    assert spring.get("/campaigns/spring/decisions").status_code == 405
+
+
+def test_customers_of_segments(spring):
+    problem = {**SHOP["problem"], "segments": {"new": [1, 2], "old": [3, 4]}, "segment_shares": [0.5, 0.5]}
+    del problem["order"]
+    spring.begin("segments", problem=problem, policy="thompson")
+    for segment, arms in (("new", {1, 2}), ("old", {3, 4})):
+        made = spring.decide("segments", count=5, segment=segment)
+        assert {one["segment"] for one in made} == {segment}
+        assert {one["arm"] for one in made} <= arms
+        assert spring.get(f"/campaigns/segments/explain?segment={segment}").json()["arm"] in arms
+    for body in ({}, {"segment": "rich"}, {"segment": 7}):
+        assert spring.post("/campaigns/segments/decisions", body).status_code == 422
+    changed = spring.ask("PATCH", "/campaigns/segments", {"control": ["40 % off", 4], "holdout": 0.1})
+    assert changed.json()["control"] == [1, 4]
+    mixed = spring.all(
+        ("POST", "/campaigns/segments/decisions", {"segment": "new"}),
+        ("POST", "/campaigns/segments/decisions", {"segment": "nobody"}),
+        ("POST", "/campaigns/segments/decisions", {"segment": "old"}),
+    )
+    assert [answer.status_code for answer in mixed] == [200, 422, 200]
+    assert spring.get("/campaigns/segments").status_code == 200
+    assert spring.get("/campaigns/segments/audit").json()["exact"]

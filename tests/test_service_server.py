@@ -1,0 +1,83 @@
+"""Servers of their own: what is not started says why, what is logged, and several on one database."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from campaigns import postgres_server
+from elsv.cli.serve import serve
+from services import serving
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--host", "0.0.0.0"), "needs tokens"),
+        (("--workers", "3"), "one server"),
+        (("--db", "/nowhere/shop.db"), "no directory"),
+        (("--db", "postgresql://127.0.0.1:1/nobody"), "no PostgreSQL server answers"),
+        (("--port", "99999"), "port"),
+        (("--tokens", "nowhere.json"), "nowhere.json"),
+    ],
+)
+def test_what_is_not_started_says_why(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-m", "elsv.cli", "serve", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_names_its_extra_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "elsv.service.run", None)
+    with pytest.raises(ImportError, match=r"elsv\[service\]"):
+        serve()
+
+
+def test_one_line_for_each_request_and_no_secret_in_it(tmp_path):
+    with serving(tmp_path / "shop.db", tmp_path, "--log-json") as server:
+        server.begin()
+        with server.http() as http:
+            http.get("/campaigns?token=secret-7")
+            http.post("/campaigns/spring/decisions", json={"customer": "secret-8"})
+        taken = subprocess.run(
+            [sys.executable, "-m", "elsv.cli", "serve", "--db", "other.db", "--port", str(server.port)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=120,
+        )
+        assert (taken.returncode, "cannot listen" in taken.stderr) == (2, True)
+    text = (tmp_path / "server.log").read_text()
+    assert "ready after" in text
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    assert {"at", "client", "method", "path", "status", "ms"} == set(lines[0])
+    assert ("POST", "/campaigns/spring/decisions", 200) in {
+        (line["method"], line["path"], line["status"]) for line in lines
+    }
+    for secret in ("secret-7", "secret-8", *server.tokens.values()):
+        assert secret not in text
+
+
+def test_several_processes_and_several_servers_share_a_campaign(tmp_path):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+    with postgres_server() as postgres:
+        url = postgres.new_database()
+        with serving(url, folders[0], "--workers", "2") as first, serving(url, folders[1]) as second:
+            first.begin()
+            ids = []
+            for k in range(30):
+                with (first, second)[k % 2].http("write") as http:  # a new connection each time
+                    answer = http.post("/campaigns/spring/decisions", json={"count": 3})
+                    assert answer.status_code == 200, answer.text
+                    ids += [one["id"] for one in answer.json()["decisions"]]
+            with first.http() as http:
+                outcomes = [{"decision": one, "success": True} for one in ids]
+                assert http.post("/rewards", json={"rewards": outcomes}).status_code == 200
+                audit = http.get("/campaigns/spring/audit").json()
+            assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 90, 90)
