@@ -49,6 +49,18 @@ def test_the_list_says_how_every_campaign_stands(db):
     assert f"{status.earned:,.2f} EUR {status.leader.name}" in said
 
 
+def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
+    begun(db)
+    Campaign.open(db, "own", shop(), policy=lambda state, step, rng: 0).decide()
+    with visit(db) as client:
+        said = text_of(client.get("/").text)
+        assert "own Running 1 of 300" in said
+        assert "spring Running 40 of 300" in said
+        answer = client.get("/ui/campaigns/own")
+        assert answer.status_code == 422
+        assert "a policy of your own" in text_of(answer.text)
+
+
 def test_the_list_of_an_empty_store_says_what_to_do(db):
     with visit(db) as client:
         assert "There are no campaigns yet." in text_of(client.get("/").text)

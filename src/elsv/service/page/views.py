@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from elsv.campaign.gains import GainSoFar
+from elsv.campaign.listing import Listed
 from elsv.campaign.status import Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
@@ -112,6 +113,16 @@ def listed(status: Status) -> ListedView:
         best=status.leader.name,
         best_chance=percent(status.leader.best),
         contradicted=status.contradicted,
+    )
+
+
+def listed_briefly(one: Listed) -> ListedView:
+    """Return a line of the list for a campaign whose status cannot be computed here."""
+    planned = "" if one.customers is None else f" of {one.customers:,}"
+    share = None if not one.customers else pictures.progress(one.decided / one.customers)
+    customers = f"{one.decided:,}{planned}"
+    return ListedView(
+        one.name, one.phase.capitalize(), PHASES[one.phase], customers, share, "–", "–", "", False
     )
 
 
