@@ -191,3 +191,32 @@ def test_begun_once_and_changed_by_version(tmp_path):
     assert campaign.version == 2
     assert campaign.audit().exact
     campaign.close()
+
+
+def test_a_batch_of_several_segments_is_decided_like_one_after_the_other(tmp_path):
+    asked = [
+        Asked(["a"], None, "new"),
+        Asked([None, None], None, "old"),
+        Asked(["a"], None, "old"),  # another decision: other arms are on offer
+        Asked(["a"], "k1", "new"),
+        Asked([None], None, "2"),
+    ]
+    answers = []
+    for way in ("alone", "inside", "before"):
+        problem = shop(order=None, segments={"new": [1, 2], "old": [3, 4]}, segment_shares=[0.5, 0.5])
+        campaign = Campaign.open(
+            tmp_path / f"{way}.db", "spring", problem, policy="thompson", seed=5, clock=Clock(), floor=0.02
+        )
+        for segment in ("new", "old"):
+            made = campaign.decide(count=6, segment=segment)
+            campaign.rewards([(one, k % 2 == 0) for k, one in enumerate(made)])
+        if way == "alone":
+            found = [settled(campaign, [one])[0][0] for one in asked]
+        else:
+            found = settled(campaign, asked, campaign.draft(asked) if way == "before" else None)[0]
+        answers.append([(d.number, d.arm, d.propensity, d.segment, d.repeated) for one in found for d in one])
+        assert campaign.audit().exact
+        campaign.close()
+    assert answers[0] == answers[1] == answers[2]
+    assert [one[3] for one in answers[0]] == ["new", "old", "old", "old", "new", "old"]
+    assert [one[4] for one in answers[0]] == [False, False, False, False, True, False]

@@ -40,6 +40,7 @@ LAYERS = (
     ("lattice",),
     ("beliefs",),
     ("structure",),
+    ("segments",),
     ("problem",),
     ("indices",),
     ("values",),

@@ -1,7 +1,9 @@
 """Who may do what, limits, headers; and the database in trouble."""
 
 import asyncio
+import contextlib
 import hashlib
+import sqlite3
 import threading
 
 import pytest
@@ -214,3 +216,20 @@ def test_an_error_that_nobody_thought_of_is_answered_without_its_text(tmp_path):
         assert answer.status_code == 500
         assert "secret" not in answer.text
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_file_that_is_gone_is_told_and_overcome(tmp_path):
+    path, away = tmp_path / "shop.db", tmp_path / "away.db"
+    with shop(path) as opened:
+        opened.begin()
+        opened.decide(count=3)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        path.rename(away)
+        for answer in (opened.post("/campaigns/spring/decisions", {}), opened.get("/campaigns")):
+            assert answer.status_code == 503
+            assert "is gone" in answer.json()["detail"]
+        assert opened.get("/readyz").status_code == 503
+        away.rename(path)
+        assert [one["number"] for one in opened.decide(count=2)] == [4, 5]
+        assert opened.get("/campaigns/spring/audit").json()["exact"]

@@ -272,3 +272,26 @@ def test_the_long_way_to_decisions_answers_like_the_short_one(spring):
     long = spring.post("/campaigns/spring/decisions/", {"customer": "c-9"}, follow_redirects=False)
     assert long.status_code in (307, 404)
     assert spring.get("/campaigns/spring/decisions").status_code == 405
+
+
+def test_customers_of_segments(spring):
+    problem = {**SHOP["problem"], "segments": {"new": [1, 2], "old": [3, 4]}, "segment_shares": [0.5, 0.5]}
+    del problem["order"]
+    spring.begin("segments", problem=problem, policy="thompson")
+    for segment, arms in (("new", {1, 2}), ("old", {3, 4})):
+        made = spring.decide("segments", count=5, segment=segment)
+        assert {one["segment"] for one in made} == {segment}
+        assert {one["arm"] for one in made} <= arms
+        assert spring.get(f"/campaigns/segments/explain?segment={segment}").json()["arm"] in arms
+    for body in ({}, {"segment": "rich"}, {"segment": 7}):
+        assert spring.post("/campaigns/segments/decisions", body).status_code == 422
+    changed = spring.ask("PATCH", "/campaigns/segments", {"control": ["40 % off", 4], "holdout": 0.1})
+    assert changed.json()["control"] == [1, 4]
+    mixed = spring.all(
+        ("POST", "/campaigns/segments/decisions", {"segment": "new"}),
+        ("POST", "/campaigns/segments/decisions", {"segment": "nobody"}),
+        ("POST", "/campaigns/segments/decisions", {"segment": "old"}),
+    )
+    assert [answer.status_code for answer in mixed] == [200, 422, 200]
+    assert spring.get("/campaigns/segments").status_code == 200
+    assert spring.get("/campaigns/segments/audit").json()["exact"]

@@ -25,10 +25,22 @@ from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
+from elsv.segments import Segments, Stated, stated
 from elsv.structure import Offers, Structure, structure_of
 from elsv.structure.base import from_dict, on
 
-_KEYS = ("rewards", "order", "structure", "horizon", "discount", "prior", "names")
+_KEYS = (
+    "rewards",
+    "order",
+    "structure",
+    "horizon",
+    "discount",
+    "prior",
+    "names",
+    "segments",
+    "segment_shares",
+    "segment_prior",
+)
 _MOST_ROWS = 20  # of arms that a notebook shows
 MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
 _REMEDY = "give the path of a TOML file with lines such as rewards = [0.8, 0.9, 1.0] and horizon = 50"
@@ -56,6 +68,13 @@ class Problem:
         Labels for people; default ``arm 1`` … ``arm N``.
     structure
         What is known of the means, a statement of `elsv.structure` or one of your own; default: nothing.
+    segments
+        Who may come, each with the arms on offer to them, by name or number from 1: ``[[1, 2], [3, 4]]`` or
+        ``{"new": [1, 2], "returning": [3, 4]}``; every arm is in one. Default: every arm is for everyone.
+    segment_shares
+        With which probability a customer is of each segment, if that is known.
+    segment_prior
+        Dirichlet counts of the shares if they are to be learnt from who comes; default 1 for each.
 
     Examples
     --------
@@ -69,6 +88,7 @@ class Problem:
     discount: float | None
     prior: FloatArray = field(repr=False)  # [N, 2]
     names: tuple[str, ...] = field(repr=False)
+    segments: Segments | None
 
     def __init__(
         self,
@@ -79,6 +99,9 @@ class Problem:
         prior: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         structure: Structure | Mapping[str, Any] | None = None,
+        segments: Segments | Stated | None = None,
+        segment_shares: Sequence[float] | Mapping[str, float] | None = None,
+        segment_prior: Sequence[float] | Mapping[str, float] | None = None,
     ) -> None:
         if rewards is None and prior is None:
             raise InvalidInputError("rewards or prior must say how many arms there are; give rewards=[1, 1]")
@@ -114,6 +137,7 @@ class Problem:
             ("discount", checked_discount),
             ("prior", table),
             ("names", labels),
+            ("segments", stated(segments, labels, segment_shares, segment_prior)),
         ):
             object.__setattr__(self, name, value)
 
@@ -135,9 +159,9 @@ class Problem:
     @property
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
-        stated = self.structure.to_dict()
-        if set(stated) == {"order"} and isinstance(stated["order"], str):
-            return cast(Order, stated["order"])
+        known = self.structure.to_dict()
+        if set(known) == {"order"} and isinstance(known["order"], str):
+            return cast(Order, known["order"])
         return None
 
     @cached_property
@@ -174,6 +198,8 @@ class Problem:
         more = [note(f"{len(few) - 1} of {self.arms} arms")] if cut else []
         title = f"Problem: {self.arms} {'arm' if self.arms == 1 else 'arms'}, {goal}"
         known = note(f"Known of the means: {self.structure.describe()}")
+        if self.segments is not None:
+            more.append(note(f"Segments: {self.segments.describe(self.names)}"))
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:
@@ -185,17 +211,17 @@ class Problem:
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values under the keys of the TOML file."""
         values: dict[str, Any] = {"rewards": self.rewards.tolist()}
-        stated = self.structure.to_dict()
+        known = self.structure.to_dict()
         if self.order is not None:
-            values |= stated
-        elif stated:
-            values["structure"] = stated
+            values |= known
+        elif known:
+            values["structure"] = known
         for key in ("horizon", "discount"):
             if getattr(self, key) is not None:
                 values[key] = getattr(self, key)
         values["prior"] = self.prior.tolist()
         values["names"] = list(self.names)
-        return values
+        return values if self.segments is None else values | self.segments.to_dict()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Problem:
@@ -207,7 +233,7 @@ class Problem:
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:
-        """Read a TOML file with the keys rewards, order or structure, horizon or discount, prior, names."""
+        """Read a TOML file: rewards, order or structure, horizon or discount, prior, names, segments."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:

@@ -45,6 +45,7 @@ class Findings:
     state: str | None = None  # alpha,beta pairs; None: no state was given
     evidence: Evidence | None = None  # None without data, where nothing is assumed, or where W is not known
     something: bool = True  # whether anything is assumed
+    segments: str | None = None  # who comes and what is on offer to them, in words
 
     @property
     def pulls(self) -> int:
@@ -64,5 +65,7 @@ class Findings:
             "pulls": self.pulls,
             "evidence": None if self.evidence is None else self.evidence.to_dict(),
         }
+        if self.segments is not None:
+            values["segments"] = self.segments
         plain: dict[str, Any] = finite(values)
         return plain

@@ -91,6 +91,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         state=None if state is None else _pairs(now),
         evidence=evidence(problem, now) if state is not None and pulls.any() else None,
         something=something,
+        segments=None if problem.segments is None else problem.segments.describe(problem.names),
     )
 
 

@@ -79,6 +79,8 @@ def drawn(found: Findings) -> str:
     canvas = _Canvas()
     canvas.write("What is assumed", "head")
     canvas.write(found.assumed)
+    if found.segments is not None:
+        canvas.write(f"Segments: {found.segments}")
     canvas.below += 4.0
     parts = found.outline.parts
     now = found.evidence.parts if found.evidence is not None else ()

@@ -20,6 +20,8 @@ _STEPS = "▁▂▃▄▅▆▇█"
 def text(found: Findings) -> str:
     """Return everything, section by section."""
     parts = [_labelled("assumed", found.assumed)]
+    if found.segments is not None:
+        parts.append(_labelled("segments", found.segments))
     parts += _drawing(found)
     parts.append(["", "before any data", *_table(found.arms, before=True)])
     parts.append(["", *_labelled("method", found.method.words)])

@@ -15,7 +15,7 @@ from elsv.beliefs.ranking import Ranking
 def best_of_ladder(
     solvers: tuple[tuple[Ranking, Any, Any], ...],
     above: AnyArray,
-    of_rewards: bool,
+    unit: FloatArray | None,
     alpha: FloatArray,
     beta: FloatArray,
     rewards: FloatArray,
@@ -29,8 +29,8 @@ def best_of_ladder(
         Programs of the parts, which are independent.
     above
         Whether arm a is known to be at least as large as arm b, ``[N, N]``.
-    of_rewards
-        Whether it is r μ that is known to be larger.
+    unit
+        The r of which it is known that r μ is larger ``[N]``; None if that is known of the means.
     alpha, beta
         The state.
     rewards
@@ -49,7 +49,8 @@ def best_of_ladder(
         opened.append(open_ladder(alpha[own], beta[own], program, axis, nats, cut, *ends))
         low[own], high[own] = ends
     # An arm that another one known to be at least as large pays no less than is never the best.
-    beaten = above & (of_rewards | (rewards[:, None] >= rewards))
+    payoff = rewards if unit is None else rewards / unit
+    beaten = above & (payoff[:, None] >= payoff)
     paying = np.flatnonzero(~beaten.any(axis=0))
     power = beta + above.T @ beta
     contenders = Contenders(rewards[paying], low[paying], high[paying], power[paying])

@@ -6,7 +6,7 @@ P(best), each with its error. Draws do not give the weights W: exact solutions n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ POINTS = 4096
 _BATCH = 1 << 14
 _TOGETHER = 1 << 16  # points that are asked for at once
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
+_NEVER = 1e-300  # of its reward: what an arm pays that cannot be chosen
 
 
 def factors(belief: Belief) -> bool:
@@ -139,6 +140,33 @@ def best(
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
     return best_with_error(belief, state, rewards, tolerance)[:2]
+
+
+def best_in_groups(
+    belief: Belief,
+    state: State,
+    rewards: FloatArray,
+    groups: Sequence[Sequence[int]],
+    tolerance: float | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return P(arm is best of its group) ``[..., N]`` and E[max] of every group ``[..., G]``.
+
+    Arms of other groups count for what is known of these, and pay next to nothing.
+    """
+    chance = np.ones(state.alpha.shape)
+    largest = np.empty((*state.shape, len(groups)))
+    for g, group in enumerate(groups):
+        own = list(group)
+        if len(own) == 1:
+            largest[..., g] = rewards[own[0]] * mean_of(belief, state, None)[..., own[0]]
+        elif factors(belief):
+            alone = State.trusted(state.alpha[..., own], state.beta[..., own])
+            chance[..., own], largest[..., g] = best(belief, alone, rewards[own], tolerance)
+        else:
+            paid = np.where(np.isin(np.arange(state.arms), own), 1.0, _NEVER) * rewards
+            found, largest[..., g] = best(belief, state, paid, tolerance)
+            chance[..., own] = found[..., own]
+    return chance, largest
 
 
 def log_weight(belief: Belief, state: State) -> FloatArray:

@@ -221,7 +221,11 @@ class Ladder:
         from elsv.beliefs._largest import best_of_states
 
         best_of = partial(
-            best_of_ladder, self._solvers(), self._above(), self.rewards is not None, tolerance=goal
+            best_of_ladder,
+            self._solvers(),
+            self._above(),
+            None if self.rewards is None else np.array(self.rewards),
+            tolerance=goal,
         )
         chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
         return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)

@@ -89,16 +89,24 @@ def _checked(given: tuple[object, object], shape: tuple[int, ...]) -> tuple[Floa
     return points, shares
 
 
-def match_means(theta: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return weights ``[..., M]`` as equal as can be with which `theta` ``[..., M, N]`` has these means."""
+def match_means(theta: FloatArray, mean: FloatArray, start: FloatArray | None = None) -> FloatArray:
+    """Return weights ``[..., M]`` with which `theta` ``[..., M, N]`` has these means.
+
+    They are as equal as can be, or as near to the weights `start`.
+    """
     away = theta - mean[..., None, :]
     inner = np.concatenate([np.ones((*away.shape[:-1], 1)), away], axis=-1)
-    products = np.einsum("...mi,...mj->...ij", inner, inner)
+    weighed = inner if start is None else start[..., None] * inner
+    products = np.swapaxes(weighed, -1, -2) @ inner if start is not None else _products(inner)
     one = np.zeros((*products.shape[:-1], 1))
     one[..., 0, 0] = 1.0
-    weight: FloatArray = np.maximum((inner @ np.linalg.pinv(products, hermitian=True) @ one)[..., 0], 0.0)
+    weight: FloatArray = np.maximum((weighed @ np.linalg.pinv(products, hermitian=True) @ one)[..., 0], 0.0)
     total = weight.sum(axis=-1, keepdims=True)
     return np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1.0 / theta.shape[-2])
+
+
+def _products(inner: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("...mi,...mj->...ij", inner, inner))
 
 
 def check_count(count: int) -> int:

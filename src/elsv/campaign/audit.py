@@ -11,6 +11,7 @@ from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.records import Tally, weight_of
 from elsv.campaign.store import Transaction
+from elsv.segments import Segments
 
 _MOST_NAMED = 20
 
@@ -45,12 +46,12 @@ class Audit:
         return "\n".join([f"{what} do not agree:", *(f"- {problem}" for problem in self.problems)])
 
 
-def replay(transaction: Transaction, head: Head) -> Audit:
-    """Return what a replay of the whole log finds."""
+def replay(transaction: Transaction, head: Head, segments: Segments | None = None) -> Audit:
+    """Return what a replay of the whole log finds; `segments` are those of the campaign's customers."""
     mine = (head.id,)
     settings = transaction.rows("SELECT version, event FROM elsv_setting WHERE campaign = ?", mine)
     decisions = transaction.rows(
-        "SELECT number, event, arm, propensity, propensities, version, customer, expires "
+        "SELECT number, event, arm, propensity, propensities, version, customer, expires, segment "
         "FROM elsv_decision WHERE campaign = ? ORDER BY event",
         mine,
     )
@@ -72,6 +73,7 @@ def replay(transaction: Transaction, head: Head) -> Audit:
         yield from _numbered("decision", (row[0] for row in decisions), head.decisions)
         yield from _numbered("version of the settings", (row[0] for row in settings), head.version)
         yield from _consistent(decisions, rewards, expirations, dict(settings))
+        yield from _of_their_segment(decisions, segments)
         counts, still_open = _counted(len(stored), decisions, rewards, expirations, history)
         for found, kept in zip(counts, stored, strict=True):
             for field, a, b in zip(fields(Tally), astuple(found), astuple(kept), strict=True):
@@ -105,7 +107,7 @@ def _consistent(
     made = {row[0]: row for row in decisions}
     expired = dict(expirations)
     for number, event, arm, propensity, listed, version, *_ in decisions:
-        chances = [float(text) for text in listed.split(",")]
+        chances = [float(text or 0) for text in listed.split(",")]
         if not 0 < propensity <= 1 or chances[arm] != propensity or abs(sum(chances) - 1) > 1e-9:
             yield f"decision {number} has probabilities {listed}, not {propensity} for arm {arm + 1}"
         if settings.get(version, event) >= event:
@@ -120,6 +122,14 @@ def _consistent(
             yield f"the outcome of decision {number} came in time and is not counted"
 
 
+def _of_their_segment(decisions: list[tuple[Any, ...]], segments: Segments | None) -> Iterator[str]:
+    """Complain of decisions whose arm was not on offer to who came."""
+    for number, _, arm, *_, segment in decisions:
+        home = None if segments is None else int(segments.of_arm[arm])
+        if segment != home:
+            yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
+
+
 def _counted(
     arms: int,
     decisions: list[tuple[Any, ...]],
@@ -130,7 +140,7 @@ def _counted(
     """Return the counts and the open decisions that follow from the log."""
     counts = [{field.name: 0 for field in fields(Tally)} | {"arm": arm} for arm in range(arms)]
     still_open = {}
-    for number, _, arm, propensity, listed, _, customer, expires in decisions:
+    for number, _, arm, propensity, listed, _, customer, expires, _ in decisions:
         counts[arm]["decided"] += 1
         for other in log.without_support(listed):
             counts[other]["unsupported"] += 1

@@ -18,6 +18,7 @@ from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt, Row, told
 from elsv.campaign.store import Transaction
 from elsv.errors import InvalidInputError
+from elsv.segments import number_of
 
 Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
 
@@ -32,6 +33,7 @@ class Asked:
 
     customers: Sequence[str | None]
     key: str | None = None
+    segment: str | int | None = None  # who has come, by name or number from 1
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,12 @@ class Draft:
     @property
     def decisions(self) -> list[list[Decision]]:
         """The answers as callers get them."""
-        names = problem_of(self.before).names
-        return [[told(row, names, repeated) for row, repeated in answer] for answer in self.answers]
+        problem = problem_of(self.before)
+        segments = () if problem.segments is None else problem.segments.names
+        return [
+            [told(row, problem.names, segments, repeated) for row, repeated in answer]
+            for answer in self.answers
+        ]
 
 
 class Batches(Desk):
@@ -106,7 +112,12 @@ class Batches(Desk):
             for place, one in enumerate(asked)
             if one.key is None or (not known[one.key] and first[one.key] == place)
         ]
-        customers = [customer for place in fresh for customer in asked[place].customers]
+        segments = problem_of(head).segments
+        customers = [
+            (customer, number_of(segments, asked[place].segment))
+            for place in fresh
+            for customer in asked[place].customers
+        ]
         chooser = self._chooser(transaction, head, tallies)
         rows, found = deciding.draft(transaction, head, chooser, tallies, customers, now)
         answers: list[list[tuple[Row, bool]]] = [[] for _ in asked]

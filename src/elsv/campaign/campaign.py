@@ -8,7 +8,7 @@ campaign; each call is one transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, overload
@@ -65,8 +65,8 @@ class Campaign(Batches):
         sticky: bool = KEEP,
         floor: float = KEEP,
         holdout: float = KEEP,
-        control: str | int | None = KEEP,
-        fallback: str | int | None = KEEP,
+        control: str | int | Sequence[str | int] | None = KEEP,
+        fallback: str | int | Sequence[str | int] | None = KEEP,
         unit: str = KEEP,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -91,10 +91,12 @@ class Campaign(Batches):
         sticky
             Whether a customer gets the same decision again while it is open (default).
         floor
-            Least probability of every arm, 0 by default: the planner alone. With about 0.05 divided by the
-            number of arms the campaign can be evaluated from its own log, for a few per cent of customers.
+            Least probability of every arm on offer, 0 by default: the planner alone. With about 0.05 divided
+            by the number of arms the campaign can be evaluated from its own log, for a few per cent of
+            customers.
         holdout, control
-            Share of customers who get the arm `control` (its name or its number from 0), to measure against.
+            Share of customers who get the arm `control` (its name or its number from 0), to measure against;
+            with segments a list of arms, one for each.
         fallback
             The arm while the campaign is paused; default: the control arm, or the first.
         unit
@@ -108,8 +110,9 @@ class Campaign(Batches):
         opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
         campaign = cls(opened, name, clock, own)
-        given = {"policy": policy, "window": window, "accept_late": accept_late, "sticky": sticky}
-        given |= {"floor": floor, "holdout": holdout, "control": control, "fallback": fallback, "unit": unit}
+        given: dict[str, Any] = {"policy": policy, "window": window, "accept_late": accept_late}
+        given |= {"sticky": sticky, "floor": floor, "holdout": holdout, "unit": unit}
+        given |= {"control": control, "fallback": fallback}
         wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
         begin(opened, name, problem, seed, wanted, campaign._now())
         return campaign
@@ -138,13 +141,28 @@ class Campaign(Batches):
             return problem_as_planned(problem, settings_of(reading, head).horizon, [(0, 0)] * problem.arms)
 
     @overload
-    def decide(self, customer: str | None = None, *, key: str | None = None) -> Decision: ...
+    def decide(
+        self, customer: str | None = None, *, key: str | None = None, segment: str | int | None = None
+    ) -> Decision: ...
 
     @overload
-    def decide(self, customer: list[str] | tuple[str, ...], *, key: str | None = None) -> list[Decision]: ...
+    def decide(
+        self,
+        customer: list[str] | tuple[str, ...],
+        *,
+        key: str | None = None,
+        segment: str | int | None = None,
+    ) -> list[Decision]: ...
 
     @overload
-    def decide(self, customer: None = None, *, key: str | None = None, count: int) -> list[Decision]: ...
+    def decide(
+        self,
+        customer: None = None,
+        *,
+        key: str | None = None,
+        count: int,
+        segment: str | int | None = None,
+    ) -> list[Decision]: ...
 
     def decide(
         self,
@@ -152,6 +170,7 @@ class Campaign(Batches):
         *,
         key: str | None = None,
         count: int | None = None,
+        segment: str | int | None = None,
     ) -> Decision | list[Decision]:
         """Choose the arm for a customer, or for several one after the other; logged before it returns.
 
@@ -164,13 +183,16 @@ class Campaign(Batches):
             A retry with the same key returns the first answer.
         count
             Decide for so many customers who are not known.
+        segment
+            Who has come, by name or number from 1, where customers are of segments; of all customers of the
+            call. One who had an open decision as a customer of another segment gets a new one.
         """
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
         self.get_ready()
         with self._store.writing() as writing:
-            ((found,), _) = self.settle(writing, [Asked(customers, key)])
+            ((found,), _) = self.settle(writing, [Asked(customers, key, segment)])
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
@@ -195,8 +217,11 @@ class Campaign(Batches):
         chooser, tallies, head = self._moment()
         return status_of(self.name, chooser, tallies, head.decisions, self._now())
 
-    def explain(self) -> Explanation:
-        """Return what the next customer would get, and why; at any time, also while paused or at the end."""
+    def explain(self, segment: str | int | None = None) -> Explanation:
+        """Return what the next customer would get, and why; at any time, also while paused or at the end.
+
+        Where customers are of segments, `segment` says of which one the next is.
+        """
         chooser, tallies, head = self._moment()
         step, rng = head.decisions + 1, np.random.default_rng((head.seed, head.decisions + 1))
         policy, reason = chooser.acting(step)
@@ -205,7 +230,7 @@ class Campaign(Batches):
             "after": "after the last customer: the arm that is best by now",
         }.get(reason, chooser.settings.policy or "a policy of your own")
         planned = chooser.planned(tallies, step, rng)
-        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned)
+        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned, segment)
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
@@ -219,7 +244,7 @@ class Campaign(Batches):
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
         with self._store.reading() as reading:
             head = self._head(reading)
-            return export_log(reading, head, problem_of(head).names, path)
+            return export_log(reading, head, problem_of(head), path)
 
     def import_outcomes(self, path: str | Path) -> Imported:
         """Take outcomes from a .csv or .parquet file.
@@ -259,7 +284,8 @@ class Campaign(Batches):
     def audit(self) -> Audit:
         """Replay the whole log and compare every count with what is stored, exactly."""
         with self._store.reading() as reading:
-            return replay(reading, self._head(reading))
+            head = self._head(reading)
+            return replay(reading, head, problem_of(head).segments)
 
     def __enter__(self) -> Campaign:
         return self

@@ -6,7 +6,8 @@ chosen with
 
 .. math:: q_i = h\,[i = c] + (1 - h)\,\bigl(f + (1 - N f)\,\pi_i\bigr).
 
-While paused the fallback arm is certain. After the last customer :math:`\pi` is the arm that is best by then.
+With segments all that is about the N arms on offer to who has come, c being the control arm among them. While
+paused the fallback arm is certain. After the last customer :math:`\pi` is the arm that is best by then.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Choice:
     arm: int
     reason: str
     propensities: FloatArray
+    offered: tuple[int, ...] | None = None  # the arms of the segment that came; None: all
 
     @property
     def propensity(self) -> float:
@@ -42,8 +44,9 @@ class Choice:
         return float(self.propensities[self.arm])
 
     def in_text(self) -> str:
-        """Return the probabilities as the log keeps them; nothing is rounded."""
-        return ",".join(f"{p:.17g}" for p in self.propensities)
+        """Return the probabilities as the log keeps them: not rounded, empty for an arm not on offer."""
+        shown = range(len(self.propensities)) if self.offered is None else self.offered
+        return ",".join(f"{p:.17g}" if i in shown else "" for i, p in enumerate(self.propensities))
 
 
 @dataclass(frozen=True)
@@ -63,45 +66,63 @@ class Chooser:
     def acting(self, step: int) -> tuple[Policy, str]:
         """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
         if self.settings.paused:
-            return Fixed(self.problem, self.settings.resting_arm), "paused"
+            return Fixed(self.problem, self.settings.resting_arm(self.problem.segments)), "paused"
         if self.problem.horizon is not None and step > self.problem.horizon:
             return Greedy(self.problem, self.problem.belief), "after"
         return self.policy, "policy"
 
-    def choose(self, tallies: Sequence[Tally], count: int, seed: int) -> list[Choice]:
+    def choose(
+        self,
+        tallies: Sequence[Tally],
+        count: int,
+        seed: int,
+        segment: int | Sequence[int | None] | None = None,
+    ) -> list[Choice]:
         """Return the choices for the next `count` customers, one after the other.
+
+        All are of one `segment`, or each of its own.
 
         What is drawn depends on `seed` and on the customer's number alone. The policy of a long batch is not
         asked for each customer: see `_Batch`.
         """
-        return _Batch(self, tallies, count, seed).choices()
+        each = [segment] * count if segment is None or isinstance(segment, int) else list(segment)
+        return _Batch(self, tallies, seed, each).choices()
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state in which the acting policy is asked now."""
         waiting = np.array([t.open for t in tallies], dtype=np.float64)
         return _Planned(self, self.state(tallies)).state(self.acting(step)[0], waiting, rng)
 
-    def draw(self, chances: FloatArray, reason: str, new_rng: Callable[[], np.random.Generator]) -> Choice:
+    def draw(
+        self,
+        chances: FloatArray,
+        reason: str,
+        new_rng: Callable[[], np.random.Generator],
+        segment: int | None = None,
+    ) -> Choice:
         """Return an arm drawn from the policy's probabilities, with floor and holdout."""
-        arms, floor, holdout = len(chances), self.settings.floor, self.settings.holdout
-        if reason == "paused":
-            return Choice(int(chances.argmax()), reason, chances)
+        floor, holdout, segments = self.settings.floor, self.settings.holdout, self.problem.segments
+        offered = None if segments is None or segment is None else segments.groups[segment]
+        arms = len(chances) if offered is None else len(offered)
         arm = int(chances.argmax())
-        if not floor and not holdout and chances[arm] == 1.0:
-            return Choice(arm, reason, chances)
+        if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
+            return Choice(arm, reason, chances, offered)
         rng = new_rng()
         mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
+        if offered is not None:
+            mixed = np.where(np.isin(np.arange(len(chances)), offered), mixed, 0.0)
         if holdout:
-            assert self.settings.control is not None
-            mixed[self.settings.control] += holdout
+            control = self.settings.control_arm(segment)
+            mixed[control] += holdout
             if rng.random() < holdout:
-                return Choice(self.settings.control, "holdout", mixed)
+                return Choice(control, "holdout", mixed, offered)
         if floor and rng.random() < arms * floor:
-            return Choice(int(rng.integers(arms)), "floor", mixed)
+            place = int(rng.integers(arms))
+            return Choice(place if offered is None else offered[place], "floor", mixed, offered)
         if chances[arm] < 1.0:
             below = chances.cumsum()  # as `rng.choice` does, without its checks
             arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
-        return Choice(arm, reason, mixed)
+        return Choice(arm, reason, mixed, offered)
 
 
 class _Batch:
@@ -114,8 +135,10 @@ class _Batch:
 
     STRIDE = 32
 
-    def __init__(self, chooser: Chooser, tallies: Sequence[Tally], count: int, seed: int) -> None:
-        self._chooser, self._count, self._seed = chooser, count, seed
+    def __init__(
+        self, chooser: Chooser, tallies: Sequence[Tally], seed: int, segments: list[int | None]
+    ) -> None:
+        self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._first = 1 + sum(t.decided for t in tallies)
         self._planned = _Planned(chooser, chooser.state(tallies))
         self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
@@ -123,6 +146,8 @@ class _Batch:
 
     def choices(self) -> list[Choice]:
         """Return them all."""
+        if not self._count:
+            return []
         chances, length = self._ask(0), 1
         while len(self._choices) < self._count:
             start = len(self._choices)
@@ -153,19 +178,22 @@ class _Batch:
             return 1
         last = self._chooser.problem.horizon
         until_end = self._count if last is None or reason != "policy" else last + 1 - self._first
-        return min(self._count, max(until_end, place + 1)) - place
+        mine = self._segments[place]
+        same = next((k for k in range(place, self._count) if self._segments[k] != mine), self._count)
+        return min(same, max(until_end, place + 1)) - place
 
     def _ask(self, place: int) -> FloatArray:
         number = self._first + place
         rng, policy = self._rng(number), self._chooser.acting(number)[0]
-        return chances_of(policy, self._planned.state(policy, self._waiting[place], rng), number, rng)
+        planned = self._planned.state(policy, self._waiting[place], rng)
+        return chances_of(policy, planned, number, rng, self._chooser.problem, self._segments[place])
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
             number = self._first + place
             reason = self._chooser.acting(number)[1]
-            choice = self._chooser.draw(chances, reason, partial(self._rng, number))
+            choice = self._chooser.draw(chances, reason, partial(self._rng, number), self._segments[place])
             waiting = self._waiting[place].copy()
             waiting[choice.arm] += 1
             self._choices.append(choice)

@@ -20,33 +20,35 @@ from elsv.campaign.records import (
 )
 from elsv.campaign.store import Transaction
 
+Customer = tuple[str | None, int | None]  # who it is, None: not known; the segment, from 0
+
 
 def draft(
     transaction: Transaction,
     head: Head,
     chooser: Chooser,
     tallies: Sequence[Tally],
-    customers: Sequence[str | None],
+    customers: Sequence[Customer],
     now: float,
 ) -> tuple[list[Row], list[tuple[Row, bool]]]:
     """Return what is to be appended, and a decision for each customer with whether it had been made before.
 
     Nothing is written; `head` counts the events. A sticky customer who has an open decision gets it again,
-    also within one call.
+    also within one call, unless it is from a time when the customer was of another segment.
     """
     sticky = chooser.settings.sticky
-    named = [customer for customer in customers if customer is not None]
-    answers = dict(log.open_of_customers(transaction, head, named)) if sticky and named else {}
+    answers = _open_of(transaction, head, chooser, customers) if sticky else {}
     taken, fresh = set(answers), []
-    for place, customer in enumerate(customers):
-        if customer is not None and sticky:
-            if customer in taken:
+    for place, who in enumerate(customers):
+        if who[0] is not None and sticky:
+            if who in taken:
                 continue
-            taken.add(customer)
+            taken.add(who)
         fresh.append(place)
     made: dict[int, Row] = {}
     expires = None if chooser.settings.window is None else now + chooser.settings.window
-    for place, choice in zip(fresh, chooser.choose(tallies, len(fresh), head.seed), strict=True):
+    choices = chooser.choose(tallies, len(fresh), head.seed, [customers[place][1] for place in fresh])
+    for place, choice in zip(fresh, choices, strict=True):
         made[place] = Row(
             number=head.decisions + 1 + len(made),
             event=head.next_event(),
@@ -57,15 +59,31 @@ def draft(
             reason=choice.reason,
             at=now,
             expires=expires,
-            customer=customers[place],
+            customer=customers[place][0],
             version=head.version,
+            segment=customers[place][1],
         )
-    answers |= {row.customer: row for row in made.values() if row.customer is not None and sticky}
+    if sticky:
+        answers |= {customers[place]: row for place, row in made.items()}
     found = [
-        (made[place], False) if place in made else (answers[str(customer)], True)
-        for place, customer in enumerate(customers)
+        (made[place], False) if place in made else (answers[who], True) for place, who in enumerate(customers)
     ]
     return list(made.values()), found
+
+
+def _open_of(
+    transaction: Transaction, head: Head, chooser: Chooser, customers: Sequence[Customer]
+) -> dict[Customer, Row]:
+    """Return the open decisions of the customers who are known, as customers of their segments."""
+    segments = chooser.problem.segments
+    found: dict[Customer, Row] = {}
+    for segment in {segment for _, segment in customers}:
+        named = [name for name, mine in customers if name is not None and mine == segment]
+        offered = None if segments is None or segment is None else segments.groups[segment]
+        if named:
+            rows = log.open_of_customers(transaction, head, named, offered)
+            found |= {(name, segment): row for name, row in rows.items()}
+    return found
 
 
 def reward(

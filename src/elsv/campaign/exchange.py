@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -83,25 +83,26 @@ class _History:
         return Imported(self.rows, {"duplicate": total})
 
 
-def export_log(reading: Transaction, head: Head, names: Sequence[str], path: str | Path) -> int:
+def export_log(reading: Transaction, head: Head, problem: Problem, path: str | Path) -> int:
     """Write one row for each decision, with its outcome; return how many."""
     check_suffix(path)
     rows = reading.rows(
         "SELECT d.number, d.id, d.at, d.expires, d.customer, d.arm, d.propensity, d.propensities, d.reason, "
-        "r.success, r.at, r.late, r.counted, e.at FROM elsv_decision d "
+        "r.success, r.at, r.late, r.counted, e.at, d.segment FROM elsv_decision d "
         "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
         "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
         "WHERE d.campaign = ? ORDER BY d.number",
         (head.id,),
     )
-    table = [_exported(row, names) for row in rows]
-    keys = tuple(_exported((0, "", 0.0, None, None, 0, 1.0, "1", "", None, None, None, None, None), names))
+    table = [_exported(row, problem) for row in rows]
+    nothing = (0, "", 0.0, None, None, 0, 1.0, "1", "", None, None, None, None, None, None)
+    keys = tuple(_exported(nothing, problem))
     columns = {key: np.array([row[key] for row in table], dtype=object) for key in keys}
     write_columns(path, columns)
     return len(rows)
 
 
-def _exported(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
+def _exported(row: tuple[Any, ...], problem: Problem) -> dict[str, Any]:
     (
         number,
         ident,
@@ -117,7 +118,11 @@ def _exported(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
         late,
         counted,
         ended,
+        segment,
     ) = row
+    who = {}
+    if problem.segments is not None:
+        who["segment"] = None if segment is None else problem.segments.names[segment]
     outcome = "open"
     if success is not None and counted:
         outcome = "success" if success else "failure"
@@ -129,8 +134,9 @@ def _exported(row: tuple[Any, ...], names: Sequence[str]) -> dict[str, Any]:
         "at": _time(at),
         "expires": _time(expires),
         "customer": customer,
+        **who,
         "arm": arm + 1,
-        "name": names[arm],
+        "name": problem.names[arm],
         "propensity": chance,
         "propensities": chances,
         "reason": reason,
@@ -168,6 +174,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table, strict=True):
             arm = find_arm(problem, str(row["arm"]).strip())
+            _check_segment(problem, arm, row.get("segment"), line, path)
             won, lost = totals.get(arm, (0, 0))
             if "success" in columns:
                 more = (1, 0) if _truth(row["success"], line, path) else (0, 1)
@@ -178,6 +185,19 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     raise InvalidInputError(
         f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
     )
+
+
+def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
+    """Raise if a row of history names a segment that the arm is not on offer to."""
+    segments = problem.segments
+    if segments is None or segment is None or not str(segment).strip():
+        return
+    named = segments.number(str(segment).strip())
+    if named != segments.of_arm[arm]:
+        raise InvalidInputError(
+            f"line {line} of {path} has {problem.names[arm]!r} for {segments.names[named]!r}, to whom it is "
+            f"not on offer; it is an arm of {segments.names[int(segments.of_arm[arm])]!r}"
+        )
 
 
 def _from_csv(content: bytes, path: str | Path) -> Iterable[dict[str, Any]]:

@@ -10,6 +10,9 @@ equal split, is the average of its arms.
 
 From the belief otherwise: :math:`\sum_a n_a r_a \mu_a - n\, r_j \mu_j` under joint points of the belief,
 which carry what the structure says of one arm given another.
+
+With segments an alternative names an arm, or a mix of arms, for each of them, and is worth that to its own
+customers.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from elsv._typing import FloatArray
 from elsv.beliefs.abilities import POINTS, points
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.records import SQUARE_UNIT, WEIGHT_UNIT, Tally
+from elsv.campaign.settings import Arm
+from elsv.problem import Problem
 from elsv.simulation.intervals import Z95
 
 
@@ -53,30 +58,49 @@ class GainSoFar:
 
 
 def gains_of(
-    chooser: Chooser, tallies: Sequence[Tally], best_arm: int, control: int | None
+    chooser: Chooser, tallies: Sequence[Tally], best: Arm, control: Arm | None
 ) -> tuple[GainSoFar, ...]:
-    """Return the gains over always the best arm, the control arm if there is one, and an equal split."""
+    """Return the gains over always the best arm, the control arm if there is one, and an equal split.
+
+    `best` and `control` name an arm, or one for each segment.
+    """
     if not any(t.seen for t in tallies):
         return ()
     rewards, names, arms = chooser.problem.rewards, chooser.problem.names, chooser.problem.arms
+    groups = groups_of(chooser.problem)
     wanted: list[tuple[str, str, FloatArray]] = []
+
+    def always(chosen: Arm) -> tuple[str, FloatArray]:
+        each = [chosen] if isinstance(chosen, int) else list(chosen)
+        return " / ".join(names[arm] for arm in each), np.eye(arms)[each].sum(axis=0)
+
     if control is not None:
-        wanted.append(("control", f"always {names[control]}", np.eye(arms)[control]))
-    if best_arm != control:
-        wanted.append(("best", f"always {names[best_arm]}, the best by now", np.eye(arms)[best_arm]))
-    wanted.append(("split", "an equal split", np.full(arms, 1 / arms)))
+        name, mix = always(control)
+        wanted.append(("control", f"always {name}", mix))
+    if best != control:
+        name, mix = always(best)
+        wanted.append(("best", f"always {name}, the best by now", mix))
+    equal = np.zeros(arms)
+    for group in groups:
+        equal[list(group)] = 1 / len(group)
+    wanted.append(("split", "an equal split", equal))
     theta, weight = (part[0] for part in _points(chooser, tallies))
     found = []
     for against, name, mix in wanted:
         supported = all(t.unsupported == 0 for t, share in zip(tallies, mix, strict=True) if share > 0)
         if supported:
-            gain, low, high = _from_log(rewards, tallies, mix, weight @ theta / weight.sum())
+            gain, low, high = _from_log(rewards, tallies, mix, weight @ theta / weight.sum(), groups)
         else:
-            gain, low, high = _from_belief(rewards * theta, weight, tallies, mix)
+            gain, low, high = _from_belief(rewards * theta, weight, tallies, mix, groups)
         earned = float(sum(r * t.successes for r, t in zip(rewards, tallies, strict=True)))
         method = "log" if supported else "belief"
         found.append(GainSoFar(against, name, gain, low, high, max(0.0, earned - gain), method))
     return tuple(found)
+
+
+def groups_of(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    """Return the arms of each segment, or all arms."""
+    return (tuple(range(problem.arms)),) if problem.segments is None else problem.segments.groups
 
 
 def _points(chooser: Chooser, tallies: Sequence[Tally]) -> tuple[FloatArray, FloatArray]:
@@ -86,16 +110,24 @@ def _points(chooser: Chooser, tallies: Sequence[Tally]) -> tuple[FloatArray, Flo
 
 
 def _from_log(
-    rewards: FloatArray, tallies: Sequence[Tally], mix: FloatArray, mean: FloatArray
+    rewards: FloatArray,
+    tallies: Sequence[Tally],
+    mix: FloatArray,
+    mean: FloatArray,
+    groups: Sequence[Sequence[int]],
 ) -> tuple[float, float, float]:
     """Return the gain over a mix of arms and its interval, by the probabilities in the log.
 
     With v the worth of the mix by the means, a success of arm a adds r - v - g r (1 - m)/q and a failure
     -v + g r m/q, with g the share of a in the mix: sums of 1, 1/q and 1/q² are all that is needed.
     """
-    seen, worth = sum(t.seen for t in tallies), float(mix @ (rewards * mean))
+    seen = sum(t.seen for t in tallies)
+    worths = np.empty(len(mix))  # of the mix, for customers of the arm's segment
+    for group in groups:
+        own = list(group)
+        worths[own] = float(mix[own] @ (rewards * mean)[own])
     total = squares = 0.0
-    for r, g, m, tally in zip(rewards, mix, mean, tallies, strict=True):
+    for r, g, m, worth, tally in zip(rewards, mix, mean, worths, tallies, strict=True):
         for count, weight, square, fixed, weighted in (
             (tally.successes, tally.won_weight, tally.won_squares, r - worth, -g * r * (1 - m)),
             (tally.lost, tally.lost_weight, tally.lost_squares, -worth, g * r * m),
@@ -108,11 +140,18 @@ def _from_log(
 
 
 def _from_belief(
-    worth: FloatArray, weight: FloatArray, tallies: Sequence[Tally], mix: FloatArray
+    worth: FloatArray,
+    weight: FloatArray,
+    tallies: Sequence[Tally],
+    mix: FloatArray,
+    groups: Sequence[Sequence[int]],
 ) -> tuple[float, float, float]:
     """Return the gain over a mix of arms and its interval, by joint points ``[M, N]`` of the belief."""
     seen = np.array([t.seen for t in tallies], dtype=np.float64)
-    apart = worth @ (seen - seen.sum() * mix)
+    came = np.empty(len(mix))
+    for group in groups:
+        came[list(group)] = seen[list(group)].sum()
+    apart = worth @ (seen - came * mix)
     order = np.argsort(apart)
     below = np.cumsum(weight[order]) - 0.5 * weight[order]
     low, high = np.interp((0.025, 0.975), below / weight.sum(), apart[order])

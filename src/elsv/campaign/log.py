@@ -145,8 +145,8 @@ def append_decisions(transaction: Transaction, head: Head, rows: Sequence[Row]) 
 
 
 def without_support(propensities: str) -> list[int]:
-    """Return the arms that could not have been chosen."""
-    return [arm for arm, text in enumerate(propensities.split(",")) if float(text) == 0.0]
+    """Return the arms that could not have been chosen; nothing stands for one that was not on offer."""
+    return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
 
 
 def append_reward(
@@ -260,14 +260,17 @@ def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def open_of_customers(transaction: Transaction, head: Head, customers: Sequence[str]) -> dict[str, Row]:
-    """Return the latest open decision of each customer who has one."""
+def open_of_customers(
+    transaction: Transaction, head: Head, customers: Sequence[str], arms: Sequence[int] | None = None
+) -> dict[str, Row]:
+    """Return the latest open decision of each customer who has one, of some `arms` if they are named."""
     numbers: list[int] = []
+    offered = "" if arms is None else f" AND arm IN ({', '.join(map(str, arms))})"
     for part in _parts(customers):
         marks = ", ".join("?" * len(part))
         query = (
             "SELECT MAX(number) FROM elsv_open "
-            f"WHERE campaign = ? AND customer IN ({marks}) GROUP BY customer"
+            f"WHERE campaign = ? AND customer IN ({marks}){offered} GROUP BY customer"
         )
         numbers += [number for (number,) in transaction.rows(query, (head.id, *part))]
     return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}

@@ -11,7 +11,7 @@ from typing import Any
 from elsv._numbers import whole
 from elsv.campaign import log
 from elsv.campaign.log import Head
-from elsv.campaign.settings import Settings
+from elsv.campaign.settings import Arm, Settings
 from elsv.campaign.store import Store, Transaction
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.policies import make_policy
@@ -19,6 +19,7 @@ from elsv.policies.single import find_arm
 from elsv.problem import Problem
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
+_FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
 
 
 def open_store(place: str | Path, create: bool = True, patience: float | None = None) -> Store:
@@ -122,7 +123,7 @@ def with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     changes = dict(given)
     for key in ("control", "fallback"):
         if changes.get(key) is not None:
-            changes[key] = find_arm(problem, changes[key])
+            changes[key] = _arms_of(problem, key, changes[key])
     return changes
 
 
@@ -135,6 +136,24 @@ def check_horizon(before: int | None, after: int | None, head: Head) -> None:
             f"the horizon of a campaign with decisions can only grow, from {before} "
             f"to {after} it cannot; leave it as it is"
         )
+
+
+def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
+    """Return an arm, or where there are segments one for each of them, in their order."""
+    segments = problem.segments
+    if segments is None:
+        return find_arm(problem, given)
+    if isinstance(given, str) and given not in problem.names:
+        given = given.split("+")
+    several = list(given) if isinstance(given, list | tuple) else [given]
+    arms = [find_arm(problem, arm.strip() if isinstance(arm, str) else arm) for arm in several]
+    if sorted(segments.of_arm[arms]) != list(range(segments.count)):
+        first = [problem.names[group[0]] for group in segments.groups]
+        raise InvalidInputError(
+            f"{key} needs one arm for each segment ({', '.join(segments.names)}), such as {key}={first}, "
+            f"got {', '.join(problem.names[arm] for arm in arms)}"
+        )
+    return tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm])))
 
 
 def _same(first: Problem, second: Problem | None) -> bool:

@@ -69,7 +69,25 @@ def _arms(page: Page, status: Status) -> None:
         "it happens, by all that is known.",
         "arms",
     )
-    best = max(range(len(status.arms)), key=lambda i: status.arms[i].worth)
+    best = _best_of_each(status)
+    if status.segments:
+        page.table(
+            ["segment", "of those to come", "customers", "under way", "earned", "best arm", "probability"],
+            [
+                [
+                    s.name,
+                    f"{100 * s.share:.3g} %",
+                    s.decided,
+                    s.under_way,
+                    status.money(s.earned),
+                    s.leader,
+                    f"{100 * s.best:.0f} %",
+                ]
+                for s in status.segments
+            ],
+            "Segments of customers. Only the arms of a segment are on offer to its customers.",
+            align="lrrrrlr",
+        )
     page.table(
         ["arm", "conversion", "95 % interval", "earns", "is best"],
         [
@@ -85,7 +103,7 @@ def _arms(page: Page, status: Status) -> None:
         "What is known of every arm by now: how often it succeeds, what one customer earns, and the "
         "probability that no other arm earns more.",
         align="lrrrr",
-        highlight=(best,),
+        highlight=best,
     )
     page.table(
         ["arm", "customers", "successes", "failures", "expired", "under way"],
@@ -103,6 +121,15 @@ def _arms(page: Page, status: Status) -> None:
             )
         else:
             page.text(f"Assumed: {status.assumed}. The outcomes do not speak against it.")
+
+
+def _best_of_each(status: Status) -> tuple[int, ...]:
+    """Return the arm that earns most, of each segment if there are some."""
+    found: dict[str | None, int] = {}
+    for i, arm in enumerate(status.arms):
+        if arm.segment not in found or arm.worth > status.arms[found[arm.segment]].worth:
+            found[arm.segment] = i
+    return tuple(found.values())
 
 
 def _course(page: Page, status: Status, course: Course) -> None:

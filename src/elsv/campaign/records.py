@@ -24,9 +24,11 @@ class Decision:
     expires: datetime | None  # from then on no outcome is a failure
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
+    segment: str | None = None  # who came, where customers are of segments
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1, times as text."""
+        who = {} if self.segment is None else {"segment": self.segment}
         return {
             "id": self.id,
             "number": self.number,
@@ -37,6 +39,7 @@ class Decision:
             "at": self.at.isoformat(),
             "expires": None if self.expires is None else self.expires.isoformat(),
             "customer": self.customer,
+            **who,
             "repeated": self.repeated,
         }
 
@@ -69,6 +72,7 @@ class Row(NamedTuple):
     expires: float | None
     customer: str | None
     version: int
+    segment: int | None = None  # from 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Tally:
     failures: int = 0  # reported ones
     expired: int = 0  # failures because no outcome came in time
     late: int = 0  # outcomes that came after that and were accepted
-    unsupported: int = 0  # decisions in which the arm could not have been chosen
+    unsupported: int = 0  # decisions in which the arm was on offer and could not have been chosen
     won_weight: int = 0  # sum over successes of 1 / propensity, in units (`weight_of`)
     won_squares: int = 0  # and of its square
     lost_weight: int = 0  # the same over failures and expired decisions
@@ -119,7 +123,7 @@ def as_time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def told(row: Row, names: Sequence[str], repeated: bool) -> Decision:
+def told(row: Row, names: Sequence[str], segments: Sequence[str], repeated: bool) -> Decision:
     """Return a row of the log as callers get it."""
     return Decision(
         id=row.id,
@@ -132,4 +136,5 @@ def told(row: Row, names: Sequence[str], repeated: bool) -> Decision:
         expires=None if row.expires is None else as_time(row.expires),
         customer=row.customer,
         repeated=repeated,
+        segment=None if row.segment is None else segments[row.segment],
     )

@@ -15,6 +15,10 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY
 from elsv.problem import Problem
+from elsv.segments import Segments
+
+Arm = int | tuple[int, ...]
+"""An arm, from 0, or one for each segment."""
 
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 _SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
@@ -31,8 +35,8 @@ class Settings:
     sticky: bool = True  # whether a customer keeps the arm while a decision is open
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
-    control: int | None = None  # the arm that others are measured against
-    fallback: int | None = None  # the arm while paused; None: the control arm, or the first
+    control: Arm | None = None  # the arm that others are measured against, or that of each segment
+    fallback: Arm | None = None  # the arm while paused; None: the control arm, or the first
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
 
@@ -44,23 +48,34 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         """Read what `to_json` wrote."""
         try:
-            return cls(**json.loads(text))
+            values = json.loads(text)
+            for key in ("control", "fallback"):
+                if isinstance(values.get(key), list):
+                    values[key] = tuple(values[key])
+            return cls(**values)
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
-    @property
-    def resting_arm(self) -> int:
-        """The arm while paused."""
-        return next((arm for arm in (self.fallback, self.control) if arm is not None), 0)
+    def resting_arm(self, segments: Segments | None) -> Arm:
+        """Return the arm while paused, or that of each segment."""
+        first: Arm = 0 if segments is None else tuple(arms[0] for arms in segments.groups)
+        return next((arm for arm in (self.fallback, self.control) if arm is not None), first)
+
+    def control_arm(self, segment: int | None) -> int:
+        """Return the arm that others are measured against, for who has come."""
+        assert self.control is not None
+        return self.control if isinstance(self.control, int) else self.control[segment or 0]
 
     def changed(self, problem: Problem, **changes: Any) -> Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
         _share("floor", new.floor)
-        if not new.floor * problem.arms < 1 and new.floor > 0:
+        arms = problem.arms if problem.segments is None else max(map(len, problem.segments.groups))
+        if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
-                f"floor must leave room for the policy: below 1/{problem.arms} with {problem.arms} arms, "
-                f"got {new.floor:g}; try {0.1 / problem.arms:.2g}"
+                f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
+                f"{'' if problem.segments is None else ' on offer'}, "
+                f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         _share("holdout", new.holdout)
         if new.holdout and new.control is None:
@@ -129,12 +144,19 @@ def in_words(seconds: float | None) -> str:
 
 
 def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[tuple[int, int]]) -> Problem:
-    """Return the problem with its present horizon and with history, (successes, failures), in its prior."""
+    """Return the problem with its present horizon and with history, (successes, failures), in its prior.
+
+    Where the shares of segments are learnt, history counts as arrivals.
+    """
     values = problem.to_dict()
     if horizon is not None:
         values["horizon"] = horizon
     prior = zip(values["prior"], history, strict=True)
     values["prior"] = [[a + won, b + lost] for (a, b), (won, lost) in prior]
+    segments = problem.segments
+    if segments is not None and segments.share_prior is not None:
+        came = [sum(sum(history[i]) for i in arms) for arms in segments.groups]
+        values["segment_prior"] = [a + n for a, n in zip(segments.share_prior, came, strict=True)]
     return Problem.from_dict(values)
 
 

@@ -36,6 +36,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._identity: tuple[int, int] | None = None  # of the file that was opened
         if not create and not path.exists():
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
         if path.is_dir():
@@ -96,7 +97,14 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._process == os.getpid():
-            return self._connection
+            if self._found() == self._identity:
+                return self._connection
+            self.close()  # what is written to a file that was removed or replaced would be lost
+        if self._identity is not None and self._found() is None:
+            raise StoreError(
+                f"{self.place} is gone; nothing was recorded by this call: put it back, or restore it from a "
+                "backup, and try again"
+            )
         # After a fork the connection is the parent's: leave it to it.
         connection = sqlite3.connect(
             self._address(),
@@ -111,8 +119,16 @@ class SqliteStore:
         except BaseException:
             connection.close()
             raise
-        self._connection, self._process = connection, os.getpid()
+        self._connection, self._process, self._identity = connection, os.getpid(), self._found()
         return connection
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return which file is there now; None if there is none."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @property
     def _writable(self) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv.beliefs.abilities import best, marginals
+from elsv.beliefs.abilities import best, best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.gains import GainSoFar, gains_of
+from elsv.campaign.gains import GainSoFar, gains_of, groups_of
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
@@ -37,8 +37,22 @@ class ArmStatus:
     low: float  # its 95 % interval
     high: float
     worth: float  # expected earnings per customer
-    best: float  # probability that no other arm earns more
+    best: float  # probability that no other arm earns more, of those on offer to its segment
     earned: float
+    segment: str | None = None
+
+
+@dataclass(frozen=True)
+class SegmentStatus:
+    """The customers of one segment."""
+
+    name: str
+    share: float  # of the customers to come
+    decided: int
+    under_way: int
+    earned: float
+    leader: str  # the arm with the largest expected earnings
+    best: float  # probability that no other arm on offer earns more
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,7 @@ class Status:
     ahead: float | None  # expected earnings of the customers left, with the arm that is best now
     to_learn: float | None  # the most that knowing more could add to that
     doubt: float | None  # how many times likelier the outcomes are without the structure; None if not known
+    segments: tuple[SegmentStatus, ...] = ()  # none where all arms are for everyone
 
     @property
     def leader(self) -> ArmStatus:
@@ -86,6 +101,10 @@ class Status:
         values["gains"] = [gain.to_dict() for gain in self.gains]
         for arm in values["arms"]:
             arm["arm"] += 1
+            if not self.segments:
+                del arm["segment"]
+        if not self.segments:
+            del values["segments"]
         return {**values, "contradicted": self.contradicted, "summary": list(self.sentences())}
 
     def sentences(self) -> tuple[str, str, str]:
@@ -93,8 +112,7 @@ class Status:
         waited = f"; {self.under_way:,} outcomes are still awaited" if self.under_way else ""
         planned = f" of {self.customers:,}" if self.left else ""
         first = f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
-        leader = self.leader
-        told = f"{leader.name} is the best choice with a probability of {100 * leader.best:.0f} %"
+        told = self._leaders()
         if self.phase == "over":
             third = f"The planned customers have come: every further one gets the best arm, and {told}."
         elif self.phase == "paused":
@@ -103,6 +121,14 @@ class Status:
             rest = "" if self.left is None else f" and {self.left:,} customers are left"
             third = f"At the moment {told}{rest}."
         return first, self._gain_sentence(), third
+
+    def _leaders(self) -> str:
+        """Return which arm is best, for each segment if there are some."""
+        if self.segments:
+            each = (f"{s.leader} for {s.name} ({100 * s.best:.0f} %)" for s in self.segments)
+            return f"the best choices, with their probabilities, are {', '.join(each)}"
+        leader = self.leader
+        return f"{leader.name} is the best choice with a probability of {100 * leader.best:.0f} %"
 
     def _gain_sentence(self) -> str:
         if not self.gains:
@@ -136,6 +162,11 @@ class Status:
                 f"  {self.left:,} customers left: about {self.money(self.ahead)} to come, at most "
                 f"{self.money(self.to_learn or 0.0)} more by learning"
             )
+        lines += [
+            f"  {s.name}: {s.decided:,} customers ({100 * s.share:.3g} % of those to come), "
+            f"earned {self.money(s.earned)}; {s.under_way:,} outcomes under way"
+            for s in self.segments
+        ]
         if self.contradicted:
             lines.append(f"  the outcomes speak against what is assumed: {self.assumed}")
         columns = (
@@ -164,8 +195,16 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
     """Return how a campaign with these counts stands."""
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
-    chance, largest = best(problem.belief, state, problem.rewards, BEST_TOLERANCE)
+    segments, groups = problem.segments, groups_of(problem)
+    if segments is None:
+        chance, top = best(problem.belief, state, problem.rewards, BEST_TOLERANCE)
+        largest, shares = np.array([float(top)]), np.ones(1)
+    else:
+        chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
+        shares = segments.chances_in(chooser.planned(tallies, decided + 1, np.random.default_rng(0)), problem)
     worth = problem.rewards * mean
+    leaders = [group[int(worth[list(group)].argmax())] for group in groups]
+    ahead, known = float(shares @ worth[leaders]), float(shares @ largest)
     arms = tuple(
         ArmStatus(
             arm=i,
@@ -184,9 +223,11 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
             worth=float(worth[i]),
             best=float(chance[i]),
             earned=float(problem.rewards[i] * t.successes),
+            segment=None if segments is None else segments.names[int(segments.of_arm[i])],
         )
         for i, t in enumerate(tallies)
     )
+    each = () if segments is None else segments.names
     left = None if settings.horizon is None else max(0, settings.horizon - decided)
     return Status(
         name=name,
@@ -204,10 +245,24 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
         under_way=sum(t.open for t in tallies),
         earned=sum(arm.earned for arm in arms),
         arms=arms,
-        gains=gains_of(chooser, tallies, int(worth.argmax()), settings.control),
-        ahead=None if left is None else float(left * worth.max()),
-        to_learn=None if left is None else float(max(0.0, left * (float(largest) - worth.max()))),
+        gains=gains_of(
+            chooser, tallies, leaders[0] if segments is None else tuple(leaders), settings.control
+        ),
+        ahead=None if left is None else float(left * ahead),
+        to_learn=None if left is None else float(max(0.0, left * (known - ahead))),
         doubt=_doubt(chooser, state),
+        segments=tuple(
+            SegmentStatus(
+                name,
+                float(shares[g]),
+                decided=sum(tallies[i].decided for i in groups[g]),
+                under_way=sum(tallies[i].open for i in groups[g]),
+                earned=sum(arms[i].earned for i in groups[g]),
+                leader=problem.names[leaders[g]],
+                best=float(chance[leaders[g]]),
+            )
+            for g, name in enumerate(each)
+        ),
     )
 
 

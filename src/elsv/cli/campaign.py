@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._files import unreadable
-from elsv.cli.console import Json, ProblemFile, print_json, working
+from elsv.cli.console import Json, ProblemFile, SegmentName, print_json, show_explanations, working
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def decide(
         Path | None, typer.Option(metavar="FILE", help="Decide for the customers of a file, one on a line.")
     ] = None,
     count: Annotated[int | None, typer.Option(help="Decide for so many customers who are not known.")] = None,
+    segment: SegmentName = None,
     key: Annotated[str | None, typer.Option(help="A retry with the same key gets the first answer.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -81,11 +82,11 @@ def decide(
         raise InvalidInputError("--customer, --customers and --count each say whom to decide for; give one")
     with _open(store, name) as opened, working("deciding"):
         if customers is not None:
-            made = opened.decide(_lines(customers), key=key)
+            made = opened.decide(_lines(customers), key=key, segment=segment)
         elif count is not None:
-            made = opened.decide(count=count, key=key)
+            made = opened.decide(count=count, key=key, segment=segment)
         else:
-            made = [opened.decide(customer, key=key)]
+            made = [opened.decide(customer, key=key, segment=segment)]
     if as_json and customers is None and count is None:
         _show(made[0].to_dict())
     elif as_json:
@@ -119,11 +120,13 @@ def status(store: Store, name: Name, as_json: Json = False) -> None:
 
 
 @campaign.command()
-def explain(store: Store, name: Name, as_json: Json = False) -> None:
-    """Say what the next customer would get, and why."""
+def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json = False) -> None:
+    """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
-        found = opened.explain()
-    _show(found.to_dict() if as_json else found)
+        segments = opened.problem.segments
+        names = (segment,) if segments is None or segment is not None else segments.names
+        found = [opened.explain(one) for one in names]
+    show_explanations(found, as_json)
 
 
 @campaign.command()
@@ -229,7 +232,10 @@ def _set(store: str, name: str, as_json: bool, change: Any) -> None:
     told = f"{name}: {'paused' if settings.paused else 'running'}, planned for {planned}"
     values = asdict(settings)
     for key in ("control", "fallback"):
-        values[key] = None if values[key] is None else values[key] + 1
+        if isinstance(values[key], tuple):
+            values[key] = [arm + 1 for arm in values[key]]
+        elif values[key] is not None:
+            values[key] += 1
     _show(values if as_json else told)
 
 

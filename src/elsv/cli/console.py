@@ -17,7 +17,7 @@ from elsv._progress import progress_bar
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from elsv._typing import AnyArray
     from elsv.problem import Problem
@@ -29,6 +29,10 @@ ProblemFile = Annotated[
 ]
 Horizon = Annotated[
     int | None, typer.Option(help="Number of pulls, instead of the problem's own horizon or discount.")
+]
+SegmentName = Annotated[
+    str | None,
+    typer.Option("--segment", help="Who has come, where customers are of segments: name or number."),
 ]
 Against = Annotated[
     str | None,
@@ -95,6 +99,15 @@ def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **set
         print_json({"out": str(out), "rows": rows, **settings})
     else:
         print(f"wrote {rows:,} rows to {out}", file=sys.stderr)
+
+
+def show_explanations(found: Sequence[Any], as_json: bool) -> None:
+    """Print an explanation, or those of several segments one after the other."""
+    if as_json:
+        told = [one.to_dict() for one in found]
+        print_json(told[0] if len(told) == 1 else {"segments": told})
+    else:
+        print("\n\n".join(map(str, found)))
 
 
 def print_json(value: Any) -> None:

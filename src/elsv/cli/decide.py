@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Horizon, Json, ProblemFile, load_problem, print_json, working
+from elsv.cli.console import Horizon, Json, ProblemFile, SegmentName, load_problem, show_explanations, working
 
 
 def decide(
@@ -21,11 +21,12 @@ def decide(
     step: Annotated[
         int | None, typer.Option(help="Step t, from 1; default: one more than the pulls in the state.")
     ] = None,
+    segment: SegmentName = None,
     horizon: Horizon = None,
     seed: Annotated[int, typer.Option(help="Seed, for policies that draw.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Which arm to pull in a state, and why."""
+    """Which arm to pull in a state, and why; for each segment of customers, or for one."""
     from elsv.live import Bandit
     from elsv.policies import DEFAULT_POLICY
     from elsv.state import State
@@ -33,9 +34,7 @@ def decide(
     loaded = load_problem(problem, horizon)
     counts = None if state is None else State.parse(state)
     bandit = Bandit(loaded, DEFAULT_POLICY if policy is None else policy, seed, counts)
+    names = (segment,) if loaded.segments is None or segment is not None else loaded.segments.names
     with working(f"deciding with {bandit.policy_name}"):
-        explanation = bandit.explain(step)
-    if as_json:
-        print_json(explanation.to_dict())
-    else:
-        print(explanation)
+        found = [bandit.explain(step, name) for name in names]
+    show_explanations(found, as_json)

@@ -15,8 +15,10 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY, Policy, make_policy
+from elsv.policies.offered import ask
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
+from elsv.segments import number_of
 from elsv.state import State, check_arms
 from elsv.structure.evidence import Evidence, evidence
 
@@ -70,13 +72,18 @@ class Bandit:
 
     def __repr__(self) -> str:
         name = self.policy_name or "a policy of your own"
-        return f"Bandit({self.problem.arms} arms, {name!r}, step {self.step})"
+        groups = "" if self.problem.segments is None else f" in {self.problem.segments.count} segments"
+        return f"Bandit({self.problem.arms} arms{groups}, {name!r}, step {self.step})"
 
-    def choose(self) -> int:
-        """Return the arm to pull now, from 0. A policy that draws may answer differently each time."""
+    def choose(self, segment: str | int | None = None) -> int:
+        """Return the arm to pull now, from 0. A policy that draws may answer differently each time.
+
+        In a problem with segments `segment` says who has come, by name or by number from 1.
+        """
         self._within_horizon()
+        who = number_of(self.problem.segments, segment)
         self._watch()
-        return int(self.policy(self.state, self.step, self._rng))
+        return int(ask(self.policy, self.problem, self.state, self.step, self._rng, who))
 
     def observe(self, arm: int, success: bool) -> None:
         """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen."""
@@ -90,18 +97,19 @@ class Bandit:
         """
         return evidence(self.problem, self.state) if self.step > 1 else None
 
-    def explain(self, step: int | None = None) -> Explanation:
+    def explain(self, step: int | None = None, segment: str | int | None = None) -> Explanation:
         """Return the choice in this state and each arm's mean, interval, bonus, q and P(best).
 
         The draws of a policy that draws are its next ones, yet `choose` is not affected. `step` is for
-        pulls that the state does not show; by default one more than the outcomes seen.
+        pulls that the state does not show; by default one more than the outcomes seen. In a problem with
+        segments `segment` says who has come, and the arms are those on offer.
         """
         self._within_horizon()
         now = self._later(step)
         rng = np.random.Generator(type(self._rng.bit_generator)())
         rng.bit_generator.state = self._rng.bit_generator.state
         name = self.policy_name or "a policy of your own"
-        return explain(self.problem, self.policy, self.state, now, rng, name)
+        return explain(self.problem, self.policy, self.state, now, rng, name, segment=segment)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a JSON file, atomically."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from elsv._html import block, note, table
 from elsv.beliefs.abilities import best as chances_of
-from elsv.beliefs.abilities import factors, marginals
-from elsv.choice import best_arm
+from elsv.beliefs.abilities import best_in_groups, factors, marginals
 from elsv.policies import Policy, ScoringPolicy
 from elsv.policies.meanings import meaning
+from elsv.policies.offered import ask, best_offered
 from elsv.problem import Problem
+from elsv.segments import number_of
 from elsv.state import State, check_arms
 from elsv.structure.evidence import Evidence, evidence
 
@@ -37,7 +38,7 @@ class ArmExplanation:
     high: float  # 97.5 % quantile
     bonus: float | None  # reward times the index's exploration bonus; None without an index
     q: float | None  # the score by which the policy chooses; None if it has none
-    best: float  # P(this arm has the largest reward times mean)
+    best: float  # P(this arm has the largest reward times mean), of its segment
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,12 +51,21 @@ class Explanation:
     arms: tuple[ArmExplanation, ...]
     assumed: str | None = None  # in words; None where nothing is
     evidence: Evidence | None = None  # what the data say of it; None where there are none, or W is not known
+    segment: str | None = None  # who has come: `arms` are those on offer; None without segments
+    share: float | None = None  # the chance that the next customer is one of them
+
+    @property
+    def chosen(self) -> ArmExplanation:
+        """The arm to pull."""
+        return next(a for a in self.arms if a.arm == self.arm)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1, an infinite number as None."""
         values = asdict(self)
         values["arm"] += 1
         values["evidence"] = None if self.evidence is None else self.evidence.to_dict()
+        if self.segment is None:
+            del values["segment"], values["share"]
         for arm in values["arms"]:
             arm["arm"] += 1
             for key, x in arm.items():
@@ -64,8 +74,9 @@ class Explanation:
         return values
 
     def __repr__(self) -> str:
-        name = self.arms[self.arm].name
-        return f"Explanation(step={self.step}, policy={self.policy!r}, arm={self.arm}, name={name!r})"
+        who = "" if self.segment is None else f", segment={self.segment!r}"
+        name = self.chosen.name
+        return f"Explanation(step={self.step}, policy={self.policy!r}, arm={self.arm}, name={name!r}{who})"
 
     def _repr_html_(self) -> str:
         """Return the arms and what is believed of them, the chosen one marked, for notebooks."""
@@ -75,11 +86,11 @@ class Explanation:
             ["" if (value := column.of(arm)) is None else column.shown.format(value) for column in shown]
             for arm in self.arms
         ]
-        title = f"Step {self.step}: pull {self.arms[self.arm].name} (`{self.policy}`)"
+        title = f"Step {self.step}{self._who()}: pull {self.chosen.name} (`{self.policy}`)"
         words = "; ".join(f"{column.head}: {column.means}" for column in shown if column.means)
         return block(
             title,
-            table([c.head for c in shown], rows, chosen=[self.arm]),
+            table([c.head for c in shown], rows, chosen=[self._place]),
             *map(note, [words, *self._watched()]),
         )
 
@@ -99,11 +110,11 @@ class Explanation:
             [a.worth for a in arms],
             ax,
             x_label="worth of a pull: reward × mean, 95 % interval",
-            best=[self.arm],
+            best=[self._place],
             intervals=([a.reward * a.low for a in arms], [a.reward * a.high for a in arms]),
             marks=(scores, f"what {self.policy} compares at step {self.step}") if compared else None,
             numbers=[f"P(best) {a.best:.2f}" for a in arms],
-            title="" if compared else f"step {self.step}, {self.policy}",
+            title="" if compared else f"step {self.step}{self._who()}, {self.policy}",
         )
 
     def __str__(self) -> str:
@@ -120,7 +131,7 @@ class Explanation:
                 + f" {_number(a.bonus):>8}" * bonus
                 + f" {_number(a.q):>10}" * scored
             )
-        head = f"step {self.step}: pull arm {self.arm + 1}, {self.arms[self.arm].name} ({self.policy})"
+        head = f"step {self.step}{self._who()}: pull arm {self.arm + 1}, {self.chosen.name} ({self.policy})"
         words = [
             "worth: reward times mean, what one pull is expected to earn",
             *(["bonus: what exploring adds to it"] if bonus else []),
@@ -129,6 +140,17 @@ class Explanation:
         said = meaning(self.policy)
         return "\n".join(
             [head, *lines, "; ".join(words), *([f"{self.policy}: {said}"] if said else []), *self._watched()]
+        )
+
+    @property
+    def _place(self) -> int:
+        """Where the arm to pull stands among those on offer."""
+        return self.arms.index(self.chosen)
+
+    def _who(self) -> str:
+        """Return who has come, in words."""
+        return (
+            "" if self.segment is None else f", {self.segment} ({100 * (self.share or 0):.3g} % of customers)"
         )
 
     def _watched(self) -> list[str]:
@@ -174,23 +196,30 @@ def explain(
     rng: np.random.Generator,
     name: str,
     planned: State | None = None,
+    segment: str | int | None = None,
 ) -> Explanation:
     """Return the policy's choice in one state and what it rests on.
 
-    While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.pending`).
+    While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.pending`). In a
+    problem with segments `segment` says who has come, and the arms are those on offer.
     """
     check_arms(state, problem)
+    segments, who = problem.segments, number_of(problem.segments, segment)
     asked = state if planned is None else planned
     belief = problem.belief
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
-    best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
+    if segments is None:
+        best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
+    else:
+        best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
         scores = policy.scores(asked, step, rng)
         q: list[float | None] = scores.tolist()
-        arm = int(best_arm(scores, problem.scale, f"scores of {type(policy).__name__} at step {step}"))
+        what = f"scores of {type(policy).__name__} at step {step}"
+        arm = int(best_offered(problem, scores, who, what))
     else:
         q = [None] * problem.arms
-        arm = int(policy(asked, step, rng))
+        arm = int(ask(policy, problem, asked, step, rng, who))
     bonus: list[float | None] = [None] * problem.arms
     if (explored := getattr(policy, "bonus", lambda *_: None)(asked, step)) is not None:
         bonus = explored.tolist()
@@ -209,7 +238,11 @@ def explain(
             q=q[i],
             best=float(best[i]),
         )
-        for i in range(problem.arms)
+        for i in (range(problem.arms) if segments is None or who is None else segments.groups[who])
     )
     assumed = None if factors(belief) else problem.structure.describe()
-    return Explanation(arm, step, name, arms, assumed, evidence(problem, state) if pulls.any() else None)
+    said = evidence(problem, state) if pulls.any() else None
+    if segments is None or who is None:
+        return Explanation(arm, step, name, arms, assumed, said)
+    share = float(segments.chances_in(asked, problem)[who])
+    return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share)

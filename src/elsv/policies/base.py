@@ -3,7 +3,8 @@
 Only the call is required. `scores` lets `explain` show what was compared, `bonus` what exploring adds,
 `merges_equal_states` lets a simulation ask once for equal states, `tabulated` names the index whose table is
 all that choosing takes, and `on_layers` gives exact evaluation a quicker way than state by state. `BestScore`
-has a default for each.
+has a default for each. In a problem with segments the call has a fourth argument, who has come, and scores
+are compared among the arms on offer (`elsv.policies.offered`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
-from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
+from elsv.policies.offered import Segment, best_offered, check_offered, takes_segment
 from elsv.problem import Problem, same_task
 from elsv.state import State, check_width
 
@@ -68,11 +69,14 @@ class BestScore(ABC):
         """Return how the policy acts on whole layers of the lattice; by default state by state."""
         return StateByState(self)
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return the arm with the best score for every instance."""
         check_width(state, self.problem)
         scores = check_scores(self.scores(state, step, rng), state)
-        return best_arm(scores, self.problem.scale, f"scores of {type(self).__name__} at step {step}")
+        what = f"scores of {type(self).__name__} at step {step}"
+        return best_offered(self.problem, scores, segment, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +96,19 @@ class FunctionPolicy:
         """What the function says of open decisions (`elsv.policies.pending`); by default it expects them."""
         return str(getattr(self.function, "pending", "expect"))
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
-        """Return the function's arms, broadcast to the batch."""
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return the function's arms, broadcast to the batch.
+
+        In a problem with segments a function is told who has come if it has an argument `segment`.
+        """
         check_width(state, self.problem)
-        return check_answer(self.function(state, step, rng), state)
+        told = (
+            {} if self.problem.segments is None or not takes_segment(self.function) else {"segment": segment}
+        )
+        arms = check_answer(self.function(state, step, rng, **told), state)
+        return check_offered(self.problem, arms, segment)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state."""
@@ -104,6 +117,15 @@ class FunctionPolicy:
 
 class ScoringFunctionPolicy(FunctionPolicy):
     """A user's own policy object that also has `scores`."""
+
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return the object's arms, or the best score on offer where it cannot be told who has come."""
+        if self.problem.segments is None or takes_segment(self.function):
+            return super().__call__(state, step, rng, segment)
+        what = f"scores of {type(self.function).__name__} at step {step}"
+        return best_offered(self.problem, self.scores(state, step, rng), segment, what)
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the object's scores, their shape checked."""
@@ -116,7 +138,7 @@ def own_policy(policy: object, problem: Problem) -> Policy:
     if not callable(policy) or isinstance(policy, type):
         raise InvalidInputError(f"a policy must be a name or a function (state, step, rng), got {policy!r}")
     check_bound(policy, problem)
-    if hasattr(policy, "on_layers"):
+    if hasattr(policy, "on_layers") and (problem.segments is None or takes_segment(policy)):
         return policy
     return (ScoringFunctionPolicy if hasattr(policy, "scores") else FunctionPolicy)(problem, policy)
 

@@ -9,23 +9,39 @@ from elsv._typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.base import Policy
 from elsv.policies.layers import check_answer
+from elsv.policies.offered import ask, offered
+from elsv.problem import Problem
 from elsv.state import State
 
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
 
 
-def chances_of(policy: Policy, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+def chances_of(
+    policy: Policy,
+    state: State,
+    step: int,
+    rng: np.random.Generator,
+    problem: Problem | None = None,
+    segment: int | None = None,
+) -> FloatArray:
     """Return the probability of each arm in one state, ``[N]``.
 
-    A policy that draws may say so itself: `chances(state, step)` returns the probabilities. One that answers
+    In a `problem` with segments these are the chances of the arms on offer to the `segment` that has come
+    (from 0), and 0 for all others.
+
+    A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
+    segment's arms given that it has come. One that answers
     equal states alike has a single arm. Any other is asked `COPIES` times over, and its frequencies are the
     probabilities that are then drawn from, so that they are exact whatever the policy is.
     """
+    mask = None if problem is None else offered(problem, segment, ())
     asked = getattr(policy, "function", policy)  # a user's own object
     own = getattr(asked, "chances", None)
     if own is not None and still_holds(asked, "chances", "scores", "__call__"):
         chances = np.asarray(own(state, step), dtype=np.float64)
+        if chances.shape == (state.arms,) and mask is not None:
+            chances = np.where(mask, chances, 0.0)
         if chances.shape != (state.arms,) or not (chances >= -1e-6).all() or not 0.99 < chances.sum() < 1.01:
             raise InvalidInputError(
                 f"chances of a policy must be {state.arms} probabilities that add up to 1, got {chances}"
@@ -35,5 +51,6 @@ def chances_of(policy: Policy, state: State, step: int, rng: np.random.Generator
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
     batch = State.trusted(*(np.tile(counts, (copies, 1)) for counts in (state.alpha, state.beta)))
-    arms = check_answer(policy(batch, step, rng), batch)
+    answer = policy(batch, step, rng) if problem is None else ask(policy, problem, batch, step, rng, segment)
+    arms = check_answer(answer, batch)
     return np.bincount(arms, minlength=state.arms) / copies

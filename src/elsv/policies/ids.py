@@ -17,6 +17,7 @@ from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.policies.layers import OnLayers, StateByState
 from elsv.policies.mixing import ByChances, chances_once, drawn
+from elsv.policies.offered import Segment, chances_offered, within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -35,7 +36,8 @@ class InformationDirected:
         {\sum_i \pi_i\, \mathrm{Var}_{a^*}\bigl(E[r_i\mu_i \mid a^*]\bigr)}, \qquad
         a^* = \arg\max_j r_j\mu_j.
 
-    Some mixture of two arms is always among the best. All expectations are sums over joint points of the
+    Some mixture of two arms is always among the best. With segments everything is about the arms on offer:
+    :math:`a^*` is the best one for who has come. All expectations are sums over joint points of the
     belief, so that any structure counts: what a pull of one arm tells of the others is in the variance.
 
     Parameters
@@ -55,13 +57,15 @@ class InformationDirected:
     def __post_init__(self) -> None:
         check_count(self.points)
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return an arm for every instance, drawn with its chances."""
         check_width(state, self.problem)
-        return drawn(chances_once(self, state, step), rng)
+        return drawn(chances_offered(self.problem, chances_once(self, state, step), segment), rng)
 
     def chances(self, state: State, step: int) -> FloatArray:
-        """Return the probability of each arm, ``[..., N]``; of two arms at most it is not zero."""
+        """Return the probability of each arm, ``[..., N]``; two of a segment at most have one above zero."""
         check_width(state, self.problem)
         alpha, beta = state.rows()
         out = np.empty(alpha.shape)
@@ -69,8 +73,12 @@ class InformationDirected:
         for first in range(0, len(alpha), size):
             here = slice(first, first + size)
             theta, weight = joint_points(self.belief, State.trusted(alpha[here], beta[here]), self.points)
-            loss, news = losses_and_news(theta * (self.problem.rewards / self.problem.scale), weight)
-            out[here] = least_ratio(loss, news)
+            worth = theta * (self.problem.rewards / self.problem.scale)
+
+            def chosen(arms: list[int], worth: FloatArray = worth, weight: FloatArray = weight) -> FloatArray:
+                return least_ratio(*losses_and_news(worth[..., arms], weight))
+
+            out[here] = within_segments(self.problem.segments, state.arms, chosen)
         return out.reshape(state.alpha.shape)
 
     def on_layers(self, problem: Problem) -> OnLayers:

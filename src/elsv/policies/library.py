@@ -9,13 +9,14 @@ import numpy as np
 from elsv._inheritance import still_holds
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best, factors, repeats, weighs
+from elsv.beliefs.abilities import best, best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.arm_tables import IndexTables
 from elsv.policies.base import BestScore, acts_as, check_bound
 from elsv.policies.index_layers import ByIndex, OneStep
 from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
+from elsv.policies.offered import Segment, offered, within_segments
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width
@@ -61,7 +62,8 @@ class Elsv(BestScore):
     """Lookahead on the separable value of an index (paper Algorithms 1, 3 and 4).
 
     With an order in the belief this is the constrained algorithm; without one and at depth 1 it is the
-    index policy (Theorem 1). An arm whose bonus is infinite is pulled first, as under its index.
+    index policy (Theorem 1). An arm whose bonus is infinite is pulled first, as under its index; with
+    segments the index decides until no arm has one.
     """
 
     problem: Problem
@@ -89,6 +91,9 @@ class Elsv(BestScore):
         if first is None:
             return lookahead(self.problem, state, step, self.value, self.belief, self.depth, rng=rng)
         q = np.where(first, np.inf, -np.inf)
+        if self.problem.segments is not None:  # who has come may find all arms on offer pulled
+            index = self.index(state.alpha, state.beta, step, Setting.of(self.problem))
+            q = np.asarray(self.problem.rewards * index)
         rest = ~first.any(axis=-1)
         if rest.any():
             ready = State.trusted(state.alpha[rest], state.beta[rest])
@@ -166,8 +171,11 @@ class Thompson(BestScore):
         return self.problem.rewards * self.belief.draw(state, rng)
 
     def chances(self, state: State, step: int) -> FloatArray:
-        """Return the probability that each arm is drawn as the best one, ``[..., N]``."""
+        """Return the probability that each arm is drawn as the best one of its segment, ``[..., N]``."""
         check_width(state, self.problem)
+        if self.problem.segments is not None:
+            groups = self.problem.segments.groups
+            return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
         return best(self.belief, state, self.problem.rewards, CHANCE_TOLERANCE)[0]
 
     def on_layers(self, problem: Problem) -> OnLayers:
@@ -205,40 +213,74 @@ class Greedy(BestScore):
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """Pull one arm, whatever happens."""
+    """Pull one arm, whatever happens; with segments one arm for each of them."""
 
     problem: Problem
-    arm: int  # from 0
+    arm: int | tuple[int, ...]  # from 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.arm < self.problem.arms:
-            raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {self.arm + 1}")
+        for arm in self.arms:
+            if not 0 <= arm < self.problem.arms:
+                raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {arm + 1}")
+        segments = self.problem.segments
+        if segments is None:
+            if not isinstance(self.arm, int):
+                raise InvalidInputError(
+                    f"fixed takes one arm where there are no segments, got {len(self.arm)}"
+                )
+            return
+        if sorted(segments.of_arm[list(self.arms)]) != list(range(segments.count)):
+            named = "+".join(str(group[0] + 1) for group in segments.groups)
+            raise InvalidInputError(
+                f"fixed needs one arm for each segment ({', '.join(segments.names)}), such as "
+                f"fixed:arm={named}, got {'+'.join(str(arm + 1) for arm in self.arms)}"
+            )
+        object.__setattr__(self, "arm", tuple(sorted(self.arms, key=lambda arm: segments.of_arm[arm])))
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    @property
+    def arms(self) -> tuple[int, ...]:
+        """The arm, or that of each segment in their order."""
+        return (self.arm,) if isinstance(self.arm, int) else self.arm
+
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return the arm for every instance."""
         check_width(state, self.problem)
-        return np.full(state.shape, self.arm, dtype=np.int64)
+        if offered(self.problem, segment, state.shape) is None:
+            return np.full(state.shape, self.arm, dtype=np.int64)
+        return np.broadcast_to(np.array(self.arms)[np.asarray(segment)], state.shape).astype(np.int64)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arm for all states."""
-        return OneArm(self.arm) if acts_as(self, Fixed) else StateByState(self)
+        return OneArm(self.arms[0]) if acts_as(self, Fixed) else StateByState(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Random:
-    """Pull every arm with equal probability."""
+    """Pull every arm on offer with equal probability."""
 
     problem: Problem
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return a uniform draw for every instance."""
         check_width(state, self.problem)
-        return rng.integers(self.problem.arms, size=state.shape)
+        mask = offered(self.problem, segment, state.shape)
+        if mask is None:
+            return rng.integers(self.problem.arms, size=state.shape)
+        place = rng.integers(mask.sum(axis=-1))  # among the arms on offer
+        return np.asarray((np.cumsum(mask, axis=-1) > place[..., None]).argmax(axis=-1))
 
     def chances(self, state: State, step: int) -> FloatArray:
-        """Return equal probabilities, ``[..., N]``."""
+        """Return equal probabilities within a segment, ``[..., N]``."""
         check_width(state, self.problem)
-        return np.full(state.alpha.shape, 1.0 / self.problem.arms)
+
+        def equal(arms: list[int]) -> FloatArray:
+            return np.full((*state.shape, len(arms)), 1.0 / len(arms))
+
+        return within_segments(self.problem.segments, self.problem.arms, equal)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""

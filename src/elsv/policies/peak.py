@@ -7,7 +7,8 @@ regret lower bounds and optimal algorithms*, International Conference on Machine
 The leader is the arm with the best average reward so far; an arm that is not the best has a neighbour that is
 better, so looking at the leader and its neighbours is enough. Both papers count how often an arm has led. A
 state does not hold that; the pulls of the leader and its neighbours stand in: while an arm leads, only these
-are pulled, so that both counts grow together.
+are pulled, so that both counts grow together. With segments each has its leader: a peak of all arms is one of
+those on offer.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from elsv.indices.kl_ucb import KLUCB, divergence_bound
 from elsv.policies.base import BestScore, acts_as
 from elsv.policies.layers import OnLayers
 from elsv.policies.mixing import ByChances
+from elsv.policies.offered import within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import ranking_of
@@ -34,7 +36,7 @@ from elsv.structure.facts import ranking_of
 
 @dataclass(frozen=True)
 class Leading:
-    """Who leads in some states; arms from 0."""
+    """Who leads in some states, of the N arms of a segment or of all; arms from 0."""
 
     leader: IntArray  # [...]
     near: AnyArray  # [..., N], whether an arm is the leader or next to it
@@ -49,14 +51,14 @@ class Leading:
         return np.asarray(np.where(forced[..., None], arms == self.leader[..., None], self.near))
 
 
-def leading(problem: Problem, state: State) -> Leading:
-    """Return who leads: the lowest-numbered arm with the largest reward times share of successes."""
+def leading(problem: Problem, state: State, arms: list[int]) -> Leading:
+    """Return who leads of some arms: the first one with the largest reward times share of successes."""
     check_width(state, problem)
-    pulled = Setting.of(problem).pulls(state.alpha, state.beta)
+    pulled = Setting.of(problem).pulls(state.alpha, state.beta)[..., arms]
     divisor = np.maximum(pulled, 1.0)
-    mean = np.clip(np.rint(state.alpha - problem.prior[:, 0]), 0.0, divisor) / divisor
-    leader = best_arm(problem.rewards * mean, problem.scale)
-    near = np.abs(np.arange(problem.arms) - leader[..., None]) <= 1
+    mean = np.clip(np.rint((state.alpha - problem.prior[:, 0])[..., arms]), 0.0, divisor) / divisor
+    leader = best_arm(problem.rewards[arms] * mean, problem.scale)
+    near = np.abs(np.arange(len(arms)) - leader[..., None]) <= 1
     return Leading(leader, near, (pulled * near).sum(axis=-1).astype(np.int64), mean, pulled)
 
 
@@ -74,29 +76,32 @@ class Uts(BestScore):
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return draws of the means, times the rewards; minus infinity for arms that are not looked at."""
-        allowed = self._allowed(state)
+        allowed = within_segments(self.problem.segments, state.arms, lambda arms: self._allowed(state, arms))
         return np.where(allowed, self.problem.rewards * Independent().draw(state, rng), -np.inf)
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
-        allowed = self._allowed(state).reshape(-1, state.arms)
-        alpha, beta = state.rows()
+        return within_segments(self.problem.segments, state.arms, lambda arms: self._chances(state, arms))
+
+    def _chances(self, state: State, arms: list[int]) -> FloatArray:
+        allowed = self._allowed(state, arms).reshape(-1, len(arms))
+        alpha, beta = (counts[:, arms] for counts in state.rows())
         out = np.zeros(alpha.shape)
         shown, place = np.unique(allowed, axis=0, return_inverse=True)
-        for k, arms in enumerate(shown):
-            rows, chosen = np.flatnonzero(place.reshape(-1) == k), np.flatnonzero(arms)
+        for k, looked_at in enumerate(shown):
+            rows, chosen = np.flatnonzero(place.reshape(-1) == k), np.flatnonzero(looked_at)
             here = np.ix_(rows, chosen)
             among = State.trusted(alpha[here], beta[here])
             one = len(chosen) == 1
-            out[here] = 1.0 if one else best(Independent(), among, self.problem.rewards[chosen])[0]
-        return out.reshape(state.alpha.shape)
+            out[here] = 1.0 if one else best(Independent(), among, self.problem.rewards[arms][chosen])[0]
+        return out.reshape((*state.shape, len(arms)))
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance."""
         return ByChances(self) if acts_as(self, Uts) else super().on_layers(problem)
 
-    def _allowed(self, state: State) -> AnyArray:
-        lead = leading(self.problem, state)
+    def _allowed(self, state: State, arms: list[int]) -> AnyArray:
+        lead = leading(self.problem, state, arms)
         return lead.only_leader(lead.near.sum(axis=-1))
 
 
@@ -126,13 +131,16 @@ class Osub(BestScore):
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return reward times bound; minus infinity for arms that are not looked at."""
-        lead = leading(self.problem, state)
+        return within_segments(self.problem.segments, state.arms, lambda arms: self._bounds(state, arms))
+
+    def _bounds(self, state: State, arms: list[int]) -> FloatArray:
+        lead = leading(self.problem, state, arms)
         known, place = np.unique(lead.pulls, return_inverse=True)
         budget = np.array([self._index.budget(math.log(m + 1)) for m in known.tolist()])
         limit = budget[place.reshape(lead.pulls.shape)][..., None] / np.maximum(lead.pulled, 1.0)
         bound = np.where(lead.pulled > 0, divergence_bound(lead.mean, limit), 1.0)
-        most = min(self.problem.arms - 1, 2) + 1
-        return np.where(lead.only_leader(most), self.problem.rewards * bound, -np.inf)
+        most = min(len(arms) - 1, 2) + 1
+        return np.where(lead.only_leader(most), self.problem.rewards[arms] * bound, -np.inf)
 
 
 def check_peak(problem: Problem, owner: str) -> None:

@@ -23,6 +23,7 @@ from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.base import Policy
+from elsv.policies.offered import Segment
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -85,9 +86,12 @@ class IgnoresPending:
     policy: Any
     pending: ClassVar[str] = IGNORE
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return the policy's arms."""
-        arms: IntArray = self.policy(state, step, rng)
+        who = () if segment is None else (segment,)
+        arms: IntArray = self.policy(state, step, rng, *who)
         return arms
 
     def __getattr__(self, name: str) -> Any:

@@ -8,7 +8,8 @@ It searches d pulls ahead among a few candidate arms and commits at the frontier
 with R the pulls left there. With a long way to go even d pulls may change nothing. With an order it then
 weighs pulling one arm for longer, to commit as soon as that is better; all these scores are the worth of a
 policy that could be followed, a lower bound on the best one. Without an order the finite-horizon Gittins
-index decides instead, and for a discount the Gittins index, which is optimal.
+index decides instead, and for a discount the Gittins index, which is optimal. What changes where customers
+come from segments is in `elsv.policies.plan_segments`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.policies.base import BestScore, acts_as
 from elsv.policies.layers import OnLayers
+from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
     EFFORT,
@@ -43,9 +45,17 @@ from elsv.policies.plan_rules import (
     searches_free,
     undecided,
 )
+from elsv.policies.plan_segments import (
+    free_in_segments,
+    plan_in_segments,
+    points_in_segments,
+    searches_free_segments,
+    states_in_segments,
+)
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.search.points_search import PointsSearch, search_independent
+from elsv.search.segment_search import SegmentSearch
 from elsv.state import State, check_width
 from elsv.values.commit import remaining
 
@@ -89,9 +99,11 @@ class Plan(BestScore):
         """Whether a long batch of decisions may ask it for some of them only, since it takes long."""
         return self.merges_equal_states
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator | None = None) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator | None = None, segment: Segment = None
+    ) -> IntArray:
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
-        return super().__call__(state, step, cast(np.random.Generator, rng))
+        return super().__call__(state, step, cast(np.random.Generator, rng), segment)
 
     @property
     def merges_equal_states(self) -> bool:
@@ -108,10 +120,23 @@ class Plan(BestScore):
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""
         check_step(self.problem, step)
         check_width(state, self.problem)
+        roots = State.trusted(*state.rows())
+        if self.problem.segments is not None and self.problem.segments.count > 1:
+            return self._in_segments(roots, remaining(self.problem, step), rng).reshape(state.alpha.shape)
         if self.belief is None and factors(self.problem.belief):
             return self._free(state, step)
-        roots = State.trusted(*state.rows())
         return self._plan(roots, step, rng).reshape(state.alpha.shape)
+
+    def _in_segments(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
+        """Return scores ``[B, N]``, each arm given that its segment has come."""
+        problem, belief = self.problem, self.problem.belief if self.belief is None else self.belief
+        free = self.belief is None and factors(belief)
+        if free and not searches_free_segments(problem, self.effort, left):
+            return free_in_segments(problem, state, left)
+        search = SegmentSearch(problem, belief, points_in_segments(self.points))
+        return plan_in_segments(
+            search, states_in_segments(self.effort), state, left, *moments(belief, state, rng)
+        )
 
     def _free(self, state: State, step: int) -> FloatArray:
         """Return scores ``[..., N]`` of independent arms."""

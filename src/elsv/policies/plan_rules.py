@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
@@ -24,6 +26,14 @@ def undecided(worth: FloatArray, spread: FloatArray) -> AnyArray:
     """Return in which of the states ``[B]`` `ALIKE` standard deviations lift another arm to the best."""
     hopeful = worth + ALIKE * spread >= worth.max(axis=1, keepdims=True)
     return np.asarray(hopeful.sum(axis=1) > 1)
+
+
+def undecided_in_groups(worth: FloatArray, spread: FloatArray, groups: Sequence[Sequence[int]]) -> AnyArray:
+    """Return the same ``[B]`` where the best arm of each group is looked for: whether any is undecided."""
+    found = np.zeros(len(worth), dtype=bool)
+    for arms in groups:
+        found |= undecided(worth[:, list(arms)], spread[:, list(arms)])
+    return found
 
 
 def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:

@@ -212,7 +212,19 @@ def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name
 
 
 def _fixed(problem: Problem, spec: Name) -> Policy:
-    return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
+    if problem.segments is None:
+        return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
+    text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
+    if text is None:
+        return Fixed(problem, tuple(group[0] for group in problem.segments.groups))
+    try:
+        return Fixed(problem, tuple(int(arm) - 1 for arm in text.split("+")))
+    except ValueError as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(
+            f"arm of fixed must be numbers joined by +, one for each segment, such as 1+3, got {text!r}"
+        ) from error
 
 
 def _random(problem: Problem, spec: Name) -> Policy:

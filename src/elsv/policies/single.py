@@ -84,6 +84,7 @@ def labels_of(names: Sequence[str], policies: Sequence[object], problem: Problem
         label = name
         if isinstance(policy, str) and str(parse(policy)) == str(parse(name)) and parse(name).name == "fixed":
             made = make_policy(policy, problem)
-            label = f"always {problem.names[made.arm]}" if isinstance(made, Fixed) else name
+            if isinstance(made, Fixed):
+                label = f"always {' / '.join(problem.names[arm] for arm in made.arms)}"
         labels.append(name if label in labels or label in names else label)
     return tuple(labels)

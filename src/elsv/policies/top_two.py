@@ -15,13 +15,13 @@ from elsv._inheritance import still_holds
 from elsv._numbers import shown
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best
-from elsv.choice import best_arm
+from elsv.beliefs.abilities import best, best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.work import PASS, Start, Work
 from elsv.policies.layers import ByChance, OnLayers, StateByState
+from elsv.policies.offered import Segment, best_offered, within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -53,17 +53,21 @@ class TopTwo:
                 f"beta of top-two must lie above 0 and be at most 1, got {shown(self.beta)}; try 0.5"
             )
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
         """Return an arm for every instance."""
         check_width(state, self.problem)
         alpha, beta = state.rows()
-        arm = self._best_of_draw(alpha, beta, rng)
+        who = None if segment is None else np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        arm = self._best_of_draw(alpha, beta, who, rng)
         waiting = np.flatnonzero(rng.random(len(arm)) >= self.beta)
         for count in _ROUNDS:
             if len(waiting) == 0:
                 break
             again = np.repeat(waiting, count)
-            drawn = self._best_of_draw(alpha[again], beta[again], rng).reshape(-1, count)
+            came = None if who is None else who[again]
+            drawn = self._best_of_draw(alpha[again], beta[again], came, rng).reshape(-1, count)
             differs = drawn != arm[waiting, None]
             found, place = differs.any(axis=1), differs.argmax(axis=1)
             arm[waiting[found]] = drawn[found, place[found]]
@@ -72,7 +76,11 @@ class TopTwo:
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
-        return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
+        segments = self.problem.segments
+        if segments is None:
+            return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
+        first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
+        return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance, from the chances that the arms are best."""
@@ -81,10 +89,12 @@ class TopTwo:
             return StateByState(self)
         return TopTwoOnLayers(ByChance(self.belief), self.beta)
 
-    def _best_of_draw(self, alpha: FloatArray, beta: FloatArray, rng: np.random.Generator) -> IntArray:
-        """Return the best arm of one draw for each row."""
+    def _best_of_draw(
+        self, alpha: FloatArray, beta: FloatArray, segment: Segment, rng: np.random.Generator
+    ) -> IntArray:
+        """Return the best arm on offer of one draw for each row."""
         worth = self.problem.rewards * self.belief.draw(State.trusted(alpha, beta), rng)
-        return best_arm(worth, self.problem.scale)
+        return best_offered(self.problem, worth, segment, "draws of top-two")
 
 
 def top_two(best_chance: FloatArray, beta: float) -> FloatArray:

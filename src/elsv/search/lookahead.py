@@ -6,7 +6,8 @@ r"""n-step lookahead on any value function with any belief (paper Algorithms 1 a
         + (1 - p_i(s))\,V_{t+1}(s{+}\text{failure}_i), \qquad V_k(s) = \max_i q_k(s, i)
 
 down to the frontier, where :math:`V_{t+d} = v_{t+d}`, the value function of the frontier's own step. The
-probabilities come from the belief at **every** node. The depth is :math:`d = \min(n, T - t + 1)`: with a
+probabilities come from the belief at **every** node. With segments :math:`V_k(s) = \sum_g q_g(s)
+\max_{i \in A_g} q_k(s, i)`: an average over who comes. The depth is :math:`d = \min(n, T - t + 1)`: with a
 value that is 0 at T + 1 the search is exact once it reaches the horizon.
 """
 
@@ -92,11 +93,13 @@ def lookahead(
         inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
         mean = np.ascontiguousarray(mean_of(belief, inner, rng))
-        q[here] = kernels.back_up(
-            mean,
-            values_at(value, outer, step + reach),
-            tree.successors,
-            problem.rewards,
-            discount,
+        frontier = values_at(value, outer, step + reach)
+        if problem.segments is None:
+            q[here] = kernels.back_up(mean, frontier, tree.successors, problem.rewards, discount)
+            continue
+        coming = np.ascontiguousarray(problem.segments.chances_in(inner, problem))
+        of_arm = problem.segments.of_arm
+        q[here] = kernels.back_up_segments(
+            mean, frontier, tree.successors, problem.rewards, discount, of_arm, coming
         )
     return q.reshape(state.alpha.shape)

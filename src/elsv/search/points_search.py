@@ -60,10 +60,10 @@ class PointsSearch:
         q = np.empty(chosen.shape)
         layers = search_layers(chosen.shape[1], depth)
         after = left - depth if self.discount == 1.0 else left
-        for here in _chunks(len(q), self.points * chosen.shape[1]):
-            theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
+        for here in chunks(len(q), self.points * chosen.shape[1]):
+            theta, weight = joint_points(self.belief, part(state, here), self.points, chosen[here])
             rewards = self.rewards[chosen[here]]
-            q[here] = search_points(_tight(theta), _tight(weight), rewards, after, self.discount, layers)
+            q[here] = search_points(tight(theta), tight(weight), rewards, after, self.discount, layers)
             rows = np.arange(len(rewards))[:, None]
             exact = worth[here][rows, chosen[here]].max(axis=1)
             q[here] += left * (exact - _best(theta, weight, rewards))[:, None]
@@ -75,10 +75,10 @@ class PointsSearch:
 
         arms = len(self.rewards)
         q = np.empty(worth.shape)
-        for here in _chunks(len(q), max(ALONE * arms, self.points) * arms):
-            theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
+        for here in chunks(len(q), max(ALONE * arms, self.points) * arms):
+            theta, weight = arm_points(self.belief, part(state, here), ALONE, self.points)
             rewards = self.rewards.copy()
-            search_stops(_tight(theta), _tight(weight), rewards, left, self.discount, most, q[here])
+            search_stops(tight(theta), tight(weight), rewards, left, self.discount, most, q[here])
             q[here] += left * (worth[here].max(axis=1, keepdims=True) - _best(theta, weight, rewards))
         return q
 
@@ -121,22 +121,24 @@ def search_points(
 
     q, states = np.empty(rewards.shape), int(layers.first_state[-1])
     none = np.empty((len(q), 0, 2))
-    for here in _chunks(len(q), states):
+    for here in chunks(len(q), states):
         weights = np.empty((len(q[here]), states))
         weigh_layer(theta[here], weight[here], layers, weights)
         back_up(rewards[here], none[here], left, discount, layers, weights, q[here])
     return q
 
 
-def _chunks(states: int, each: int) -> list[slice]:
+def chunks(states: int, each: int) -> list[slice]:
+    """Return parts of so many states whose arrays, `each` numbers for a state, stay in the cache."""
     size = max(1, _CHUNK // each)
     return [slice(start, start + size) for start in range(0, states, size)]
 
 
-def _part(state: State, here: slice) -> State:
+def part(state: State, here: slice) -> State:
+    """Return some rows of a state."""
     return State.trusted(state.alpha[here], state.beta[here])
 
 
-def _tight(array: FloatArray) -> FloatArray:
+def tight(array: FloatArray) -> FloatArray:
     """Return the array in the one layout that the kernels are compiled for."""
     return np.require(array, np.float64, ["C", "W"])

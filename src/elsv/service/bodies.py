@@ -36,7 +36,7 @@ _EXAMPLE: Any = {
     "window": "7 days",
     "unit": "EUR",
 }
-Arm = str | int | None
+Arm = str | int | list[str | int] | None
 Window = str | float | None
 
 
@@ -54,7 +54,9 @@ class ChangeBody(BaseModel):
     accept_late: bool | None = Field(None, description="Whether an outcome after that still counts.")
     sticky: bool | None = Field(None, description="Whether customers keep an open decision.")
     holdout: float | None = Field(None, ge=0, lt=1, description="Share of customers with the control arm.")
-    control: Arm = Field(None, description="The arm to measure against, by name or by number from 1.")
+    control: Arm = Field(
+        None, description="The arm to measure against, by name or number from 1; or one per segment."
+    )
     fallback: Arm = Field(None, description="The arm while paused, by name or by number from 1.")
     unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
 
@@ -64,6 +66,8 @@ class ChangeBody(BaseModel):
         for key in ("control", "fallback"):
             if isinstance(found.get(key), int):
                 found[key] = str(found[key])  # numbered from 1, as people do
+            elif isinstance(found.get(key), list):
+                found[key] = [str(arm) for arm in found[key]]
         if found.get("unit"):
             text_of("unit", found["unit"])
         if "policy" in found and "file" in parse(found["policy"]).parameters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -65,6 +66,8 @@ def _announcing(app: FastAPI, settings: ServiceSettings) -> FastAPI:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
 
     def announce() -> None:
+        gc.collect()
+        gc.freeze()  # what is there by now stays; looking through it again would hold up requests
         seconds = time.perf_counter() - began
         print(
             f"elsv: {service.place} is served at http://{host}:{settings.port} (ready after {seconds:.1f} s)",

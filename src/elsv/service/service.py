@@ -104,15 +104,22 @@ class Service:
         return await self._in(self._quick, work)
 
     async def decide(
-        self, name: str, customers: Sequence[str | None], key: str | None = None
+        self,
+        name: str,
+        customers: Sequence[str | None],
+        key: str | None = None,
+        segment: str | None = None,
     ) -> list[Decision]:
-        """Return a decision for each customer (None: one who is not known); on disk when this returns."""
+        """Return a decision for each customer (None: one who is not known); on disk when this returns.
+
+        `segment` says who has come, where customers are of segments.
+        """
         if key is not None:
             text_of("key", key)
         for customer in customers:
             if customer is not None:
                 text_of("customer", customer)
-        found: list[Decision] = await (await self._lane(name)).ask(Asked(customers, key))
+        found: list[Decision] = await (await self._lane(name)).ask(Asked(customers, key, segment))
         for decision in found:
             self._homes[decision.id] = name
         while len(self._homes) > MOST_HOMES:
@@ -148,7 +155,7 @@ class Service:
         self.ready = True
         self.when_ready()
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
-            await self.look(name, lambda campaign: (campaign.status(), campaign.explain()), long=True)
+            await self.look(name, Campaign.status, long=True)
 
     async def stop(self) -> None:
         """Finish what is under way and give everything back."""

@@ -10,14 +10,19 @@ the belief, so lookahead on them sees what information is worth, which a separab
 1 on the first is the online knowledge gradient; it stalls where one pull cannot change the best arm, which
 is what depth and blocks are for. Both are 0 at step T + 1, so lookahead is exact near the horizon.
 
+With segments :math:`\max_i r_i p_i` becomes :math:`\sum_g q_g \max_{i \in A_g} r_i p_i`. A block of k
+pulls of an arm of segment g takes :math:`k/q_g` customers; those of other segments get their best arm.
+
 With a discount the rewards from step t on count :math:`1, \gamma, \gamma^2, \dots`: 1/(1 − γ) takes the place
 of T − t + 1 and :math:`(1-\gamma^k)/(1-\gamma)` that of k.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -62,8 +67,11 @@ class CommitValue:
         if left == 0:
             return np.zeros(state.shape)
         check_width(state, self.problem)
-        worth: FloatArray = left * (self.problem.rewards * self._belief.mean(state)).max(axis=-1)
-        return worth
+        worth: FloatArray = self.problem.rewards * self._belief.mean(state)
+        segments = self.problem.segments
+        if segments is not None:
+            return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
+        return np.asarray(left * worth.max(axis=-1))
 
     @property
     def layer_reach(self) -> int:
@@ -120,6 +128,8 @@ class BlockCommitValue:
         if left == 0:
             return np.zeros(state.shape)
         check_width(state, self.problem)
+        if self.problem.segments is not None:
+            return self._in_segments(State.trusted(*state.rows()), left).reshape(state.shape)
         lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
         counted = [_counts(self.problem, k, left) for k in lengths]
         during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])
@@ -173,8 +183,28 @@ class BlockCommitValue:
                 sweeps.give(worth)
         return best
 
-    def _after_block(self, state: State, length: int) -> FloatArray:
-        """Return E[max_l r_l p_l] after `length` pulls of each arm, ``[B, N]``."""
+    def _in_segments(self, state: State, left: float) -> FloatArray:
+        """Return the value ``[B]`` of states ``[B, N]`` where customers are of segments."""
+        segments = self.problem.segments
+        assert segments is not None
+        coming = segments.chances_in(state, self.problem)  # [B, G]
+        worth = self.problem.rewards * self._belief.mean(state)
+        typical = segments.expected_best(worth, coming)
+        best = left * typical
+        for k in self.blocks:
+            after = self._after_block(state, k, lambda x: segments.expected_best(x, coming[:, None, None]))
+            for g, arms in enumerate(segments.groups):
+                share, own = coming[:, g], worth[:, list(arms)]
+                during, later = _counts(self.problem, k / share, left)
+                customer = typical + share * (own - own.max(axis=1, keepdims=True)).T
+                block = (during * customer).T + later[:, None] * after[:, list(arms)]
+                np.maximum(best, np.where(later[:, None] > 0, block, 0.0).max(axis=1), out=best)
+        return best
+
+    def _after_block(
+        self, state: State, length: int, best_of: Callable[[FloatArray], FloatArray] | None = None
+    ) -> FloatArray:
+        """Return E[max_l r_l p_l] after `length` pulls of each arm, ``[B, N]``, or of another best."""
         wins = np.arange(length + 1)
         own = np.eye(state.arms)[:, None, :]  # [N, 1, N]
         alpha = state.alpha[:, None, None, :] + own * wins[:, None]
@@ -183,7 +213,8 @@ class BlockCommitValue:
         weight = log_weight(self._belief, outcomes) + _log_ways(length)
         chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
         chance /= chance.sum(axis=-1, keepdims=True)
-        best = (self.problem.rewards * self._belief.mean(outcomes)).max(axis=-1)
+        worth = self.problem.rewards * self._belief.mean(outcomes)
+        best = worth.max(axis=-1) if best_of is None else best_of(worth)
         expected: FloatArray = (chance * best).sum(axis=-1)
         return expected
 
@@ -217,9 +248,9 @@ def remaining(problem: Problem, step: int) -> float:
     return float(problem.horizon - step + 1)
 
 
-def _counts(problem: Problem, length: int, left: float) -> tuple[float, float]:
-    """Return what a reward counts during a block, and after it."""
+def _counts(problem: Problem, length: Any, left: float) -> tuple[Any, Any]:
+    """Return what a reward counts during a block, and after it; `length` is a number or an array of them."""
     if problem.horizon is not None:
-        return float(length), left - length
+        return length * 1.0, left - length
     later = left * float(problem.discount or 0.0) ** length
     return left - later, later

@@ -57,8 +57,12 @@ class _Moment:
 
     def __init__(self, campaign: Campaign, courses: Courses) -> None:
         self.status: Status = campaign.status()
-        self.explanation: Explanation = campaign.explain()
+        segments = campaign.problem.segments
+        first = None if segments is None else segments.names[0]
+        self.explanation: Explanation = campaign.explain(first)
         self.settings: Settings = campaign.settings
+        resting = self.settings.resting_arm(segments)
+        self.resting = (resting,) if isinstance(resting, int) else resting
         self.course: Course = courses.of(campaign, len(self.status.arms))
 
     def values(self) -> dict[str, Any]:
@@ -69,7 +73,7 @@ class _Moment:
             "view": view_of(self.status, self.explanation),
             "course": course_view(self.course, names),
             "manage": {
-                "resting": names[self.settings.resting_arm],
+                "resting": " / ".join(names[arm] for arm in self.resting),
                 "floor": f"{100 * self.settings.floor:g}",
                 "horizon": horizon,
                 "extended": "" if horizon is None else f"{2 * horizon}",

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from elsv._numbers import shown
 from elsv.campaign import Campaign
@@ -95,9 +95,15 @@ async def change(
 
 
 @router.get("/campaigns/{name}/explain", dependencies=_READ, responses=responses(404, 422))
-async def explain(request: Request, name: str) -> dict[str, Any]:
+async def explain(
+    request: Request,
+    name: str,
+    segment: Annotated[
+        str | None, Query(description="Who comes next, where customers are of segments.", max_length=500)
+    ] = None,
+) -> dict[str, Any]:
     """Say what the next customer would get, and why."""
-    found = await service_of(request).look(name, Campaign.explain)
+    found = await service_of(request).look(name, lambda campaign: campaign.explain(segment))
     return as_json(found.to_dict())  # type: ignore[return-value]
 
 
@@ -146,7 +152,10 @@ def _file(write: Any, name: str) -> bytes:
 def _settings(settings: Settings, version: int) -> dict[str, Any]:
     values = asdict(settings)
     for key in ("control", "fallback"):
-        values[key] = None if values[key] is None else values[key] + 1
+        if isinstance(values[key], tuple):  # one for each segment
+            values[key] = [arm + 1 for arm in values[key]]
+        elif values[key] is not None:
+            values[key] += 1
     return {"version": version, **values}
 
 

@@ -39,8 +39,11 @@ async def decide(
     ] = None,
 ) -> Response:
     """Choose the arm for a customer, or for `count` of them; it is on disk when the answer comes."""
-    customers = _customers(await json_of(request))
-    found = await service_of(request).decide(name, customers, idempotency_key)
+    body = await json_of(request)
+    customers, segment = _customers(body), body.get("segment")
+    if segment is not None and not isinstance(segment, str):
+        raise RefusedError(422, "segment must be text", shown(segment))
+    found = await service_of(request).decide(name, customers, idempotency_key, segment)
     return _quick({"decisions": [decision.to_dict() for decision in found]})
 
 
@@ -80,9 +83,7 @@ async def rewards(request: Request) -> Response:
 
 def _customers(body: dict[str, Any]) -> list[str | None]:
     _only(body, ("customer", "count", "segment"))
-    customer, count, segment = body.get("customer"), body.get("count"), body.get("segment")
-    if segment is not None:
-        raise RefusedError(422, "this campaign has no segments", shown(segment), "leave segment out")
+    customer, count = body.get("customer"), body.get("count")
     if customer is not None and not isinstance(customer, str):
         raise RefusedError(422, "customer must be text", shown(customer))
     if count is None:

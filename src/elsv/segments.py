@@ -1,0 +1,289 @@
+r"""Segments of customers, each with arms of its own (paper §1: personalised discounts).
+
+Arms are (segment, level). At each step one customer comes, of segment g with probability :math:`q_g`, and
+only the arms :math:`A_g` are on offer. The shares :math:`q` are known, or learnt from who came: under a
+Dirichlet prior :math:`a`, after :math:`n_g` customers of each segment,
+
+.. math:: q_g = (a_g + n_g) \big/ \sum_h (a_h + n_h).
+
+Every customer gets one arm of the own segment, so :math:`n_g` are the pulls of :math:`A_g`, and who
+will come is a function of the state like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._numbers import numbers, shown
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.errors import InvalidInputError, unknown_name
+from elsv.state import Arms, State, check_width
+
+_ROUNDING = 1e-9  # of shares that must sum to 1
+
+Stated = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
+"""Segments as people give them: lists of arms, by name or by number from 1, with or without names."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Who comes, and what is on offer to them."""
+
+    names: tuple[str, ...]  # [G]
+    groups: tuple[tuple[int, ...], ...]  # the arms of each segment, from 0, rising
+    shares: tuple[float, ...] | None = None  # q, if known
+    share_prior: tuple[float, ...] | None = None  # a, the Dirichlet counts, if not
+
+    @classmethod
+    def of(
+        cls, stated: Stated, arm_names: Sequence[str], shares: object = None, share_prior: object = None
+    ) -> Self:
+        """Return the segments that people state of arms with these names, or say what is wrong with them."""
+        names, lists = _named(stated)
+        groups = tuple(_group(name, arms, arm_names) for name, arms in zip(names, lists, strict=True))
+        _each_arm_once(names, groups, arm_names)
+        if shares is not None and share_prior is not None:
+            raise InvalidInputError(
+                "give either segment_shares, if who comes is known, or segment_prior, to learn it, got both"
+            )
+        known = None if shares is None else _counts("segment_shares", shares, names)
+        if known is not None and abs(sum(known) - 1) > _ROUNDING:
+            raise InvalidInputError(
+                f"segment_shares must sum to 1, got {' + '.join(f'{x:g}' for x in known)} = {sum(known):g}; "
+                "leave them out if who comes is not known"
+            )
+        counts = (1.0,) * len(names) if share_prior is None else _counts("segment_prior", share_prior, names)
+        return cls(names, groups, known, None if known is not None else counts)
+
+    @property
+    def count(self) -> int:
+        """G, the number of segments."""
+        return len(self.names)
+
+    @cached_property
+    def of_arm(self) -> IntArray:
+        """The segment of every arm, from 0: ``[N]``."""
+        segment = np.empty(sum(map(len, self.groups)), dtype=np.int64)
+        for g, arms in enumerate(self.groups):
+            segment[list(arms)] = g
+        segment.flags.writeable = False
+        return segment
+
+    @cached_property
+    def masks(self) -> AnyArray:
+        """Which arms are on offer to each segment: truth values ``[G, N]``."""
+        offered = np.equal(np.arange(self.count)[:, None], self.of_arm)
+        offered.flags.writeable = False
+        return offered
+
+    def number(self, segment: object) -> int:
+        """Return the number from 0 of a segment that is given by its name or its number from 1."""
+        if isinstance(segment, str):
+            if segment in self.names:
+                return self.names.index(segment)
+            if not segment.strip().isdecimal():
+                raise unknown_name("segment", segment, self.names)
+            segment = int(segment)
+        if (
+            isinstance(segment, int | np.integer)
+            and not isinstance(segment, bool)
+            and 1 <= segment <= self.count
+        ):
+            return int(segment) - 1
+        if segment is None:
+            raise InvalidInputError(
+                f"the problem has segments: say whose turn it is, segment={self.names[0]!r}; "
+                f"known: {', '.join(self.names)}"
+            )
+        raise InvalidInputError(
+            f"segment must be a name ({', '.join(map(repr, self.names))}) or "
+            f"a number from 1 to {self.count}, got {shown(segment)}"
+        )
+
+    def mask(self, segment: object) -> AnyArray:
+        """Return which arms are on offer to a segment, by name or number from 1: truth values ``[N]``."""
+        return np.asarray(self.masks[self.number(segment)])
+
+    def chances(self, pulls: ArrayLike) -> FloatArray:
+        """Return the probability that each segment comes next: pulls ``[..., N]`` to ``[..., G]``."""
+        made = np.asarray(pulls, dtype=np.float64)
+        if self.shares is not None:
+            return np.broadcast_to(np.array(self.shares), (*made.shape[:-1], self.count))
+        seen = np.stack([made[..., list(arms)].sum(axis=-1) for arms in self.groups], axis=-1)
+        weight = seen + np.array(self.share_prior)
+        return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+    def chances_in(self, state: State, problem: Arms) -> FloatArray:
+        """Return the same in a state of `problem`; outcomes that are only expected count as arrivals."""
+        check_width(state, problem)
+        made = np.rint((state.alpha - problem.prior[:, 0]) + (state.beta - problem.prior[:, 1]))
+        return self.chances(made)
+
+    def expected_best(self, worth: FloatArray, coming: FloatArray) -> FloatArray:
+        r"""Return :math:`\sum_g q_g \max_{i \in A_g}` of `worth` ``[..., N]``; q is `coming` ``[..., G]``."""
+        best = np.stack([worth[..., list(arms)].max(axis=-1) for arms in self.groups], axis=-1)
+        return np.asarray((coming * best).sum(axis=-1))
+
+    def describe(self, arm_names: Sequence[str]) -> str:
+        """Say in words who comes and what is on offer to them."""
+        parts = []
+        for g, (name, arms) in enumerate(zip(self.names, self.groups, strict=True)):
+            share = "" if self.shares is None else f" ({100 * self.shares[g]:g} % of customers)"
+            parts.append(f"{name}{share}: {', '.join(arm_names[i] for i in arms)}")
+        learnt = ""
+        if self.share_prior is not None:
+            equal = len(set(self.share_prior)) == 1
+            first = (
+                "equal at first"
+                if equal
+                else f"at first {_percentages(self.chances(np.zeros(len(self.of_arm))))}"
+            )
+            learnt = f"; shares learnt from who comes, {first}"
+        return "; ".join(parts) + learnt
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values under the keys of a problem's TOML file: arms as numbers from 1."""
+        lists = [[i + 1 for i in arms] for arms in self.groups]
+        unnamed = self.names == _numbered(self.count)
+        values: dict[str, Any] = {"segments": lists if unnamed else dict(zip(self.names, lists, strict=True))}
+        if self.shares is not None:
+            values["segment_shares"] = list(self.shares)
+        elif self.share_prior is not None and any(count != 1 for count in self.share_prior):
+            values["segment_prior"] = list(self.share_prior)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], arm_names: Sequence[str]) -> Self:
+        """Return the segments that `to_dict` wrote."""
+        return cls.of(
+            values["segments"], arm_names, values.get("segment_shares"), values.get("segment_prior")
+        )
+
+
+def number_of(segments: Segments | None, segment: object) -> int | None:
+    """Return the number from 0 of the segment that has come; None where there are none and none is named."""
+    if segments is not None:
+        return segments.number(segment)
+    if segment is not None:
+        raise InvalidInputError(f"the problem has no segments, got segment {shown(segment)}; leave it out")
+    return None
+
+
+def stated(
+    segments: Segments | Stated | None, arm_names: Sequence[str], shares: object, share_prior: object
+) -> Segments | None:
+    """Return what a problem is given about segments as a value; None if it has none."""
+    if segments is None:
+        for name, given in (("segment_shares", shares), ("segment_prior", share_prior)):
+            if given is not None:
+                raise InvalidInputError(
+                    f"{name} needs segments, such as segments=[[1, 2], [3, 4]], got none with {shown(given)}"
+                )
+        return None
+    if isinstance(segments, Segments):
+        own = segments.to_dict()
+        if shares is not None or share_prior is not None:
+            own = {**own, "segment_shares": shares, "segment_prior": share_prior}
+        return Segments.from_dict(own, arm_names)
+    return Segments.of(segments, arm_names, shares, share_prior)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    """Return the names of segments that were given none."""
+    return tuple(f"segment {g + 1}" for g in range(count))
+
+
+def _named(stated: object) -> tuple[tuple[str, ...], list[object]]:
+    """Return the names of the segments and what is said of their arms."""
+    if isinstance(stated, Mapping):
+        for name in stated:
+            if not isinstance(name, str) or not name.strip():
+                raise InvalidInputError(f"a segment must have a name, got {shown(name)}")
+        names, lists = tuple(stated), list(stated.values())
+    elif isinstance(stated, Iterable) and not isinstance(stated, str | bytes):
+        lists = list(stated)
+        names = _numbered(len(lists))
+    else:
+        raise InvalidInputError(
+            f'segments must be lists of arms such as [[1, 2], [3, 4]] or {{"new": [1, 2], "old": [3, 4]}}, '
+            f"got {shown(stated)}"
+        )
+    if not names:
+        raise InvalidInputError("segments must name at least one segment, got none; leave them out")
+    return names, lists
+
+
+def _group(segment: str, arms: object, arm_names: Sequence[str]) -> tuple[int, ...]:
+    """Return the arms of one segment as numbers from 0, rising."""
+    if isinstance(arms, str | bytes | Mapping) or not isinstance(arms, Iterable):
+        raise InvalidInputError(
+            f"segment {segment!r} must be a list of arms such as [1, 2], got {shown(arms)}"
+        )
+    group = [_arm(segment, arm, arm_names) for arm in arms]
+    if not group:
+        raise InvalidInputError(f"segment {segment!r} must have at least one arm, got none")
+    return tuple(sorted(group))
+
+
+def _arm(segment: str, arm: object, arm_names: Sequence[str]) -> int:
+    if isinstance(arm, str) and arm in arm_names:
+        return list(arm_names).index(arm)
+    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(arm_names):
+        return int(arm) - 1
+    raise InvalidInputError(
+        f"segment {segment!r} must name arms of the problem, by name ({', '.join(map(repr, arm_names))}) or "
+        f"number from 1 to {len(arm_names)}, got {shown(arm)}"
+    )
+
+
+def _each_arm_once(names: Sequence[str], groups: Sequence[tuple[int, ...]], arm_names: Sequence[str]) -> None:
+    """Raise unless every arm is in exactly one segment."""
+    home: dict[int, str] = {}
+    for name, arms in zip(names, groups, strict=True):
+        for arm in arms:
+            if arm in home:
+                twice = f"twice in {name!r}" if home[arm] == name else f"in {home[arm]!r} and {name!r}"
+                raise InvalidInputError(
+                    f"every arm must be in one segment, got {arm_names[arm]!r} {twice}; "
+                    "give each segment an arm of its own"
+                )
+            home[arm] = name
+    for arm, label in enumerate(arm_names):
+        if arm not in home:
+            raise InvalidInputError(
+                f"every arm must be in one segment, got {label!r} in none; "
+                f"add it to one of {', '.join(names)}"
+            )
+
+
+def _counts(what: str, given: object, names: Sequence[str]) -> tuple[float, ...]:
+    """Return one positive number for each segment, given in their order or by name."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in names:
+                raise unknown_name("segment", str(name), names)
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise InvalidInputError(
+                f"{what} must have one number for each segment, got none for {missing[0]!r}"
+            )
+        given = [given[name] for name in names]
+    array = numbers(what, given)
+    if array.shape != (len(names),):
+        raise InvalidInputError(
+            f"{what} must have one number for each of the {len(names)} segments, got {shown(given)}"
+        )
+    for name, count in zip(names, array.tolist(), strict=True):
+        if not 0 < count < np.inf:
+            raise InvalidInputError(f"{what} must be positive, got {count:g} for segment {name!r}")
+    return tuple(array.tolist())
+
+
+def _percentages(chances: FloatArray) -> str:
+    return " / ".join(f"{100 * chance:.3g} %" for chance in chances)

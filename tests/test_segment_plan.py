@@ -1,0 +1,146 @@
+"""`plan` where customers come from segments."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import paper
+from elsv import Problem, State, make_policy
+from elsv import structure as known
+from elsv.indices.base import Setting
+from elsv.indices.finite_gittins import FiniteGittins
+from elsv.indices.gittins import Gittins
+from elsv.policies.plan import Plan
+from elsv.policies.plan_segments import free_in_segments, plan_in_segments
+from elsv.search.segment_search import SegmentSearch
+from paper_segments import commit, lookahead, optimum, stop_when_better
+from test_segment_policies import GRID, GROUPS, REWARDS, SEEN, grid_mean, problem, state, who
+
+KNOWN = (Fraction(7, 10), Fraction(3, 10))
+SHARES = pytest.mark.parametrize("shares", [[0.7, 0.3], None])
+STRUCTURES = pytest.mark.parametrize("structure", [None, {"grid": [2, 2]}])
+
+
+def rows(counts=SEEN):
+    one = state(counts)
+    return State(one.alpha[None], one.beta[None])
+
+
+@SHARES
+@STRUCTURES
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_search_averages_over_who_comes(shares, structure, depth):
+    given = problem(segment_shares=shares, structure=structure)
+    plain = who(None if shares is None else KNOWN)
+    mean = paper.independent_mean if structure is None else grid_mean
+    left = 6
+    exact = lookahead(
+        plain, SEEN, depth, REWARDS, mean, lambda s: commit(plain, s, left - depth, REWARDS, mean)
+    )
+    search = SegmentSearch(given, given.belief, 4096)
+    worth = given.rewards * given.belief.mean(rows())
+    found = search.ahead(rows(), worth, np.arange(4)[None], depth, left)[0]
+    assert found == pytest.approx([float(q) for q in exact], abs=5e-4)
+
+
+@SHARES
+@STRUCTURES
+def test_one_arm_for_many_customers_of_its_segment(shares, structure):
+    given = problem(segment_shares=shares, structure=structure)
+    plain = who(None if shares is None else KNOWN)
+    mean = paper.independent_mean if structure is None else grid_mean
+    left, most = 12, 3
+    exact = [float(stop_when_better(plain, SEEN, i, most, left, REWARDS, mean)) for i in range(4)]
+    search = SegmentSearch(given, given.belief, 4096)
+    worth = given.rewards * given.belief.mean(rows())
+    assert search.stops(rows(), worth, most, left)[0] == pytest.approx(exact, abs=2e-3)
+
+
+def test_no_more_customers_of_a_segment_than_may_come():
+    given = problem(structure=known.grid(2, 2))
+    search = SegmentSearch(given, given.belief, 512)
+    worth = given.rewards * given.belief.mean(rows())
+    few, many = (search.stops(rows(), worth, most, 5.0) for most in (2, 30))
+    assert np.isfinite(many).all()
+    assert many[0, 2:] == pytest.approx(few[0, 2:])  # one more of 4 is expected
+
+
+def test_a_discount_counts_between_customers():
+    given = problem(horizon=None, discount=0.9, structure=known.grid(2, 2))
+    search = SegmentSearch(given, given.belief, 512)
+    worth = given.rewards * given.belief.mean(rows())
+    coming = search.coming(rows())
+    sure = search.committed(worth, coming, 10.0)[:, given.segments.of_arm]
+    for q in (search.stops(rows(), worth, 6, 10.0), search.ahead(rows(), worth, np.arange(4)[None], 3, 10.0)):
+        best = [q[0, list(arms)].max() - sure[0, arms[0]] for arms in GROUPS]
+        assert min(best) > -1e-9
+        assert max(best) < 1.0
+
+
+@SHARES
+def test_the_last_customers_are_planned_exactly(shares):
+    given = problem(segment_shares=shares, horizon=4, structure=known.grid(2, 2))
+    plain = who(None if shares is None else KNOWN)
+    q = make_policy("plan:points=6144", given).scores(State.initial(given), 1, None)
+    coming = given.segments.chances(np.zeros(4))
+    found = sum(coming[g] * q[list(arms)].max() for g, arms in enumerate(GROUPS))
+    assert found == pytest.approx(float(optimum(plain, 4, REWARDS, GRID.mean)), abs=5e-4)
+
+
+def test_plan_knows_how_many_of_a_segment_will_come():
+    """A new arm is worth trying for a segment that will come often."""
+    rewards, prior = [0.5, 1.0, 0.5, 1.0], [[50, 10], [1, 1.6], [50, 10], [1, 1.6]]
+    given = Problem(rewards, horizon=12, prior=prior, segments=[[1, 2], [3, 4]], segment_shares=[0.95, 0.05])
+    chosen = [int(make_policy("plan", given)(State.initial(given), 1, None, g)) for g in (0, 1)]
+    assert chosen == [1, 2]
+
+
+def test_segments_share_what_is_known_across_them():
+    """Bad luck with new customers at a high price says something about returning ones under an order."""
+    rewards = [0.6, 1.0, 0.6, 1.0]
+    seen = State([1, 1, 1, 1], [1, 13, 1, 1])
+    apart = Problem(rewards, horizon=60, segments=[[1, 2], [3, 4]])
+    across = Problem(
+        rewards,
+        horizon=60,
+        segments=[[1, 2], [3, 4]],
+        structure=known.order([(1, 2), (3, 4), (1, 3), (2, 4)]),
+    )
+    assert make_policy("plan", apart)(seen, 13, None, 1) == 3
+    assert make_policy("plan", across)(seen, 13, None, 1) == 2
+
+
+def test_candidates_of_many_arms():
+    given = Problem(
+        rewards=[0.5, 0.6, 0.7, 0.8, 1.0] * 2,
+        horizon=60,
+        structure=known.grid(2, 5),
+        segments=[range(1, 6), range(6, 11)],
+    )
+    rng = np.random.default_rng(1)
+    wins, losses = rng.integers(0, 4, size=(2, 3, 10))
+    q = Plan(given).scores(State(1 + wins, 1 + losses), 40, None)
+    assert np.isfinite(q).all()
+    many = Problem(rewards=[1.0, 0.8] * 9, horizon=50, segments=[[k, k + 1] for k in range(1, 18, 2)])
+    search = SegmentSearch(many, many.belief, 256)
+    start = State.initial(many, (1,))
+    mean, variance = many.belief.mean(start), many.belief.variance(start)
+    assert np.isfinite(plan_in_segments(search, 1 << 13, start, 50.0, mean, variance)).all()
+
+
+def test_independent_arms_get_their_segments_index():
+    given = problem(horizon=200)
+    index = FiniteGittins()(state().alpha, state().beta, 200 - 71 + 1, Setting.of(given))  # 1 + 0.7 · 100
+    found = free_in_segments(given, rows(), 101.0)[0]
+    assert found[:2] == pytest.approx((given.rewards * index)[:2])
+    assert Plan(given).scores(state(), 100, None)[:2] == pytest.approx(found[:2])
+    forever = problem(horizon=None, discount=0.9)
+    gamma = 0.7 * 0.9 / (1 - 0.3 * 0.9)
+    exact = Gittins(gamma)(state().alpha, state().beta, 1, Setting.of(forever))
+    assert Plan(forever).scores(state(), 9, None)[:2] == pytest.approx((forever.rewards * exact)[:2])
+
+
+def test_segments_of_one_arm_leave_nothing_to_choose():
+    given = Problem(rewards=[1.0, 0.5], horizon=9, segments=[[1], [2]], structure=known.order([(1, 2)]))
+    assert [int(make_policy("plan", given)(State.initial(given), 1, None, g)) for g in (0, 1)] == [0, 1]
