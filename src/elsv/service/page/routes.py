@@ -32,6 +32,7 @@ PARTS = (
     "doubt",
     "tiles",
     "arms",
+    "segments",
     "outcomes",
     "why",
     "course",
@@ -58,8 +59,8 @@ class _Moment:
     def __init__(self, campaign: Campaign, courses: Courses) -> None:
         self.status: Status = campaign.status()
         segments = campaign.problem.segments
-        first = None if segments is None else segments.names[0]
-        self.explanation: Explanation = campaign.explain(first)
+        who = [None] if segments is None else segments.names
+        self.explanations: list[Explanation] = [campaign.explain(one) for one in who]
         self.settings: Settings = campaign.settings
         resting = self.settings.resting_arm(segments)
         self.resting = (resting,) if isinstance(resting, int) else resting
@@ -70,7 +71,7 @@ class _Moment:
         names = [arm.name for arm in self.status.arms]
         horizon = self.settings.horizon
         return {
-            "view": view_of(self.status, self.explanation),
+            "view": view_of(self.status, self.explanations),
             "course": course_view(self.course, names),
             "manage": {
                 "resting": " / ".join(names[arm] for arm in self.resting),
