@@ -15,7 +15,7 @@ from elsv.report.theme import DARK
 from elsv.service.page.course import PARTS, Courses, course_view
 from elsv.service.page.names import from_path, in_path, page_of
 from elsv.service.page.pictures import COLOURS, Scale, scale_of
-from elsv.service.page.reasons import figure, percent, reasons_of
+from elsv.service.page.reasons import figure, method_of, percent, reasons_of
 from elsv.service.page.rendering import static_files
 from pages import send, tags_of, text_of, visit
 
@@ -49,6 +49,18 @@ def test_the_list_says_how_every_campaign_stands(db):
     assert f"{status.earned:,.2f} EUR {status.leader.name}" in said
 
 
+def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
+    begun(db)
+    Campaign.open(db, "own", shop(), policy=lambda state, step, rng: 0).decide()
+    with visit(db) as client:
+        said = text_of(client.get("/").text)
+        assert "own Running 1 of 300" in said
+        assert "spring Running 40 of 300" in said
+        answer = client.get("/ui/campaigns/own")
+        assert answer.status_code == 422
+        assert "a policy of your own" in text_of(answer.text)
+
+
 def test_the_list_of_an_empty_store_says_what_to_do(db):
     with visit(db) as client:
         assert "There are no campaigns yet." in text_of(client.get("/").text)
@@ -77,7 +89,7 @@ def test_the_parts_that_are_polled_are_those_of_the_page(db):
     with visit(db) as client:
         whole, live = client.get("/ui/campaigns/spring").text, client.get("/ui/campaigns/spring/live").text
     parts = [attrs["id"] for tag, attrs in tags_of(live) if "hx-swap-oob" in attrs]
-    assert len(parts) == len(set(parts)) == 12
+    assert len(parts) == len(set(parts)) == 13
     ids = [attrs["id"] for _, attrs in tags_of(whole) if "id" in attrs]
     assert len(ids) == len(set(ids)), "an id occurs twice"
     assert set(parts) <= set(ids)
@@ -229,8 +241,31 @@ def test_words_for_why_this_arm_now(db):
     explored.decide()
     words = " ".join(reasons_of(explored.status(), explored.explain()).sentences)
     assert "earns most by what is known" in words
-    assert "1 outcome is still awaited" in words
-    assert "5 % of the customers" in words
+    method = " ".join(method_of(explored.status()))
+    assert "1 outcome is still awaited" in method
+    assert "5 % of the customers" in method
+
+
+def test_customers_of_several_segments(db):
+    problem = Problem(
+        rewards=[1, 2, 1, 2],
+        horizon=100,
+        names=["few to men", "many to men", "few to women", "many to women"],
+        segments={"men": ["few to men", "many to men"], "women": ["few to women", "many to women"]},
+    )
+    campaign = Campaign.open(db, "by segment", problem, policy="greedy", seed=1)
+    for k in range(30):
+        decision = campaign.decide(segment=("men", "women")[k % 2])
+        campaign.reward(decision, success=decision.arm in (0, 3))
+    with visit(db) as client:
+        said = text_of(client.get("/ui/campaigns/by%20segment").text)
+        listed = text_of(client.get("/").text)
+    for segment in campaign.status().segments:
+        assert f"{segment.leader} for {segment.name}" in said
+        given = campaign.explain(segment.name).chosen.name
+        assert f"Customer 31, if of {segment.name}, gets {given}." in said
+    assert "Segments" in said
+    assert "by segment" in listed
 
 
 def counted(campaign, arms):

@@ -10,6 +10,7 @@ from elsv.service.tokens import TokenFile
 SMALL = """() => [...document.querySelectorAll('body *')].filter((e) =>
     [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())
     && parseFloat(getComputedStyle(e).fontSize) < 12).map((e) => e.outerHTML.slice(0, 100))"""
+OTHERS = ("/ui/campaigns/apart", "/ui/new", "/ui/campaigns/nobody")
 TOO_WIDE = "() => document.documentElement.scrollWidth - window.innerWidth"
 CANVAS = "() => { const c = document.querySelector('#course-plot canvas'); return c ? c.toDataURL() : ''; }"
 
@@ -34,6 +35,10 @@ def address(chrome, shop_db):
     wrong = Campaign.open(shop_db, "wrong", shop(), policy="random", seed=3)
     for decision in wrong.decide(count=200):
         wrong.reward(decision, success=decision.arm == 3)
+    segments = {"new": shop().names[:2], "old": shop().names[2:]}
+    apart = Campaign.open(shop_db, "apart", shop(segments=segments), policy="greedy", seed=3)
+    for segment in ("new", "old", "old"):
+        apart.reward(apart.decide(segment=segment), success=True)
     with serving(shop_db) as found:
         yield found
 
@@ -165,7 +170,7 @@ def test_what_has_not_changed_is_left_alone(page):
 def test_pages_suit_every_screen_and_reader(chrome, address, viewport, scheme):
     context = new_context(chrome, address, viewport, color_scheme=scheme)
     page = context.new_page()
-    for path in ("/", "/ui/campaigns/spring", "/ui/campaigns/wrong", "/ui/new", "/ui/campaigns/nobody"):
+    for path in ("/", "/ui/campaigns/spring", "/ui/campaigns/wrong", *OTHERS):
         page.goto(path)
         page.wait_for_load_state("networkidle")
         for closed in page.locator("summary").all():

@@ -17,6 +17,7 @@ class Reasons:
     """The next customer's arm."""
 
     number: int  # of the customer
+    segment: str | None  # of the customer; None where there are none
     arm: int  # from 0
     name: str
     sentences: tuple[str, ...]
@@ -24,23 +25,23 @@ class Reasons:
 
 def reasons_of(status: Status, explanation: Explanation) -> Reasons:
     """Return what the next customer gets and why, for someone who does not know the method."""
-    chosen = explanation.arms[explanation.arm]
     if status.phase == "paused":
         said = ["The campaign is paused: every customer gets this arm until it is resumed."]
     elif status.phase == "over":
         said = ["The planned customers have come: every further one gets the arm that is best by now."]
         said.append(_how_sure(explanation))
     else:
-        said = [*_compared(status, explanation), *_method(status)]
-    return Reasons(explanation.step, explanation.arm, chosen.name, tuple(said))
+        said = _compared(status, explanation)
+    name = explanation.chosen.name
+    return Reasons(explanation.step, explanation.segment, explanation.arm, name, tuple(said))
 
 
 def _compared(status: Status, explanation: Explanation) -> list[str]:
-    arms, chosen = explanation.arms, explanation.arms[explanation.arm]
+    arms, chosen = explanation.arms, explanation.chosen
     by_worth = sorted(arms, key=lambda arm: -arm.worth)
     leader = by_worth[0]
     if len(arms) == 1:
-        return ["It is the only arm."]
+        return ["It is the only arm on offer."]
     if chosen is leader:
         second = by_worth[1]
         said = [
@@ -71,11 +72,13 @@ def _compared(status: Status, explanation: Explanation) -> list[str]:
 
 
 def _how_sure(explanation: Explanation) -> str:
-    chosen = explanation.arms[explanation.arm]
-    return f"It is the best with a probability of {percent(chosen.best)}."
+    return f"It is the best with a probability of {percent(explanation.chosen.best)}."
 
 
-def _method(status: Status) -> list[str]:
+def method_of(status: Status) -> tuple[str, ...]:
+    """Return how arms are chosen, whoever comes; nothing while the policy does not choose."""
+    if status.phase in ("paused", "over"):
+        return ()
     said = []
     if (means := meaning(status.policy)) is not None:
         said.append(f"Chosen by {status.policy}: {means}.")
@@ -91,7 +94,7 @@ def _method(status: Status) -> list[str]:
         )
     if status.holdout:
         said.append(f"{100 * status.holdout:g} % of the customers get the control arm, whatever is learnt.")
-    return said
+    return tuple(said)
 
 
 def amount(status: Status, value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,17 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from elsv.campaign import Campaign, UnknownCampaignError
+from elsv.campaign.listing import Listed
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import Status
-from elsv.errors import InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 from elsv.live.explain import Explanation
 from elsv.service.page import forms
 from elsv.service.page.course import Course, Courses, course_view
 from elsv.service.page.guard import PageRoute, admin_form
 from elsv.service.page.names import from_path, page_of
 from elsv.service.page.rendering import HEADERS, page
-from elsv.service.page.views import listed, view_of
+from elsv.service.page.views import ListedView, listed, listed_briefly, view_of
 from elsv.service.problems import RefusedError
 from elsv.service.service import Service
 
@@ -30,6 +32,7 @@ PARTS = (
     "doubt",
     "tiles",
     "arms",
+    "segments",
     "outcomes",
     "why",
     "course",
@@ -39,6 +42,7 @@ PARTS = (
 )
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
+FRESH = 4.0  # seconds that a line of the list is good for while no customer comes and no setting changes
 SAID = {
     "begun": "The campaign has begun. Ask for decisions with POST /campaigns/NAME/decisions.",
     "pause": "The campaign is paused.",
@@ -55,8 +59,8 @@ class _Moment:
     def __init__(self, campaign: Campaign, courses: Courses) -> None:
         self.status: Status = campaign.status()
         segments = campaign.problem.segments
-        first = None if segments is None else segments.names[0]
-        self.explanation: Explanation = campaign.explain(first)
+        who = [None] if segments is None else segments.names
+        self.explanations: list[Explanation] = [campaign.explain(one) for one in who]
         self.settings: Settings = campaign.settings
         resting = self.settings.resting_arm(segments)
         self.resting = (resting,) if isinstance(resting, int) else resting
@@ -67,7 +71,7 @@ class _Moment:
         names = [arm.name for arm in self.status.arms]
         horizon = self.settings.horizon
         return {
-            "view": view_of(self.status, self.explanation),
+            "view": view_of(self.status, self.explanations),
             "course": course_view(self.course, names),
             "manage": {
                 "resting": " / ".join(names[arm] for arm in self.resting),
@@ -83,18 +87,29 @@ def campaign_routes(service: Service) -> APIRouter:
     """Return the list, the page of a campaign, its parts, its report and what changes it."""
     router = APIRouter(include_in_schema=False, route_class=PageRoute)
     courses = Courses()
+    lines: dict[str, tuple[Listed, float, ListedView]] = {}
 
     async def moment(name: str) -> dict[str, Any]:
         found = await service.look(name, lambda campaign: _Moment(campaign, courses))
         return found.values()
 
+    async def line(one: Listed) -> ListedView:
+        known = lines.get(one.name)
+        if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
+            return known[2]
+        try:
+            found = listed(await service.look(one.name, Campaign.status))
+        except ElsvError:  # of a policy or a structure that this server does not know
+            found = listed_briefly(one)
+        lines[one.name] = one, time.monotonic(), found
+        return found
+
     async def all_listed() -> dict[str, Any]:
-        names = [one.name for one in await service.listed()]
-        statuses = [await service.look(name, Campaign.status) for name in names[:MOST_LISTED]]
-        return {
-            "campaigns": [listed(status) for status in statuses],
-            "more": max(0, len(names) - MOST_LISTED),
-        }
+        every = await service.listed()
+        shown = every[:MOST_LISTED]
+        for name in lines.keys() - {one.name for one in shown}:
+            del lines[name]
+        return {"campaigns": [await line(one) for one in shown], "more": len(every) - len(shown)}
 
     @router.get("/")
     async def campaigns(request: Request) -> Response:

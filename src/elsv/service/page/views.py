@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from elsv.campaign.gains import GainSoFar
-from elsv.campaign.status import Status
+from elsv.campaign.listing import Listed
+from elsv.campaign.status import SegmentStatus, Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
-from elsv.service.page.reasons import Reasons, decimals, figure, percent, reasons_of
+from elsv.service.page.reasons import Reasons, decimals, figure, method_of, percent, reasons_of
 
 PHASES = {"not begun": "waiting", "running": "running", "paused": "paused", "over": "over"}
 
@@ -31,6 +33,7 @@ class ArmView:
     picture: Markup  # of the worth
     best: str
     best_picture: Markup
+    segment: str  # whom it is for; empty: everyone
     leads: bool
     next: bool  # whether the next customer gets it
     outcomes: tuple[str, ...]  # successes, failures, expired, under way, late, from before, earned
@@ -79,7 +82,9 @@ class CampaignView:
     assumed: str
     doubt: str  # in words; empty where it is not known
     contradicted: bool
-    reasons: Reasons
+    reasons: tuple[Reasons, ...]  # one, or one for each segment
+    method: tuple[str, ...]
+    segments: tuple[tuple[str, ...], ...]  # rows of their table
     settings: tuple[tuple[str, str], ...]
 
 
@@ -109,14 +114,28 @@ def listed(status: Status) -> ListedView:
         customers=f"{status.decided:,}{planned}",
         share=share,
         earned=money(status, status.earned),
-        best=status.leader.name,
-        best_chance=percent(status.leader.best),
+        best=", ".join(segment.leader for segment in status.segments) or status.leader.name,
+        best_chance="by segment" if status.segments else percent(status.leader.best),
         contradicted=status.contradicted,
     )
 
 
-def view_of(status: Status, explanation: Explanation) -> CampaignView:
-    """Return all that the page of a campaign shows but who got which arm when."""
+def listed_briefly(one: Listed) -> ListedView:
+    """Return a line of the list for a campaign whose status cannot be computed here."""
+    planned = "" if one.customers is None else f" of {one.customers:,}"
+    share = None if not one.customers else pictures.progress(one.decided / one.customers)
+    customers = f"{one.decided:,}{planned}"
+    return ListedView(
+        one.name, one.phase.capitalize(), PHASES[one.phase], customers, share, "–", "–", "", False
+    )
+
+
+def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView:
+    """Return all that the page of a campaign shows but who got which arm when.
+
+    There is one explanation for each segment, or one alone.
+    """
+    chosen = {explanation.arm for explanation in explanations}
     scale = pictures.scale_of(arm.reward * arm.high for arm in status.arms)
     rivals, rivals_axis = _rivals(status)
     return CampaignView(
@@ -125,7 +144,7 @@ def view_of(status: Status, explanation: Explanation) -> CampaignView:
         phase_kind=PHASES[status.phase],
         lead=tuple(sentence.replace(" -", " −") for sentence in status.sentences()),
         tiles=_tiles(status),
-        arms=tuple(_arm(status, i, scale, explanation.arm) for i in range(len(status.arms))),
+        arms=tuple(_arm(status, i, scale, chosen) for i in range(len(status.arms))),
         worth_axis=pictures.axis(scale),
         unit=status.unit,
         history=any(arm.history for arm in status.arms),
@@ -135,7 +154,9 @@ def view_of(status: Status, explanation: Explanation) -> CampaignView:
         assumed=status.assumed,
         doubt=_doubt(status),
         contradicted=status.contradicted,
-        reasons=reasons_of(status, explanation),
+        reasons=tuple(reasons_of(status, explanation) for explanation in explanations),
+        method=method_of(status),
+        segments=tuple(_segment(status, segment) for segment in status.segments),
         settings=_settings(status),
     )
 
@@ -146,7 +167,7 @@ def money(status: Status, value: float, sign: bool = False) -> str:
 
 
 def _tiles(status: Status) -> tuple[Tile, ...]:
-    leader, expired = status.leader, sum(arm.expired for arm in status.arms)
+    expired = sum(arm.expired for arm in status.arms)
     planned = "no last customer" if status.customers is None else f"of {status.customers:,}"
     share = None if not status.customers else pictures.progress(status.decided / status.customers)
     left = "" if status.left is None else f", {status.left:,} left"
@@ -156,7 +177,7 @@ def _tiles(status: Status) -> tuple[Tile, ...]:
         tiles.append(Tile(f"Against {gain.name}", money(status, gain.gain, True), f"95 %: {_span(gain)}"))
     tiles += [
         Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
-        Tile("Best arm by now", leader.name, f"with a probability of {percent(leader.best)}"),
+        _best(status),
         Tile("Outcomes under way", f"{status.under_way:,}", f"{expired:,} expired without one"),
     ]
     return tuple(tiles)
@@ -172,7 +193,25 @@ def _span(gain: GainSoFar) -> str:
     return f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}".replace("-", "−")
 
 
-def _arm(status: Status, place: int, scale: pictures.Scale, chosen: int) -> ArmView:
+def _segment(status: Status, segment: SegmentStatus) -> tuple[str, ...]:
+    counts = (percent(segment.share), f"{segment.decided:,}", f"{segment.under_way:,}")
+    return (segment.name, *counts, money(status, segment.earned), segment.leader, percent(segment.best))
+
+
+def _leaders(status: Status) -> set[str]:
+    """Return the names of the arms that earn most, one of each segment if there are some."""
+    return {segment.leader for segment in status.segments} or {status.leader.name}
+
+
+def _best(status: Status) -> Tile:
+    if not status.segments:
+        said = f"with a probability of {percent(status.leader.best)}"
+        return Tile("Best arm by now", status.leader.name, said)
+    each = ", ".join(f"{segment.leader} for {segment.name}" for segment in status.segments)
+    return Tile("Best arms by now", f"of {len(status.segments)} segments", each)
+
+
+def _arm(status: Status, place: int, scale: pictures.Scale, chosen: set[int]) -> ArmView:
     arm, digits = status.arms[place], decimals(status.leader.worth)
     low, high = arm.reward * arm.low, arm.reward * arm.high
     counts = (arm.successes, arm.failures, arm.expired, arm.under_way, arm.late, arm.history)
@@ -188,8 +227,9 @@ def _arm(status: Status, place: int, scale: pictures.Scale, chosen: int) -> ArmV
         picture=pictures.interval(scale, arm.worth, low, high, place),
         best=percent(arm.best),
         best_picture=pictures.share(arm.best, place),
-        leads=arm is status.leader,
-        next=place == chosen,
+        segment=arm.segment or "",
+        leads=arm.name in _leaders(status),
+        next=place in chosen,
         outcomes=(*(f"{count:,}" for count in counts), money(status, arm.earned)),
     )
 
