@@ -8,6 +8,7 @@ import numpy as np
 
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._ladder_readout_kernels import cut_off, open_ladder
+from elsv.beliefs._ladder_solve_kernels import Setup
 from elsv.beliefs._largest import Contenders, Largest, refuse
 from elsv.beliefs.ranking import Ranking
 
@@ -46,7 +47,7 @@ def best_of_ladder(
     for part, program, axis in solvers:
         own = np.array(part.arms)
         ends = np.empty(len(own)), np.empty(len(own))
-        opened.append(open_ladder(alpha[own], beta[own], program, axis, nats, cut, *ends))
+        opened.append(open_ladder(alpha[own], beta[own], Setup(program, axis, nats, cut), *ends))
         low[own], high[own] = ends
     # An arm that another one known to be at least as large pays no less than is never the best.
     payoff = rewards if unit is None else rewards / unit
@@ -65,9 +66,8 @@ def best_of_ladder(
             own = np.array(part.arms)
             share, density = np.empty(len(limit)), np.empty((count, len(own)))
             state = alpha[own], beta[own]
-            cut_off(
-                *state, program, axis, panels, weight, np.ascontiguousarray(whole[:, own]), share, density
-            )
+            setup, bounds = Setup(program, axis, nats, cut), np.ascontiguousarray(whole[:, own])
+            cut_off(*state, setup, panels, weight, bounds, share, density)
             rate[:, own] = density
             below *= share
             shares.append(share[:count])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from elsv.beliefs._ladder_axis_kernels import (
 )
 from elsv.beliefs._ladder_messages_kernels import Messages, new_messages
 from elsv.beliefs._ladder_program_kernels import Program
-from elsv.beliefs._ladder_solve_kernels import inside, new_tally, outside, solve
+from elsv.beliefs._ladder_solve_kernels import Setup, inside, new_tally, outside, solve
 
 _KNOTS = np.concatenate((np.zeros(1), NODES, np.ones(1)))
 _GAPS = _KNOTS[:, None] - _KNOTS + np.eye(POINTS + 2)
@@ -34,17 +35,15 @@ _NOTHING = -700.0
 def batch_moments(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    nats: float,
-    cut: float,
+    setup: Setup,
     mean: FloatArray,
     variance: FloatArray,
     log_weight: FloatArray,
 ) -> None:
     """Set means and variances ``[B, N]`` and log W ``[B]``."""
+    axis = setup.axis
     for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], program, axis, nats, cut)
+        solved = solve(alpha[b], beta[b], setup)
         log_weight[b] = solved.log_weight
         mass = solved.mass
         place = solved.densities.place
@@ -67,15 +66,12 @@ def batch_moments(
 def batch_log_weight(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    nats: float,
-    cut: float,
+    setup: Setup,
     log_weight: FloatArray,
 ) -> None:
     """Set log W ``[B]``."""
     for b in range(len(alpha)):
-        log_weight[b] = solve(alpha[b], beta[b], program, axis, nats, cut).log_weight
+        log_weight[b] = solve(alpha[b], beta[b], setup).log_weight
 
 
 @borrowing
@@ -154,18 +150,16 @@ def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) ->
 def batch_quantiles(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    nats: float,
-    cut: float,
+    setup: Setup,
     levels: FloatArray,
     mean: FloatArray,
     quantile: FloatArray,
 ) -> None:
     """Set means ``[B, N]`` and quantiles ``[levels, B, N]``."""
+    axis = setup.axis
     knots = np.empty(POINTS + 2)
     for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], program, axis, nats, cut)
+        solved = solve(alpha[b], beta[b], setup)
         mass = solved.mass
         panels, place = solved.panels, solved.densities.place
         for i in range(alpha.shape[1]):
@@ -193,7 +187,7 @@ def batch_quantiles(
                 quantile[level, b, i] = place_of(axis, panels, at, t) / axis.support[i]
 
 
-@helper
+@borrowing
 def place_of(axis: Axis, panels: Panels, p: int, t: float) -> float:
     """Return the place on the axis at t in [0, 1] of a panel."""
     s = panels.piece[p]
@@ -216,7 +210,7 @@ def logit_of(axis: Axis, panels: Panels, i: int, p: int, t: float) -> float:
     return math.log(max(below, 1e-300) / max(above, 1e-300))
 
 
-@helper
+@borrowing
 def message_knots(inner: Messages, m: int, p: int, above: bool, knots: FloatArray) -> None:
     """Set the values of a message at both ends and the nodes of a panel, relative to its larger end."""
     count = len(inner.log)
@@ -230,34 +224,57 @@ def message_knots(inner: Messages, m: int, p: int, above: bool, knots: FloatArra
         knots[POINTS + 1] = 1.0
 
 
+class Walker(NamedTuple):
+    """What the walks of one state share."""
+
+    setup: Setup
+    panels: Panels
+    inner: Messages
+    waiting: IntArray  # [N + 1, 2], message and panel of its limit
+    limits: FloatArray  # [N + 1], t there
+    logs: FloatArray  # [N + 1], of the message there
+    knots: FloatArray  # [POINTS + 2]
+    leaning: FloatArray  # [POINTS + 2]
+    terms: FloatArray  # [most terms of a message]
+
+
 @helper
-def walk(
-    alpha: FloatArray,
-    beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    panels: Panels,
-    inner: Messages,
-    uniform: FloatArray,
-    out: FloatArray,
-) -> None:
+def new_walker(setup: Setup, panels: Panels, inner: Messages) -> Walker:
+    """Return what walks take, with room of their own."""
+    program, arms, most = setup.program, len(setup.axis.support), 0
+    for m in range(len(program.from_above)):
+        most = max(most, program.terms[m + 1] - program.terms[m])
+    return Walker(
+        setup,
+        panels,
+        inner,
+        np.empty((arms + 1, 2), np.int64),
+        np.empty(arms + 1),
+        np.empty(arms + 1),
+        np.empty(POINTS + 2),
+        np.empty(POINTS + 2),
+        np.empty(most),
+    )
+
+
+@borrowing
+def walk(alpha: FloatArray, beta: FloatArray, walker: Walker, uniform: FloatArray, out: FloatArray) -> None:
     """Set one joint draw, from the whole down: a value of each message, then which term it came from.
 
     Parameters
     ----------
     alpha, beta
         The state, ``[N]``.
-    program, axis, panels, inner
+    walker
         Its messages.
     uniform
         Numbers between 0 and 1: N for the values, and N for the terms if there are several of a message.
     out
         The means, ``[N]``.
     """
+    setup, panels, inner, waiting, limits, logs, knots, leaning, _ = walker
+    program, axis = setup.program, setup.axis
     arms, count = len(alpha), len(panels.piece)
-    waiting = np.empty((arms + 1, 2), np.int64)  # message, panel of the limit
-    limits, logs = np.empty(arms + 1), np.empty(arms + 1)  # t and the logarithm of the message there
-    knots, leaning = np.empty(POINTS + 2), np.empty(POINTS + 2)
     whole = len(program.from_above) - 1
     waiting[0, 0], waiting[0, 1], limits[0], logs[0] = whole, count - 1, 1.0, inner.log[count - 1, whole]
     depth = 1
@@ -281,9 +298,7 @@ def walk(
         lean(t, leaning)
         chosen = program.terms[m]
         if program.terms[m + 1] - chosen > 1:
-            chosen = term_at(
-                alpha, beta, program, axis, panels, inner, m, p, t, leaning, uniform[arms + step]
-            )
+            chosen = term_at(alpha, beta, walker, m, p, t, uniform[arms + step])
         i = program.arm[chosen]
         out[i] = min(place_of(axis, panels, p, t) / axis.support[i], 1.0)
         for q in range(program.factors[chosen], program.factors[chosen + 1]):
@@ -293,25 +308,16 @@ def walk(
             depth += 1
 
 
-@helper
+@borrowing
 def term_at(
-    alpha: FloatArray,
-    beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    panels: Panels,
-    inner: Messages,
-    m: int,
-    p: int,
-    t: float,
-    leaning: FloatArray,
-    uniform: float,
+    alpha: FloatArray, beta: FloatArray, walker: Walker, m: int, p: int, t: float, uniform: float
 ) -> int:
     """Return the term that a value of a message came from, each as likely as it is large there."""
+    program, axis, panels, inner = walker.setup.program, walker.setup.axis, walker.panels, walker.inner
+    leaning, logs = walker.leaning, walker.terms
     first, last = program.terms[m], program.terms[m + 1]
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
-    logs = np.empty(last - first)
     most = -math.inf
     for term in range(first, last):
         i = program.arm[term]
@@ -339,10 +345,7 @@ def term_at(
 def batch_draw(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    nats: float,
-    cut: float,
+    setup: Setup,
     starts: IntArray,
     uniform: FloatArray,
     out: FloatArray,
@@ -353,27 +356,25 @@ def batch_draw(
     """
     shared = len(uniform) < len(out)
     for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], program, axis, nats, cut)
+        solved = solve(alpha[b], beta[b], setup)
+        walker = new_walker(setup, solved.panels, solved.inner)
         for k in range(starts[b], starts[b + 1]):
             row = k - starts[b] if shared else k
-            walk(alpha[b], beta[b], program, axis, solved.panels, solved.inner, uniform[row], out[k])
+            walk(alpha[b], beta[b], walker, uniform[row], out[k])
 
 
 @kernel
 def open_ladder(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    nats: float,
-    cut: float,
+    setup: Setup,
     low: FloatArray,
     high: FloatArray,
 ) -> tuple[Panels, float]:
     """Return the panels of a state and log W; set the logits between which arms have their mass."""
-    solved = solve(alpha, beta, program, axis, nats, cut)
+    solved = solve(alpha, beta, setup)
     mass = solved.mass
-    little = math.exp(-cut)
+    little, axis = math.exp(-setup.cut), setup.axis
     for i in range(len(alpha)):
         first, last = -1, 0
         for p in range(len(solved.panels.piece)):
@@ -424,8 +425,7 @@ def cut_panels(panels: Panels, piece: IntArray, u: FloatArray) -> Panels:
 def cut_off(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    axis: Axis,
+    setup: Setup,
     panels: Panels,
     log_weight: float,
     limit: FloatArray,
@@ -436,6 +436,7 @@ def cut_off(
 
     `limit` ``[V, N]`` are logits of means, and derivatives ``[D, N]`` are by these.
     """
+    program, axis = setup.program, setup.axis
     arms = len(alpha)
     piece, u, edge = np.empty(arms, np.int64), np.empty(arms), np.empty(arms, np.int64)
     for v in range(len(limit)):
@@ -458,7 +459,9 @@ def cut_off(
         below[v] = math.exp(min(total - log_weight, 0.0))
         if v < len(density):
             outer = new_messages(len(program.from_above), count)
-            outside(program, finer, dense, inner, outer, log_weight, 0.0, 0.0, new_tally(0, 0, 0))
+            outside(
+                program, finer, dense, inner, outer, log_weight, setup.nats, setup.cut, new_tally(0, 0, 0)
+            )
             for i in range(arms):
                 if not (math.isfinite(u[i]) and axis.inside[i, piece[i]]):
                     edge[i] = -1

@@ -44,6 +44,15 @@ _MOST_PANELS = 40_000
 _STEEP = 4.0  # most by which a panel is wider than one beside it that matters
 
 
+class Setup(NamedTuple):
+    """What is solved, and how finely."""
+
+    program: Program
+    axis: Axis
+    nats: float  # that a panel may span
+    cut: float  # nats below all from which on a part of it is left out
+
+
 class Tally(NamedTuple):
     """What is added up on every panel."""
 
@@ -290,41 +299,33 @@ def lightest(mass: FloatArray) -> float:
 
 
 @helper
-def solve(
-    alpha: FloatArray, beta: FloatArray, program: Program, axis: Axis, nats: float, cut: float
-) -> Solved:
+def solve(alpha: FloatArray, beta: FloatArray, setup: Setup) -> Solved:
     """Return a state on panels that resolve everything of it that matters."""
+    program, axis, nats, cut = setup
     # The more arms meet in a message, the narrower it is; a first guess that is right saves a second pass.
     meeting = len(alpha) if len(program.arm) > len(program.from_above) else _FEW
     narrow = math.sqrt(max(1.0, meeting / _FEW))
     panels = first_panels(alpha, beta, axis, _FINER * nats / narrow, cut)
-    solved = solve_on(alpha, beta, program, axis, panels, nats, cut)
+    solved = solve_on(alpha, beta, setup, panels)
     scouted = False
     for finished in range(_ROUNDS):
         chosen = solved.coarse
         lost = not lightest(solved.mass) > 0.5
         if not scouted and (lost or (chosen.any() and finished == _PATIENCE)):
             found = scout(alpha, beta, program, axis, panels, cut + _MARGIN)
-            solved = solve_on(alpha, beta, program, axis, found, nats, cut)
+            solved = solve_on(alpha, beta, setup, found)
             scouted = True
             continue
         if not chosen.any() or len(chosen) > _MOST_PANELS:
             break
-        solved = solve_on(alpha, beta, program, axis, halved(solved.panels, chosen), nats, cut)
+        solved = solve_on(alpha, beta, setup, halved(solved.panels, chosen))
     return solved
 
 
 @helper
-def solve_on(
-    alpha: FloatArray,
-    beta: FloatArray,
-    program: Program,
-    axis: Axis,
-    panels: Panels,
-    nats: float,
-    cut: float,
-) -> Solved:
+def solve_on(alpha: FloatArray, beta: FloatArray, setup: Setup, panels: Panels) -> Solved:
     """Return a state on given panels."""
+    program, axis, nats, cut = setup
     count, number = len(panels.piece), len(program.from_above)
     dense = densities(alpha, beta, axis, panels)
     inner = new_messages(number, count)

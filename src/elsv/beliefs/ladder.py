@@ -13,6 +13,7 @@ order may also be one of the expected rewards :math:`r_i\mu_i`: the same on the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
@@ -103,9 +104,9 @@ class Ladder(MeasuredBest):
 
         alpha, beta = self._rows(state)
         total = np.zeros(len(alpha))
-        for part, program, axis in self._solvers():
+        for part, setup in self._setups(*_rule(self.tolerance)):
             out = np.empty(len(alpha))
-            batch_log_weight(*_of(part, alpha, beta), program, axis, *_rule(self.tolerance), out)
+            batch_log_weight(*_of(part, alpha, beta), setup, out)
             total += out
         return total.reshape(state.shape)
 
@@ -192,10 +193,10 @@ class Ladder(MeasuredBest):
         wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
         mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
         nats, cut = _rule(self.tolerance)
-        for part, program, axis in self._solvers():
+        for part, setup in self._setups(_INNER * nats, cut):
             own, own_mean = _of(part, alpha, beta), np.empty((len(alpha), len(part.arms)))
             own_found = np.empty((len(wanted), *own_mean.shape))
-            batch_quantiles(*own, program, axis, _INNER * nats, cut, wanted, own_mean, own_found)
+            batch_quantiles(*own, setup, wanted, own_mean, own_found)
             mean[:, part.arms], found[:, :, part.arms] = own_mean, own_found
         shape = state.alpha.shape
         return mean.reshape(shape), found.reshape(len(wanted), *shape)
@@ -266,6 +267,13 @@ class Ladder(MeasuredBest):
     def _solvers(self) -> tuple[tuple[Ranking, Any, Any], ...]:
         return _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
 
+    def _setups(self, nats: float, cut: float) -> Iterator[tuple[Ranking, Any]]:
+        """Yield each part and what the kernels solve for it."""
+        from elsv.beliefs._ladder_solve_kernels import Setup
+
+        for part, program, axis in self._solvers():
+            yield part, Setup(program, axis, nats, cut)
+
     def _walks(
         self, alpha: FloatArray, beta: FloatArray, starts: IntArray, uniform: FloatArray
     ) -> FloatArray:
@@ -275,12 +283,12 @@ class Ladder(MeasuredBest):
         out = np.empty((int(starts[-1]), self.arms))
         nats, cut = _rule(self.tolerance)
         first = 0
-        for part, program, axis in self._solvers():
+        for part, setup in self._setups(_DRAWN * nats, cut):
             last = first + len(part.arms) * (1 if part.single else 2)
             drawn = np.empty((len(out), len(part.arms)))
             numbers = np.ascontiguousarray(uniform[:, first:last])
             own = _of(part, alpha, beta)
-            batch_draw(*own, program, axis, _DRAWN * nats, cut, starts, numbers, drawn)
+            batch_draw(*own, setup, starts, numbers, drawn)
             out[:, part.arms] = drawn
             first = last
         return out
@@ -290,10 +298,10 @@ class Ladder(MeasuredBest):
 
         alpha, beta = self._rows(state)
         mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.zeros(len(alpha))
-        for part, program, axis in self._solvers():
+        for part, setup in self._setups(nats, cut):
             own = _of(part, alpha, beta)
             found = np.empty_like(own[0]), np.empty_like(own[0]), np.empty(len(alpha))
-            batch_moments(*own, program, axis, nats, cut, *found)
+            batch_moments(*own, setup, *found)
             mean[:, part.arms], variance[:, part.arms] = found[:2]
             weight += found[2]
         shape = state.alpha.shape
