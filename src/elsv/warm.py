@@ -22,7 +22,7 @@ from elsv.live import Bandit
 from elsv.problem import Problem
 from elsv.simulation.compare import compare
 from elsv.state import State
-from elsv.structure import order
+from elsv.structure import grid, order
 
 Progress = Callable[[int, int, str], None]
 
@@ -125,6 +125,9 @@ def _segments() -> None:
         problem = Problem([0.4, 0.7, 0.5, 1.0], order, horizon, segments=groups)
         for policy in ("plan", "elsv:depth=2"):
             Bandit(problem, policy, seed=0).explain(segment=1)
+    shop = Problem([0.4, 0.7, 0.5, 1.0], structure=grid(2, 2), horizon=3, segments=groups)
+    evaluate(shop, ["optimal", "plan", "gittins", "thompson"])
+    compare(shop, ["gittins", "greedy"], instances=8)
 
 
 _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (

@@ -68,6 +68,7 @@ def evaluate_cost(
 
 def check_policy(problem: Problem, policy: object, name: str) -> None:
     """Raise if a policy on layers has no kernel."""
+    check_arms(problem)
     known = isinstance(policy, OneArm) or rule_of(problem, policy) or search_of(problem, policy)
     if not known:
         raise InvalidInputError(
