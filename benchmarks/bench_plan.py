@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def _played(problem: Problem, pulls: int) -> State:
 
 
 def run() -> list[dict]:
-    return _decisions() + _growth() + _above_optimum()
+    return _decisions() + _segments() + _growth() + _above_optimum()
 
 
 def _decisions() -> list[dict]:
@@ -86,6 +87,26 @@ def _decisions() -> list[dict]:
             }
         )
     return rows
+
+
+def _segments() -> list[dict]:
+    """Two segments of three levels, an order across them; every decision is in another state."""
+    problem = Problem(
+        [0.5, 0.75, 1.0] * 2,
+        horizon=200,
+        structure={"grid": [2, 3]},
+        segments=[[1, 2, 3], [4, 5, 6]],
+        segment_shares=[0.7, 0.3],
+    )
+    plan, states = Plan(problem), cycle([_played(problem, pulls) for pulls in range(20, 80)])
+    return [
+        {
+            "name": "plan, one decision, 2 segments of 3 levels in order across, T = 200",
+            "value": 1e3 * seconds(lambda: plan(next(states), 81, None, 0)),
+            "unit": "ms",
+            "target": "≤ 10",
+        }
+    ]
 
 
 def _growth() -> list[dict]:

@@ -47,6 +47,7 @@ LAYERS = (
     ("values",),
     ("search",),
     ("policies",),
+    ("gpu",),
     ("exact", "simulation"),
     ("report", "live", "assumptions", "prior"),
     ("campaign",),

@@ -66,6 +66,7 @@ def main() -> None:
         ("data", lambda: write_columns("table.parquet", columns)),
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
+        ("gpu", lambda: elsv.solve(problem, device="cuda")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
     ]
     campaign = elsv.Campaign.open("shop.db", "spring", problem, policy="greedy")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from elsv.live import Bandit
 from elsv.problem import Problem
 from elsv.simulation.compare import compare
 from elsv.state import State
-from elsv.structure import order
+from elsv.structure import grid, order
 
 Progress = Callable[[int, int, str], None]
 
@@ -116,6 +117,18 @@ def _structures() -> None:
         problem.belief.draw(State.initial(problem, (2,)), start)
 
 
+def _segments() -> None:
+    groups = [[1, 2], [3, 4]]
+    for direction, horizon in (("decreasing", 6), ("decreasing", 300), (None, 6)):
+        order = cast(Order | None, direction)
+        problem = Problem([0.4, 0.7, 0.5, 1.0], order, horizon, segments=groups)
+        for policy in ("plan", "elsv:depth=2"):
+            Bandit(problem, policy, seed=0).explain(segment=1)
+    shop = Problem([0.4, 0.7, 0.5, 1.0], structure=grid(2, 2), horizon=3, segments=groups)
+    evaluate(shop, ["optimal", "plan", "gittins", "thompson"])
+    compare(shop, ["gittins", "greedy"], instances=8)
+
+
 _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("decisions", _decide),
     ("long horizons", _far),
@@ -124,4 +137,5 @@ _PARTS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("evaluations", _evaluate),
     ("simulation", _compare),
     ("structures", _structures),
+    ("segments", _segments),
 )

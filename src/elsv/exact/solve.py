@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,8 +29,9 @@ from elsv._progress import Progress, watched
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cost import check_memory, estimate
+from elsv.exact.cost import Cost, check_memory, estimate
 from elsv.exact.forward import expected_rewards
+from elsv.gpu.device import check_device
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.segments import best_step_by_segment
 from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
@@ -40,6 +41,9 @@ from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
+
+if TYPE_CHECKING:
+    from elsv.gpu.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -123,6 +127,7 @@ def solve(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
+    device: str = "cpu",
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
 
@@ -143,6 +148,9 @@ def solve(
     progress
         Called with (layers done, layers in all). None: a bar in a notebook; True: on a terminal too; False:
         none.
+    device
+        ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
+        arms.
 
     Examples
     --------
@@ -150,6 +158,8 @@ def solve(
     6.021786
     """
     horizon = problem.steps
+    if check_device(device):
+        return _on_gpu(problem, save, keep, memory, progress)
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
     cost = estimate(problem, last, jobs)
@@ -160,21 +170,8 @@ def solve(
     with watched(progress, "solving") as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
-    value, first = _first(problem, scores)
     actions = Actions(problem, kept) if last else None
-    solution = Solution(
-        value=value,
-        regret=largest_reward(problem) - value,
-        scores=scores,
-        actions=first,
-        states=cost.states,
-        bytes=cost.bytes,
-        seconds=time.perf_counter() - start,
-        policy=actions,
-        rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
-        names=problem.names,
-        segments=problem.segments,
-    )
+    solution = _solution(problem, scores, cost, time.perf_counter() - start, actions)
     if actions is not None and save is not None:
         try:
             actions.save(save)
@@ -196,6 +193,46 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     chances = segments.chances(np.zeros(problem.arms))
     first = tuple(np.flatnonzero(scores >= least[segments.of_arm]).tolist())
     return float(chances @ largest), first
+
+
+def _solution(
+    problem: Problem, scores: FloatArray, cost: Cost | GpuCost, seconds: float, actions: Actions | None = None
+) -> Solution:
+    value, first = _first(problem, scores)
+    every = actions is not None and len(actions.packed) == problem.steps
+    return Solution(
+        value=value,
+        regret=largest_reward(problem) - value,
+        scores=scores,
+        actions=first,
+        states=cost.states,
+        bytes=cost.bytes,
+        seconds=seconds,
+        policy=actions,
+        rewards=expected_rewards(actions) if actions is not None and every else None,
+        names=problem.names,
+        segments=problem.segments,
+    )
+
+
+def _on_gpu(
+    problem: Problem,
+    save: str | Path | None,
+    keep: int | None,
+    memory: int | None,
+    progress: Progress | bool | None,
+) -> Solution:
+    """Return the optimum computed on a GPU."""
+    from elsv.gpu.device import find_device
+    from elsv.gpu.run import root_scores, solve_cost
+
+    if save is not None or keep is not None:
+        raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
+    device = find_device()
+    cost, start = solve_cost(problem, device, memory), time.perf_counter()
+    with watched(progress, "solving") as report:
+        scores = root_scores(problem, device, report or (lambda done, total: None), memory)
+    return _solution(problem, scores, cost, time.perf_counter() - start)
 
 
 def largest_reward(problem: Problem) -> float:

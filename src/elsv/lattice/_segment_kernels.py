@@ -15,14 +15,12 @@ from elsv.lattice._tile_kernels import (
     Tile,
     Walk,
     copy_tile,
-    failure_start,
     first_tile,
     least_of_tile,
     new_walk,
     next_tile,
     pull_tile,
     reward_tile,
-    successes,
     tile_room,
 )
 
@@ -178,68 +176,3 @@ def commit_by_segment(
             add_times(tile, chances[tile.block, g], best, total)
         copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
-
-
-@kernel
-def spread_by_segment(
-    paths: FloatArray,
-    weights: FloatArray,
-    pulls: IntArray,
-    starts: IntArray,
-    after: IntArray,
-    rewards: FloatArray,
-    prior: FloatArray,
-    chances: FloatArray,
-    actions: AnyArray,
-    out: FloatArray,
-) -> float:
-    """Add what `actions` ``[G, states]`` sends on to `out` of layer m + 1; return the reward expected."""
-    expected = 0.0
-    walk = new_walk(pulls, starts, after)
-    tile = first_tile(walk)
-    while tile.length > 0:
-        for row in range(tile.rows):
-            for g in range(chances.shape[1]):
-                chance, named = chances[tile.block, g], actions[g]
-                expected = send_share(
-                    walk, tile, row, chance, paths, weights, rewards, prior, named, out, expected
-                )
-        tile = next_tile(walk, tile)
-    return expected
-
-
-@borrowing
-def send_share(
-    walk: Walk,
-    tile: Tile,
-    row: int,
-    chance: float,
-    paths: FloatArray,
-    weights: FloatArray,
-    rewards: FloatArray,
-    prior: FloatArray,
-    actions: AnyArray,
-    out: FloatArray,
-    expected: float,
-) -> float:
-    """Add a segment's share of what a row of a tile sends on; return `expected` and what it earns there."""
-    last = len(walk.digits) - 1
-    here = tile.here + row * tile.width
-    for j in range(tile.width):
-        ways = chance * paths[here + j]
-        if ways == 0.0:
-            continue
-        i = actions[here + j]
-        lost = failure_start(walk, tile, i) + row * (tile.width + 1 if i == last else tile.width) + j
-        won = lost + walk.strides[i]
-        if len(weights) > 0:
-            expected += ways * rewards[i] * weights[won]
-            out[won] += ways
-            out[lost] += ways
-        else:
-            wins = j if i == last else successes(walk, i, row)
-            p = (prior[i, 0] + wins) / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
-            expected += ways * rewards[i] * p
-            out[won] += ways * p
-            out[lost] += ways * (1.0 - p)
-    return expected

@@ -12,7 +12,7 @@ from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
-from elsv.lattice.steps import Blocks, Step, plain
+from elsv.lattice.steps import Blocks, Step, plain, spread
 from elsv.lattice.sweeps import Sweeps
 from elsv.state import Arms
 from elsv.triangle import number
@@ -67,11 +67,8 @@ def spread_by_segment(
     later: FloatArray,
 ) -> float:
     """Add what reaches each state of `layer` to where its arms lead; return the reward earned."""
-    from elsv.lattice._segment_kernels import spread_by_segment as kernel
-
-    blocks = layer.pulls, layer.starts, layer.after
-    chances = coming(who, blocks)[1]
-    return float(kernel(paths, weights, *blocks, *plain(arms), chances, np.array(actions), later))
+    shares = zip(_arriving(who, layer), actions, strict=True)
+    return sum(spread(share * paths, weights, layer, arms, named, later) for share, named in shares)
 
 
 @dataclass(eq=False)
@@ -159,10 +156,15 @@ class SweepsBySegment(Sweeps):
         return out
 
 
+def _arriving(who: Arriving, layer: Layer) -> list[FloatArray]:
+    """Return of every segment the probability that it comes next in all states of a layer."""
+    sizes = np.diff(layer.starts)
+    return [np.repeat(column, sizes) for column in np.array(who.chances(layer.pulls)).T]
+
+
 def _with_arrivals(who: Arriving, layer: Layer, chances: FloatArray) -> FloatArray:
     """Return with which probability each arm is pulled ``[N, states]``, given those within the segments."""
-    sizes = np.diff(layer.starts)
-    arrive = [np.repeat(column, sizes) for column in np.array(who.chances(layer.pulls)).T]
+    arrive = _arriving(who, layer)
     return np.stack([row * arrive[g] for row, g in zip(chances, who.of_arm, strict=True)])
 
 
