@@ -92,3 +92,27 @@ def test_many_at_once_from_an_event_loop(server):
     assert len({decision.id for decision in decisions}) == status.decided == 40
     assert status.under_way == 20
     assert audit.exact
+
+
+def test_customers_of_segments(server):
+    problem = Problem(
+        rewards=[0.5, 1.0, 0.6, 1.0], horizon=60, names=["a", "b", "c", "d"],
+        segments={"new": ["a", "b"], "known": ["c", "d"]},
+    )  # fmt: skip
+    with Client(server.url, server.tokens["admin"]) as client:
+        client.create("segments", problem, policy="greedy", control=["b", "d"])
+        made = {who: client.decide("segments", f"c-{who}", segment=who) for who in ("new", "known")}
+        assert made["new"].name in "ab"
+        assert made["known"].name in "cd"
+        assert made["known"].segment == "known"
+        client.rewards((decision, True) for decision in made.values())
+        assert client.change("segments", fallback=[0, 3], paused=True).fallback == (0, 3)
+        assert client.decide("segments", segment="known").name == "d"
+        assert client.explain("segments", "new").segment == "new"
+        with pytest.raises(RefusedError, match="segment"):
+            client.decide("segments")
+        found = client.status("segments")
+        assert client.audit("segments").exact
+    with Campaign.open(server.db, "segments") as campaign:
+        assert found.segments == campaign.status().segments
+        assert found.arms == campaign.status().arms

@@ -366,3 +366,16 @@ def test_header_tricks(server, http):
         answer = http.patch("/campaigns/spring", json={"paused": True}, headers={"if-match": version})
         assert answer.status_code in (400, 412, 422, 431), answer.text
     assert http.get("/campaigns/spring").json()["settings"]["paused"] is False
+
+
+@pytest.mark.parametrize("path", ["/campaigns/spring/decisions", "/rewards"])
+def test_clients_that_go_away(server, http, path):
+    """In the middle of a body, or before the answer; nobody is harmed, and the log stays readable."""
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.tokens['admin']}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}"
+    for length, body in ((100, '{"customer"'), (2, "{}")):
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+                connection.sendall(head.format(length, body).encode())
+    http.get("/campaigns")
+    assert "Traceback" not in server.log()

@@ -210,6 +210,19 @@ def test_to_postgres_and_back(path, tmp_path, server, monkeypatch):
         assert second.audit().exact
 
 
+def test_customers_of_segments_are_copied_too(path, tmp_path, server):
+    problem = shop(order=None, segments={"new": [1, 2], "known": [3, 4]})
+    with Campaign.open(path, "x", problem, control=[0, 2], **QUICK) as campaign:
+        for segment in ("new", "known", "new"):
+            campaign.decide(segment=segment)
+        assert campaign.audit().exact
+    assert backup(path, tmp_path / "copy.db").audited
+    database = server.new_database()
+    copy_campaigns(path, database)
+    assert everything(database) == everything(str(path))
+    assert {row[-1] for row in everything(database)["elsv_decision"]} == {0, 1}
+
+
 def test_what_a_copy_refuses(path, tmp_path):
     lived(path).close()
     lived(path, "autumn").close()

@@ -13,6 +13,7 @@ from elsv._files import make_atomically
 from elsv._progress import Progress
 from elsv.campaign import log
 from elsv.campaign.audit import replay
+from elsv.campaign.opening import segments_of
 from elsv.campaign.sqlite import Cursor, applied, as_told
 from elsv.campaign.store import needs_migration
 from elsv.errors import CorruptFileError, InvalidInputError
@@ -118,7 +119,7 @@ def _checked(source: Path, target: Path, temporary: Path) -> Backup:
         for name, _ in named if audited else ():
             head = log.find(reading, name)
             assert head is not None
-            audit = replay(reading, head)
+            audit = replay(reading, head, segments_of(head))
             if not audit.exact:
                 raise CorruptFileError(
                     f"campaign {name!r} of {source} is damaged; nothing was copied: {audit}"

@@ -11,7 +11,7 @@ from elsv._progress import Progress
 from elsv.campaign import log
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.log import Head
-from elsv.campaign.opening import open_store
+from elsv.campaign.opening import open_store, segments_of
 from elsv.campaign.store import Store, StoreError, Transaction
 from elsv.campaign.tables import Table, campaign_tables, columns_of_campaigns
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
@@ -98,7 +98,7 @@ def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Pr
         total = sum(_count(reading, table, head) for table in tables for head in heads)
         copied, done = [], 0
         for name, head in zip(wanted, heads, strict=True):
-            before = replay(reading, head)
+            before = replay(reading, head, segments_of(head))
             _must_be_exact(before, name, here)
             new = _copy_campaign(reading, writing, here, name, head)
             for table in tables:
@@ -200,7 +200,7 @@ def _check(
                 f"{table.name} of campaign {name!r} has {counts[0]:,} rows, {counts[1]:,} of them in "
                 f"{there.place}; nothing was copied: try again"
             )
-    after = replay(writing, new)
+    after = replay(writing, new, segments_of(new))
     _must_be_exact(after, name, there)
     if after != before:
         raise StoreError(f"the copy of campaign {name!r} differs: {after}; nothing was copied: try again")

@@ -17,6 +17,7 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.policies import make_policy
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
+from elsv.segments import Segments
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
@@ -67,6 +68,12 @@ def begin(
 def problem_of(head: Head) -> Problem:
     """Return the problem that the campaign was begun with."""
     return _parsed(head.problem)
+
+
+def segments_of(head: Head) -> Segments | None:
+    """Return the segments of the customers; also where the problem's structure is not registered."""
+    values = json.loads(head.problem)
+    return Segments.from_dict(values, values["names"]) if "segments" in values else None
 
 
 @lru_cache(maxsize=64)

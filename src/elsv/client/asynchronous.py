@@ -134,9 +134,9 @@ class AsyncClient:
         """Report many outcomes, of any campaigns, all or none."""
         return await self._do(calls.rewards(outcomes))
 
-    async def explain(self, name: str) -> Explanation:
-        """Return what the next customer would get, and why."""
-        return await self._do(calls.explain(name))
+    async def explain(self, name: str, segment: str | None = None) -> Explanation:
+        """Return what the next customer, of `segment` where there are some, would get, and why."""
+        return await self._do(calls.explain(name, segment))
 
     async def audit(self, name: str) -> Audit:
         """Replay the campaign's whole log and compare every count with what is stored."""

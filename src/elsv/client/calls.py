@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -61,8 +61,8 @@ class GivenSettings(TypedDict, total=False):
     sticky: bool
     floor: float
     holdout: float
-    control: str | int  # arms by name, or numbered from 0
-    fallback: str | int
+    control: str | int | Sequence[str | int]  # arms by name, or numbered from 0; or one for each segment
+    fallback: str | int | Sequence[str | int]
     unit: str
 
 
@@ -128,9 +128,10 @@ def rewards(outcomes: Iterable[tuple[str | Decision, bool]]) -> Call[list[Reward
     return _sent("POST", "/rewards", {"rewards": listed}, read)
 
 
-def explain(name: str) -> Call[Explanation]:
+def explain(name: str, segment: str | None) -> Call[Explanation]:
     """Ask what the next customer would get, and why."""
-    return Call("GET", _campaign(name, "/explain"), lambda a: results.explanation_of(a.values()))
+    asked = "" if segment is None else f"?segment={_quoted(segment)}"
+    return Call("GET", _campaign(name, f"/explain{asked}"), lambda a: results.explanation_of(a.values()))
 
 
 def audit(name: str) -> Call[Audit]:
@@ -185,11 +186,17 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is given; arms are numbered from 1 in what is sent, and times are seconds."""
     found = {key: value for key, value in settings.items() if value is not None}
     for key in ("control", "fallback"):
-        if isinstance(found.get(key), int) and not isinstance(found[key], bool):
-            found[key] += 1
+        if key in found:
+            found[key] = _numbered(found[key])
     if isinstance(found.get("window"), timedelta):
         found["window"] = found["window"].total_seconds()
     return found
+
+
+def _numbered(arm: Any) -> Any:
+    if isinstance(arm, list | tuple):
+        return [_numbered(one) for one in arm]
+    return arm + 1 if isinstance(arm, int) and not isinstance(arm, bool) else arm
 
 
 def _part(answer: Answer, key: str) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from elsv.campaign import ArmStatus, Audit, Decision, GainSoFar, RewardReceipt, Settings, Status
 from elsv.campaign.listing import Listed
+from elsv.campaign.status import SegmentStatus
 from elsv.client.errors import ServiceError
 from elsv.live import ArmExplanation, Explanation
 from elsv.structure.evidence import Evidence
@@ -41,6 +42,11 @@ def _arm(number: int | None) -> int | None:
     return None if number is None else number - 1
 
 
+def _arms(numbers: int | list[int] | None) -> int | tuple[int, ...] | None:
+    """Return an arm from 0, or that of each segment."""
+    return tuple(number - 1 for number in numbers) if isinstance(numbers, list) else _arm(numbers)
+
+
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
@@ -67,7 +73,7 @@ def listed_of(values: Values) -> Listed:
 
 def settings_of(values: Values) -> Settings:
     """Read settings."""
-    return _built(Settings, values, control=_arm, fallback=_arm)
+    return _built(Settings, values, control=_arms, fallback=_arms)
 
 
 def status_of(values: Values) -> Status:
@@ -79,7 +85,10 @@ def status_of(values: Values) -> Status:
     def gains(listed: Any) -> tuple[GainSoFar, ...]:
         return tuple(_built(GainSoFar, one) for one in listed)
 
-    return _built(Status, values, arms=arms, gains=gains)
+    def segments(listed: Any) -> tuple[SegmentStatus, ...]:
+        return tuple(_built(SegmentStatus, one) for one in listed)
+
+    return _built(Status, values, arms=arms, gains=gains, segments=segments)
 
 
 def explanation_of(values: Values) -> Explanation:

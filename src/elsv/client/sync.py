@@ -137,9 +137,9 @@ class Client:
         """Report many outcomes, of any campaigns, all or none."""
         return self._do(calls.rewards(outcomes))
 
-    def explain(self, name: str) -> Explanation:
-        """Return what the next customer would get, and why."""
-        return self._do(calls.explain(name))
+    def explain(self, name: str, segment: str | None = None) -> Explanation:
+        """Return what the next customer, of `segment` where there are some, would get, and why."""
+        return self._do(calls.explain(name, segment))
 
     def audit(self, name: str) -> Audit:
         """Replay the campaign's whole log and compare every count with what is stored."""

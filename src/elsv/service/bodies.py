@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect
 
 from elsv._numbers import shown
 from elsv._typing import FloatArray
@@ -143,7 +144,12 @@ async def json_of(request: Request) -> dict[str, Any]:
             shown(kind) if kind else "no Content-Type",
             "send the header Content-Type: application/json",
         )
-    content = await request.body()
+    try:
+        content = await request.body()
+    except ClientDisconnect as error:
+        raise RefusedError(
+            400, "a body must come whole", "the end of the connection", "send it again"
+        ) from error
     try:
         found = _DECODER.decode(content.decode("utf-8"))
         if b"\\u" in content:  # half a pair of surrogates is no text
