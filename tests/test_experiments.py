@@ -22,6 +22,7 @@ from elsv.experiments import (
     discount,
     exact_cases,
     growth,
+    long_horizon,
     optimum,
     theorem,
     transition,
@@ -69,6 +70,7 @@ TINY = {
         horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
         agreement_instances=16, agreement_horizon=15,
     ),
+    "long-horizon": long_horizon.Settings(),
     "decomposition": decomposition.Settings(
         indices=("gittins", "ucb:count_prior=true"), means=((0.6, 0.4),), horizon=12, instances=20
     ),
@@ -81,6 +83,7 @@ CLAIMED = {
     "depth": ["C3"],
     "discount": ["C4", "C6"],
     "optimum": ["C3 exact", "C4 exact"],
+    "long-horizon": ["C4 at T = 290", "C6 at T = 290"],
     "arms": ["C5"],
     "growth": ["C7"],
     "decomposition": ["C8"],
@@ -488,3 +491,23 @@ def test_out_must_be_a_directory(tmp_path):
 
 def test_out_is_required():
     assert run_cli("--quick").exit_code == 2
+
+
+def test_the_papers_own_horizon_is_shown_from_the_results_that_are_kept():
+    from elsv.experiments.long_horizon import EXPERIMENT as LONG
+    from elsv.experiments.long_runs import computed, kept
+
+    known = kept()
+    row = known["regrets"][(0.8, 0.9, 1.0)][290]
+    assert row["optimum"] == pytest.approx(2.0297, abs=5e-5)
+    assert row["optimum"] < row["arm 1 always"] < row["ELSV-Gittins"] < row["Gittins"]
+    assert all(r["optimum"] == min(r.values()) for rows in known["regrets"].values() for r in rows.values())
+    assert all(loss.loss > 0 for loss in known["plan"])
+    outcome = LONG.run(LONG.full, Context())
+    assert [claim.label for claim in outcome.claims] == ["C4 at T = 290", "C6 at T = 290"]
+    assert "does not beat a fixed arm" in outcome.text
+    # The same code computes them again, here on the CPU at a short horizon.
+    short = computed((((0.8, 0.9, 1.0), 8),), "cpu", lambda share: None)
+    assert short[(0.8, 0.9, 1.0)][8]["optimum"] == pytest.approx(
+        solve(Problem([0.8, 0.9, 1.0], "decreasing", 8)).regret
+    )

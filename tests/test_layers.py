@@ -46,6 +46,7 @@ LAYERS = (
     ("values",),
     ("search",),
     ("policies",),
+    ("gpu",),
     ("exact", "simulation"),
     ("report", "live", "assumptions"),
     ("campaign",),

@@ -73,7 +73,7 @@ def test_a_campaign_s_page_shows_what_its_status_says(db):
     said, status = text_of(answer.text), campaign.status()
     assert answer.status_code == 200
     for sentence in status.sentences():
-        assert " ".join(sentence.replace(" -", " −").split()) in said
+        assert " ".join(sentence.replace(" -", " −").replace("(-", "(−").split()) in said
     for arm in status.arms:
         assert arm.name in said
         assert f"{100 * arm.conversion:.1f} %" in said

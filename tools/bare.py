@@ -69,6 +69,7 @@ def main() -> None:
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
         ("client", lambda: Client("http://localhost:8763")),
+        ("gpu", lambda: elsv.solve(problem, device="cuda")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
         ("service", serve),
     ]

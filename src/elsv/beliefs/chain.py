@@ -248,6 +248,12 @@ class Chain:
         chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
         return self._shaped(chance, state), largest.reshape(state.shape), error.reshape(state.shape)
 
+    def factor_tables(self, arms: Arms, made: int) -> tuple[list[FloatArray], ...]:
+        """Return tables of two or three arms whose products add up to W (`elsv.beliefs.factor_tables`)."""
+        from elsv.beliefs.factor_tables import factor_tables
+
+        return factor_tables(arms, self, made)
+
     def layer_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
         """Return W of all states of the lattice after `made` pulls, divided by one number."""
         from elsv.beliefs.layer_weights import weights_in_order

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
+_CPU_ONLY = ("thompson",)  # of these
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
 _NOTICED = 0.1  # seconds of compiling that are worth a word
 Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
 Memory = Annotated[
     float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
+]
+Device = Annotated[
+    str, typer.Option(metavar="cpu|cuda", help="Where to compute; cuda: on a GPU (extra gpu), 2 or 3 arms.")
 ]
 
 
@@ -40,23 +44,31 @@ def solve(
     ] = None,
     memory: Memory = None,
     jobs: Jobs = None,
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Solve a problem exactly: the most that can be earned in expectation, and the arms to pull first."""
     from elsv.exact import estimate
     from elsv.exact import solve as run
+    from elsv.gpu.device import check_device, find_device
+    from elsv.gpu.run import solve_cost
 
     if keep is not None and save is None:
         raise InvalidInputError("--keep goes with --save FILE")
     room = _bytes(memory)
     loaded = load_problem(problem, horizon)
     steps = loaded.steps if save is not None and keep is None else keep or 0
-    if keep is None and save is None and estimate(loaded).states <= _STATES_TO_KEEP:
-        keep = steps = loaded.steps
-    _announce(estimate(loaded, steps, jobs))
+    if check_device(device):
+        if save is None:
+            _announce(solve_cost(loaded, find_device(), room))
+    else:
+        if keep is None and save is None and estimate(loaded).states <= _STATES_TO_KEEP:
+            keep = steps = loaded.steps
+        _announce(estimate(loaded, steps, jobs))
     try:
         with progress_bar("solving") as progress:
-            found = run(loaded, save=save, keep=keep, memory=room, jobs=jobs, progress=progress)
+            limits: dict[str, Any] = {"memory": room, "jobs": jobs, "progress": progress, "device": device}
+            found = run(loaded, save=save, keep=keep, **limits)
     except UnsavedError as error:
         _show(loaded, error.result, as_json, {"saved": None})
         raise
@@ -110,6 +122,7 @@ def evaluate(
     against: Against = None,
     memory: Memory = None,
     jobs: Jobs = None,
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Compare policies exactly, without simulation: earnings, the gain over always one arm, and regret.
@@ -119,9 +132,15 @@ def evaluate(
     from elsv.exact import evaluate as run
 
     loaded = load_problem(problem, horizon)
-    names = [name for name in policy or DEFAULT_POLICIES if name != "optimal"]  # it is always there
+    usual = [name for name in DEFAULT_POLICIES if device == "cpu" or name not in _CPU_ONLY]
+    names = [name for name in policy or usual if name != "optimal"]  # it is always there
     with progress_bar("evaluating") as progress:
-        limits: dict[str, Any] = {"memory": _bytes(memory), "jobs": jobs, "progress": progress}
+        limits: dict[str, Any] = {
+            "memory": _bytes(memory),
+            "jobs": jobs,
+            "progress": progress,
+            "device": device,
+        }
         found = run(loaded, ["optimal", *names], against=against, announce=_announce, **limits)
     if as_json:
         answer = found.to_dict()

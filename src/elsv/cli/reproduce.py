@@ -30,8 +30,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Experiment: transition, values, theorem, cost, depth, discount, optimum, arms, growth or "
-            "decomposition; repeat for more. Default: all.",
+            help="Experiment: transition, values, theorem, cost, depth, discount, optimum, long-horizon, "
+            "arms, growth or decomposition; repeat for more. Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -40,6 +40,9 @@ def reproduce(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace another run that is in DIR.")
     ] = False,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda", help="cuda: T = 290 is computed again on a GPU (extra gpu).")
+    ] = "cpu",
     as_json: Json = False,
 ) -> None:
     """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
@@ -52,7 +55,7 @@ def reproduce(
     try:
         with progress_bar("reproducing") as bar:
             progress = None if bar is None else lambda name, share: bar(share, 1.0, name)
-            found = run(out, only or (), quick, seed, jobs, progress, overwrite)
+            found = run(out, only or (), quick, seed, jobs, progress, overwrite, device)
     except KeyboardInterrupt:
         print(f"interrupted; what was finished is in {out / 'results'}", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -67,6 +70,6 @@ def _show(found: Reproduction) -> None:
     """Print the verdicts, one line for each claim."""
     claims = [claim for _, outcome in found.parts for claim in outcome.claims]
     for claim in sorted(claims, key=lambda c: c.label):
-        print(f"{claim.label:<8}  {claim.verdict.value:<15} {claim.says}")
+        print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
         if claim.in_short != claim.verdict.value:
-            print(f"{'':<26}{claim.in_short}")
+            print(f"{' ':<32}{claim.in_short}")

@@ -15,10 +15,11 @@ from typing import Any
 
 from elsv._progress import Progress, watched
 from elsv.errors import InvalidInputError
-from elsv.exact.cost import Cost, check_memory
+from elsv.exact.cost import check_memory
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.exact.passes import Weights, cost_of, passes_of
 from elsv.exact.solve import largest_reward
+from elsv.gpu.device import check_device
 from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum, StateByState
@@ -37,7 +38,8 @@ def evaluate(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
-    announce: Callable[[Cost], None] | None = None,
+    announce: Callable[[Any], None] | None = None,
+    device: str = "cpu",
 ) -> Evaluation:
     """Compute what every policy earns, exactly: no simulation, no error bars.
 
@@ -64,6 +66,9 @@ def evaluate(
         none.
     announce
         Called before the start with what it will take.
+    device
+        ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order, and policies
+        that it knows: the optimum, index policies, one step of elsv, greedy, commit, plan and fixed arms.
 
     Examples
     --------
@@ -81,18 +86,12 @@ def evaluate(
     jobs = jobs_of(jobs, workers)
     rival = None if against is None else find_arm(problem, against)
     names = [_name(policy) for policy in given]
-    limit = available_memory() if memory is None else memory
-    passes = passes_of(problem, [on_layers(problem, policy) for policy in given], limit)
-    cost = cost_of(problem, passes, jobs)
-    if announce is not None:
-        announce(cost)
-    check_memory(cost, limit)
-    found: dict[int, tuple[float, float]] = {}
-    weights = Weights(len(passes))
+    whole = [on_layers(problem, policy) for policy in given]
     with watched(progress, "evaluating") as report:
-        for k, one in enumerate(passes):
-            found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
-            weights.passes -= 1
+        if check_device(device):
+            found = _on_gpu(problem, whole, names, memory, report, announce)
+        else:
+            found = _on_cpu(problem, whole, memory, jobs, report, announce)
     largest = largest_reward(problem)
     labels = labels_of(names, given, problem)
     rows = (
@@ -100,6 +99,53 @@ def evaluate(
         for k in range(len(given))
     )
     return Evaluation(problem, tuple(rows), rival)
+
+
+def _on_cpu(
+    problem: Problem,
+    policies: Sequence[OnLayers],
+    memory: int | None,
+    jobs: int | None,
+    report: Progress | None,
+    announce: Callable[[Any], None] | None,
+) -> dict[int, tuple[float, float]]:
+    """Return values and seconds of policies by their places."""
+    limit = available_memory() if memory is None else memory
+    passes = passes_of(problem, policies, limit)
+    cost = cost_of(problem, passes, jobs)
+    if announce is not None:
+        announce(cost)
+    check_memory(cost, limit)
+    found: dict[int, tuple[float, float]] = {}
+    weights = Weights(len(passes))
+    for k, one in enumerate(passes):
+        found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
+        weights.passes -= 1
+    return found
+
+
+def _on_gpu(
+    problem: Problem,
+    policies: Sequence[OnLayers],
+    names: Sequence[str],
+    memory: int | None,
+    report: Progress | None,
+    announce: Callable[[Any], None] | None,
+) -> dict[int, tuple[float, float]]:
+    """Return the same, computed on a GPU one after the other."""
+    from elsv.gpu.device import find_device
+    from elsv.gpu.run import check_policy, evaluate_cost, value_of
+
+    for policy, name in zip(policies, names, strict=True):
+        check_policy(problem, policy, name)
+    device = find_device()
+    cost = evaluate_cost(problem, policies, device, memory)
+    if announce is not None:
+        announce(cost)
+    return {
+        k: value_of(problem, policy, device, _part(report, k, len(policies)), memory)
+        for k, policy in enumerate(policies)
+    }
 
 
 def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,8 +29,9 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, layer_weights
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cost import check_memory, estimate
+from elsv.exact.cost import Cost, check_memory, estimate
 from elsv.exact.forward import expected_rewards
+from elsv.gpu.device import check_device
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import best_step, blocks_of, overwrite_layers
 from elsv.lattice.workers import Work
@@ -38,6 +39,9 @@ from elsv.machine import cores, jobs_of
 from elsv.policies.optimal import Actions, pack
 from elsv.problem import Problem
 from elsv.state import State
+
+if TYPE_CHECKING:
+    from elsv.gpu.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -108,6 +112,7 @@ def solve(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
+    device: str = "cpu",
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
 
@@ -128,15 +133,18 @@ def solve(
     progress
         Called with (layers done, layers in all). None: a bar in a notebook; True: on a terminal too; False:
         none.
+    device
+        ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
+        arms.
 
     Examples
     --------
     >>> round(solve(Problem(rewards=[1, 1], horizon=10)).value, 6)
     6.021786
     """
-    from elsv._choice_kernels import least_of
-
     horizon = problem.steps
+    if check_device(device):
+        return _on_gpu(problem, save, keep, memory, progress)
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
     cost = estimate(problem, last, jobs)
@@ -147,26 +155,55 @@ def solve(
     with watched(progress, "solving") as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
-    value = float(scores.max())
     actions = Actions(problem, kept) if last else None
-    solution = Solution(
-        value=value,
-        regret=largest_reward(problem) - value,
-        scores=scores,
-        actions=tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist()),
-        states=cost.states,
-        bytes=cost.bytes,
-        seconds=time.perf_counter() - start,
-        policy=actions,
-        rewards=expected_rewards(actions) if actions is not None and last == horizon else None,
-        names=problem.names,
-    )
+    solution = _solution(problem, scores, cost, time.perf_counter() - start, actions)
     if actions is not None and save is not None:
         try:
             actions.save(save)
         except InvalidInputError as error:
             raise UnsavedError(str(error), solution) from error
     return solution
+
+
+def _solution(
+    problem: Problem, scores: FloatArray, cost: Cost | GpuCost, seconds: float, actions: Actions | None = None
+) -> Solution:
+    from elsv._choice_kernels import least_of
+
+    value = float(scores.max())
+    every = actions is not None and len(actions.packed) == problem.steps
+    return Solution(
+        value=value,
+        regret=largest_reward(problem) - value,
+        scores=scores,
+        actions=tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist()),
+        states=cost.states,
+        bytes=cost.bytes,
+        seconds=seconds,
+        policy=actions,
+        rewards=expected_rewards(actions) if actions is not None and every else None,
+        names=problem.names,
+    )
+
+
+def _on_gpu(
+    problem: Problem,
+    save: str | Path | None,
+    keep: int | None,
+    memory: int | None,
+    progress: Progress | bool | None,
+) -> Solution:
+    """Return the optimum computed on a GPU."""
+    from elsv.gpu.device import find_device
+    from elsv.gpu.run import root_scores, solve_cost
+
+    if save is not None or keep is not None:
+        raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
+    device = find_device()
+    cost, start = solve_cost(problem, device, memory), time.perf_counter()
+    with watched(progress, "solving") as report:
+        scores = root_scores(problem, device, report or (lambda done, total: None), memory)
+    return _solution(problem, scores, cost, time.perf_counter() - start)
 
 
 def largest_reward(problem: Problem) -> float:

@@ -40,6 +40,7 @@ class Context:
     seed: int = 0
     jobs: int | None = None
     progress: Callable[[float], None] = field(default=lambda share: None, repr=False)
+    device: str = "cpu"  # "cuda": what was computed on a GPU once is computed again
 
     def compare(
         self,

@@ -17,6 +17,7 @@ from elsv.experiments.base import Context, Experiment, Outcome, as_data
 from elsv.experiments.page import reproduction_page
 from elsv.experiments.registry import chosen
 from elsv.export import write_columns
+from elsv.gpu.device import check_device, find_device
 from elsv.outputs import Outputs
 from elsv.report import figures
 from elsv.report.comparison import check_extras
@@ -78,6 +79,7 @@ def reproduce(
     jobs: int | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
+    device: str = "cpu",
 ) -> Reproduction:
     """Run the experiments and write everything into the directory `out`.
 
@@ -97,13 +99,20 @@ def reproduce(
         Called with the name of the experiment at work and the share of the whole that is done.
     overwrite
         Replace another run that is in the directory.
+    device
+        ``"cuda"``: compute the paper's own horizon again on a GPU (extra ``gpu``) instead of showing what was
+        computed once.
     """
     check_extras()
+    if check_device(device):
+        find_device()
     experiments = chosen(only)
     outputs = Outputs.read(out)
     outputs.check(_planned(outputs.directory, experiments))
     about = [(experiment.name, experiment.settings(quick)) for experiment in experiments]
-    outputs.begin(identity_of(("reproduce", about, quick, seed, __version__)).digest, overwrite)
+    outputs.begin(
+        identity_of(("reproduce", about, quick, seed, __version__, *_gpu(device))).digest, overwrite
+    )
     outputs.remove()  # so that page and files belong together
     total, done = sum(experiment.weight for experiment in experiments), 0.0
     outcomes, seconds = [], []
@@ -111,7 +120,7 @@ def reproduce(
         report = _share(progress, experiment, done / total, experiment.weight / total)
         report(0.0)
         began = time.perf_counter()
-        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report))
+        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
         seconds.append(time.perf_counter() - began)
         _write(outputs, experiment, outcome, as_data(experiment.settings(quick)))
         outcomes.append((experiment, outcome))
@@ -120,6 +129,11 @@ def reproduce(
     reproduction_page(found.parts, found.seconds, seed, quick).write(outputs.path("report.html"))
     write_text(outputs.path("summary.json"), _json(found.to_dict()))
     return found
+
+
+def _gpu(device: str) -> tuple[str, ...]:
+    """Return what tells a run on a GPU from others."""
+    return () if device == "cpu" else (device,)
 
 
 def _share(

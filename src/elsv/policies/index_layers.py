@@ -75,8 +75,11 @@ class OneStep:
             raise InvalidInputError(
                 "one step in place is for a problem whose belief has weights, got independent arms"
             )
-        members, group = distinct_priors(problem)
-        return gain_step(problem, np.stack([self._gains(layer.step, i) for i in members], axis=1), group)
+        return gain_step(problem, self.gains(problem, layer.step), distinct_priors(problem)[1])
+
+    def gains(self, problem: Problem, step: int) -> FloatArray:
+        """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""
+        return np.stack([self._gains(step, i) for i in distinct_priors(problem)[0]], axis=1)
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what the sweep of a layer takes."""

@@ -1,4 +1,4 @@
-r"""`Plan`, the default policy: within 0.4 % of the Bayes optimum where that was computed (past the paper).
+r"""`Plan`, the default policy: near the Bayes optimum wherever that was computed (past the paper).
 
 It searches d pulls ahead among a few candidate arms and commits at the frontier,
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -142,7 +143,7 @@ def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView
         name=status.name,
         phase=status.phase.capitalize(),
         phase_kind=PHASES[status.phase],
-        lead=tuple(sentence.replace(" -", " −") for sentence in status.sentences()),
+        lead=tuple(re.sub(r"(?<=[ (])-(?=\d)", "−", sentence) for sentence in status.sentences()),
         tiles=_tiles(status),
         arms=tuple(_arm(status, i, scale, chosen) for i in range(len(status.arms))),
         worth_axis=pictures.axis(scale),

@@ -1,0 +1,132 @@
+r"""Policies that search ahead, on whole layers of a GPU: lookahead on the commit value, and `plan`.
+
+A search of depth d from all states of layer m is the commit value of layer m + d, swept back by the best arm
+to layer m + 1, and one sweep that chooses; many pulls of one arm are swept back side by side with it
+(`elsv.policies.plan_layers`). Weights of a layer serve all arrays that are swept through it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from elsv.gpu.device import NULL
+from elsv.gpu.rules import Rule, Table
+from elsv.gpu.sweeps import LayerSweeps
+from elsv.policies.layers import Search as LayerSearch
+from elsv.policies.plan_layers import PlannedSearch, SearchOrIndex
+from elsv.policies.plan_rules import STALLED, WORTHWHILE, depth_of, is_long_way, most_stops, searches_free
+from elsv.problem import Problem
+from elsv.values.commit import CommitValue
+
+
+@dataclass(frozen=True)
+class Search:
+    """How far a policy searches from a layer, by the pulls that are left."""
+
+    depth: int | None = None  # None: what the effort allows
+    effort: int = 0
+    index: Rule | None = None  # decides where a search of independent arms is too short
+
+    def ahead(self, arms: int, left: int) -> int:
+        """Return the depth of the search."""
+        return min(self.depth, left) if self.depth is not None else depth_of(arms, self.effort, left)
+
+    def stops(self, arms: int, left: int) -> int:
+        """Return how many pulls of one arm are weighed besides; 0: none."""
+        depth = self.ahead(arms, left)
+        plans = self.depth is None and self.index is None
+        return most_stops(depth, left) if plans and is_long_way(depth, left) else 0
+
+    def searches(self, arms: int, left: int) -> bool:
+        """Return whether a search decides, not an index."""
+        return self.index is None or searches_free(arms, self.effort, left)
+
+
+def search_of(problem: Problem, policy: object) -> Search | None:
+    """Return the search that a policy on layers is, or None."""
+    if isinstance(policy, PlannedSearch) and policy.belief == problem.belief:
+        return Search(effort=policy.effort)
+    if isinstance(policy, SearchOrIndex) and policy.belief == problem.belief:
+        return Search(effort=policy.effort, index=Table(policy.index))
+    if isinstance(policy, LayerSearch) and policy.first is None and policy.belief == problem.belief:
+        return Search(policy.depth) if type(policy.value) is CommitValue else None
+    return None
+
+
+def arrays_of(search: Search, problem: Problem) -> int:
+    """Return how many layers are held at one time."""
+    long = search.stops(problem.arms, problem.steps) > 0
+    return 5 + 2 * problem.arms * long
+
+
+def sweeps_of(search: Search, problem: Problem) -> float:
+    """Return how many sweeps, with their weights, a layer takes on average."""
+    arms, horizon = problem.arms, problem.steps
+    return (
+        sum(
+            max(search.ahead(arms, left), search.stops(arms, left) * (1 + arms) / 2)
+            for left in range(1, horizon + 1)
+        )
+        / horizon
+    )
+
+
+class Rooms:
+    """Arrays that searches use in turn: two for the search, two for each arm's many pulls."""
+
+    def __init__(self, sweeps: LayerSweeps, search: Search) -> None:
+        arms, horizon = sweeps.problem.arms, sweeps.problem.steps
+        self.size = sweeps.numbering.size(horizon - 1)
+        self._ahead = [sweeps.device.empty(self.size) for _ in range(2)]
+        long = search.stops(arms, horizon) > 0
+        self._stops = [sweeps.device.empty(self.size * arms) for _ in range(2 * long)]
+
+    def ahead(self, made: int) -> Any:
+        """Return the search's array of a layer."""
+        return self._ahead[made % 2]
+
+    def stops_of(self, made: int) -> Any:
+        """Return the arrays of all arms' many pulls, one after the other."""
+        return self._stops[made % 2]
+
+    def stop(self, arm: int, made: int) -> Any:
+        """Return that of one arm."""
+        return self._stops[made % 2][arm * self.size :]
+
+
+def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: Rooms, layer: int) -> None:
+    """Set values[1] to the worth of the policy in a layer, values[0] being that of the next one."""
+    arms, horizon = sweeps.problem.arms, sweeps.problem.steps
+    left = horizon - layer
+    depth, most = search.ahead(arms, left), search.stops(arms, left)
+    later = values[0] if layer + 1 < horizon else NULL
+    if search.index is not None and not search.searches(arms, left):
+        sweeps.whole(search.index.kernel, layer, later, values[1], search.index.more(sweeps.device, layer))
+        return
+    top = layer + depth
+    ahead: Any = NULL  # of the layer after the one swept
+    stops: list[Any] = [NULL] * arms
+    for made in range(layer + max(depth, most), layer, -1):
+        times = float(horizon - made)
+        if made == horizon:
+            continue  # nothing is earned any more
+        if most:
+            for arm in range(arms):
+                if made == layer + most:
+                    sweeps.whole("sweep_commit", made, NULL, room.stop(arm, made), (times,))
+                else:
+                    told = (arm + sweeps.first, times)
+                    sweeps.whole("sweep_stop", made, stops[arm], room.stop(arm, made), told)
+                stops[arm] = room.stop(arm, made)
+        if made == top:
+            sweeps.whole("sweep_commit", made, NULL, room.ahead(made), (times,))
+        elif made < top:
+            sweeps.whole("sweep_best", made, ahead, room.ahead(made))
+        if made <= top:
+            ahead = room.ahead(made)
+    if most:
+        more = (ahead, room.stops_of(layer + 1), room.size, float(left), STALLED, WORTHWHILE)
+        sweeps.whole("sweep_plan", layer, later, values[1], more)
+    else:
+        sweeps.whole("sweep_search", layer, later, values[1], (ahead,))
