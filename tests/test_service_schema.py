@@ -10,7 +10,7 @@ import pytest
 
 from services import serving
 
-EXAMPLES = os.environ.get("ELSV_SCHEMA_EXAMPLES", "25")  # for each route
+EXAMPLES = os.environ.get("ELSV_SCHEMA_EXAMPLES", "15")  # for each route
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
