@@ -61,6 +61,17 @@ def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
         assert "a policy of your own" in text_of(answer.text)
 
 
+def test_a_policy_at_its_end_leaves_the_rest_of_the_page(db, monkeypatch):
+    begun(db, policy="elsv")
+    monkeypatch.setattr("elsv.triangle.MOST_LEVELS", 20)
+    with visit(db) as client:
+        answer = client.get("/ui/campaigns/spring")
+    said = text_of(answer.text)
+    assert answer.status_code == 200
+    assert "What the next customer gets cannot be computed: tables go up to 20 steps" in said
+    assert "40 of 300 customers have earned" in said
+
+
 def test_the_list_of_an_empty_store_says_what_to_do(db):
     with visit(db) as client:
         assert "There are no campaigns yet." in text_of(client.get("/").text)

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
@@ -16,6 +17,7 @@ from elsv.campaign.changing import begin_once, change
 from elsv.campaign.listing import Listed, campaigns_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.store import Transaction
+from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
 from elsv.service.lanes import MOST_DECISIONS, Answers, Lane
 from elsv.service.metrics import Metrics
@@ -151,11 +153,13 @@ class Service:
         await self._in(self._long, warm_decisions)
         known = [one.name for one in await self.listed() if one.policy is not None][:MOST_LANES]
         for name in known:
-            await self.look(name, Campaign.get_ready, long=True)
+            with suppress(InvalidInputError):  # one that cannot decide any more must not keep others from it
+                await self.look(name, Campaign.get_ready, long=True)
         self.ready = True
         self.when_ready()
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
-            await self.look(name, Campaign.status, long=True)
+            with suppress(ElsvError):
+                await self.look(name, Campaign.status, long=True)
 
     async def stop(self) -> None:
         """Finish what is under way and give everything back."""

@@ -60,7 +60,12 @@ class _Moment:
         self.status: Status = campaign.status()
         segments = campaign.problem.segments
         who = [None] if segments is None else segments.names
-        self.explanations: list[Explanation] = [campaign.explain(one) for one in who]
+        self.explanations: list[Explanation] = []
+        self.unsaid = ""  # why there are none
+        try:
+            self.explanations = [campaign.explain(one) for one in who]
+        except InvalidInputError as error:  # such as a policy whose tables end before this customer
+            self.unsaid = str(error)
         self.settings: Settings = campaign.settings
         resting = self.settings.resting_arm(segments)
         self.resting = (resting,) if isinstance(resting, int) else resting
@@ -79,6 +84,7 @@ class _Moment:
                 "horizon": horizon,
                 "extended": "" if horizon is None else f"{2 * horizon}",
             },
+            "unsaid": self.unsaid,
             "errors": {},
         }
 
