@@ -18,6 +18,7 @@ from elsv.exact import OptimalPolicy, estimate
 from elsv.exact.solve import largest_by_segment
 from elsv.lattice.numbering import Lattice
 from elsv.policies.layers import StateByState
+from elsv.policies.library import CHANCE_TOLERANCE
 from elsv.policies.mixing import ByChances
 from elsv.policies.single import choice_name, choices, find_choice
 from elsv.state import State
@@ -164,9 +165,10 @@ def test_policies_on_layers_are_those_asked_state_by_state(shares: str) -> None:
         policy = make_policy(name, problem)
         plain = ByChances(policy) if hasattr(policy, "chances") else StateByState(policy)
         alone = evaluate(problem, plain)[0]
-        assert found[name].value == pytest.approx(alone.value, rel=1e-9), name
+        near = CHANCE_TOLERANCE if hasattr(policy, "chances") else 1e-9  # asked one by one it is no nearer
+        assert found[name].value == pytest.approx(alone.value, rel=near), name
         for part, own in zip(found[name].by_segment, alone.by_segment, strict=True):
-            assert part.value == pytest.approx(own.value, rel=1e-8), (name, part.segment)
+            assert part.value == pytest.approx(own.value, rel=10 * near), (name, part.segment)
         assert sum(part.value for part in found[name].by_segment) == pytest.approx(found[name].value)
         assert sum(part.regret for part in found[name].by_segment) == pytest.approx(found[name].regret)
         assert found[name].value <= found["optimal"].value + 1e-12
