@@ -32,8 +32,6 @@ CAMPAIGNS, CUSTOMERS = 40, 300  # one campaign after the other: what elsv comput
 ARMS = {"rewards": [0.7, 0.85, 1.0], "order": "decreasing", "horizon": 1000}
 LEAST = {"thompson": 1500, "elsv": 1500, "plan": 400}
 START = (
-    "import sys; sys.setswitchinterval(0.0005); "
-    "import sys; sys.setswitchinterval(0.005); "
     "import sys; from elsv.service.run import serve; from elsv.service.settings import ServiceSettings; "
     "serve(ServiceSettings(db=sys.argv[1], port=0, rate=0, together=sys.argv[2] == 'together'))"
 )
