@@ -223,7 +223,7 @@ class SeparableValue:
             else:
                 bonus = self.bonus(max(step - 1, 1), range(step - 1), arm)
                 rows.append(kernels.build(bonus, a0, b0, step))
-        fresh = np.stack(rows)
+        fresh = rows[0][None] if len(rows) == 1 else np.stack(rows)  # no copy of a table that is alone
         self._latest[thread] = (step, fresh)
         while len(self._latest) > _THREADS:
             self._latest.pop(next(iter(self._latest)))
