@@ -29,6 +29,8 @@ from elsv.policies.plan_rules import (
     prefer,
     searches_free,
     undecided,
+    unsettled,
+    way_ahead,
 )
 from elsv.search.points_search import PointsSearch
 from elsv.structure import grid
@@ -152,8 +154,8 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))
     goal = {"horizon": 20} if gamma == 1 else {"discount": float(gamma)}
     problem = Problem([0.4, 0.7, 1.0], prior=counts, **goal, **ORDERED)
-    effort = 28
-    assert depth_of(3, effort, 20) == 2
+    effort = 10
+    assert way_ahead(3, effort, 20) == (2, True)
     assert most_stops(2, 20) == 6
     few = ahead(counts, rewards, 2, Fraction(20), gamma)
     many = [stops(counts, rewards, arm, 6, Fraction(20), gamma) for arm in range(3)]
@@ -167,7 +169,7 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
 def test_many_pulls_are_preferred_only_where_the_search_stalls():
     few, many = np.array([[10.0, 9.0], [10.0, 10.1]]), np.array([[9.5, 10.3], [12.5, 9.0]])
     assert prefer(few, many, np.array([10.0, 10.0])).tolist() == [[9.5, 10.3], [10.0, 10.1]]
-    assert prefer(few, many - 0.295, np.array([10.0, 10.0])).tolist() == few.tolist()
+    assert prefer(few, many - 0.2975, np.array([10.0, 10.0])).tolist() == few.tolist()
 
 
 def test_a_discount_takes_the_place_of_the_horizon():
@@ -178,8 +180,30 @@ def test_a_discount_takes_the_place_of_the_horizon():
     )
     problem = Problem([0.4, 0.7, 1.0], discount=0.9, prior=counts, **ORDERED)
     expected = ahead(counts, rewards, 2, 1 / (1 - gamma), gamma)
-    found = Plan(problem, effort=28).scores(State.initial(problem), 1)
+    found = Plan(problem, effort=10).scores(State.initial(problem), 1)
     assert found == pytest.approx([float(x) for x in expected], rel=1e-8)
+
+
+def test_with_a_long_way_to_go_nothing_is_searched_where_all_is_settled():
+    assert unsettled(np.array([[9.0, 10.002], [10.0, 10.0005]]), np.array([10.0, 10.0])).tolist() == [
+        True,
+        False,
+    ]
+    problem = Problem([0.4, 0.7, 1.0], horizon=400, **ORDERED)
+    state = State([[95.0, 40, 20], [6, 5, 4]], [[5.0, 60, 80], [5, 5, 5]])
+    plan, left = Plan(problem), 300
+    worth = problem.rewards * problem.belief.mean(state)
+    alone = worth + (left - 1) * worth.max(axis=1, keepdims=True)
+    found = plan.scores(state, 101)
+    assert found[0] == pytest.approx(alone[0], rel=1e-12)
+    assert found[1].max() > 1.0001 * alone[1].max()
+
+
+def test_with_a_long_way_to_go_the_search_is_deeper():
+    assert way_ahead(3, EFFORT, 75) == (15, False)
+    assert way_ahead(3, EFFORT, 76) == (19, True)
+    assert way_ahead(3, EFFORT, None) == (19, True)
+    assert way_ahead(2, EFFORT, 300) == (40, True)
 
 
 def test_increasing_order_mirrors_decreasing_order():

@@ -269,20 +269,25 @@ KERNEL(sweep_search, (SWEEP_PARAMETERS, Doubles ahead), (SWEEP_ARGUMENTS, ahead)
     SWEEP_END
 }
 
-// The same, but where the search gains nothing over committing (`times` the best single pull), many pulls of
-// one arm decide if they do gain: `stops` holds the next layer's worth of pulling arm i on, `size` apart.
+// The same with a long way to go: `stops` holds the next layer's worth of pulling arm i on, `size` apart. Where
+// that gains next to nothing over committing (`times` the best single pull) all is settled, and the best
+// single pull decides; where the search gains nothing, many pulls of one arm do if they gain.
 KERNEL(sweep_plan, (SWEEP_PARAMETERS, Doubles ahead, Doubles stops, Int size, double times, double stalled,
-                    double worthwhile),
-       (SWEEP_ARGUMENTS, ahead, stops, size, times, stalled, worthwhile)) {
+                    double worthwhile, double settled),
+       (SWEEP_ARGUMENTS, ahead, stops, size, times, stalled, worthwhile, settled)) {
     SWEEP_BEGIN
     const double committed = times * best_pull(place, w, arms, first);
-    double scores[ARMS];
-    EACH_ARM(i) scores[i] = pull(i, place, ahead, w, arms);
-    if (largest(scores, first) - committed <= stalled * committed) {
-        double longer[ARMS];
-        EACH_ARM(i) longer[i] = pull(i, place, stops + (i - first) * size, w, arms);
-        const bool gains = largest(longer, first) - committed > worthwhile * committed;
-        EACH_ARM(i) scores[i] = gains ? longer[i] : scores[i];
+    double longer[ARMS], scores[ARMS];
+    EACH_ARM(i) longer[i] = pull(i, place, stops + (i - first) * size, w, arms);
+    const double gain = largest(longer, first) - committed;
+    if (gain > settled * committed) {
+        EACH_ARM(i) scores[i] = pull(i, place, ahead, w, arms);
+        const bool stuck = largest(scores, first) - committed <= stalled * committed;
+        if (stuck && gain > worthwhile * committed) {
+            EACH_ARM(i) scores[i] = longer[i];
+        }
+    } else {
+        EACH_ARM(i) scores[i] = pull(i, place, nullptr, w, arms);
     }
     const int arm = first_best(scores, SCALE * weight_of(place, w), first);
     out[number - low] = pull_chosen(arm, place, later, w, arms);

@@ -15,7 +15,15 @@ from elsv.gpu.rules import Rule, Table
 from elsv.gpu.sweeps import LayerSweeps
 from elsv.policies.layers import Search as LayerSearch
 from elsv.policies.plan_layers import PlannedSearch, SearchOrIndex
-from elsv.policies.plan_rules import STALLED, WORTHWHILE, depth_of, is_long_way, most_stops, searches_free
+from elsv.policies.plan_rules import (
+    SETTLED,
+    STALLED,
+    WORTHWHILE,
+    depth_of,
+    most_stops,
+    searches_free,
+    way_ahead,
+)
 from elsv.problem import Problem
 from elsv.values.commit import CommitValue
 
@@ -30,13 +38,18 @@ class Search:
 
     def ahead(self, arms: int, left: int) -> int:
         """Return the depth of the search."""
-        return min(self.depth, left) if self.depth is not None else depth_of(arms, self.effort, left)
+        if self.depth is not None:
+            return min(self.depth, left)
+        if self.index is not None:
+            return depth_of(arms, self.effort, left)
+        return way_ahead(arms, self.effort, left)[0]
 
     def stops(self, arms: int, left: int) -> int:
         """Return how many pulls of one arm are weighed besides; 0: none."""
-        depth = self.ahead(arms, left)
-        plans = self.depth is None and self.index is None
-        return most_stops(depth, left) if plans and is_long_way(depth, left) else 0
+        if self.depth is not None or self.index is not None:
+            return 0
+        depth, long_way = way_ahead(arms, self.effort, left)
+        return most_stops(depth, left) if long_way else 0
 
     def searches(self, arms: int, left: int) -> bool:
         """Return whether a search decides, not an index."""
@@ -126,7 +139,7 @@ def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: 
         if made <= top:
             ahead = room.ahead(made)
     if most:
-        more = (ahead, room.stops_of(layer + 1), room.size, float(left), STALLED, WORTHWHILE)
+        more = (ahead, room.stops_of(layer + 1), room.size, float(left), STALLED, WORTHWHILE, SETTLED)
         sweeps.whole("sweep_plan", layer, later, values[1], more)
     else:
         sweeps.whole("sweep_search", layer, later, values[1], (ahead,))

@@ -5,11 +5,11 @@ It searches d pulls ahead among a few candidate arms and commits at the frontier
 .. math:: V(s) = \max_i\; p_i(s) \bigl(r_i + V(s{+}\text{success}_i)\bigr)
     + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad V(\text{frontier}) = R \max_l r_l\, p_l,
 
-with R the pulls left there. With a long way to go even d pulls may change nothing. With an order it then
-weighs pulling one arm for longer, to commit as soon as that is better; all these scores are the worth of a
-policy that could be followed, a lower bound on the best one. Without an order the finite-horizon Gittins
-index decides instead, and for a discount the Gittins index, which is optimal. What changes where customers
-come from segments is in `elsv.policies.plan_segments`.
+with R the pulls left there. With a long way to go and an order it first weighs pulling one arm for longer, to
+commit as soon as that is better. Where that gains next to nothing the best arm is pulled; elsewhere the
+search goes deeper. All these scores are the worth of a policy that could be followed, a lower bound on the
+best one. Without an order the finite-horizon Gittins index decides instead, and for a discount the Gittins
+index, which is optimal. What changes where customers come from segments is in `elsv.policies.plan_segments`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ from elsv.policies.plan_rules import (
     POINTS,
     candidates,
     depth_of,
-    is_long_way,
     most_stops,
     prefer,
     searches_free,
     undecided,
+    unsettled,
+    way_ahead,
 )
 from elsv.policies.plan_segments import (
     free_in_segments,
@@ -53,7 +54,7 @@ from elsv.policies.plan_segments import (
 )
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
-from elsv.search.points_search import PointsSearch, search_independent
+from elsv.search.points_search import PointsSearch, part, search_independent
 from elsv.search.segment_search import SegmentSearch
 from elsv.state import State, check_width
 from elsv.values.commit import remaining
@@ -68,7 +69,8 @@ class Plan(BestScore):
     problem
         Gives rewards, order, horizon or discount.
     effort
-        Most states that a search expands. Results depend on it and on nothing like the time taken.
+        Most states that a search expands; three times as many with a long way to go under an order. Results
+        depend on it and on nothing like the time taken.
     points
         How many joint points of the belief a search adds up. With an order 768 are Gauss rules of 12, 8 and
         8 points: score differences are within about 1e-6 of a pull's reward, for each pull left, up to
@@ -172,20 +174,23 @@ class Plan(BestScore):
         arms = self.problem.arms
         count = min(arms, MOST_CANDIDATES)
         pulls = None if self.problem.horizon is None else round(left)
-        depth = depth_of(count, self.effort, pulls)
+        depth, long_way = way_ahead(count, self.effort, pulls)
         chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
-        long_way = is_long_way(depth, pulls)
         if arms == count and not long_way:
             return search.ahead(roots, worth, chosen, depth, left)
         q = q.copy()
-        for here in search.blocks(len(q)):
-            part = State.trusted(roots.alpha[here], roots.beta[here])
-            paid, found, arms_ahead = worth[here], q[here], chosen[here]
-            shared = search.shared_points(part)
-            stops = search.stops(part, paid, most_stops(depth, pulls), left, shared)
-            if arms > count:
-                arms_ahead = candidates(paid, stops, count)
-            ahead = search.ahead(part, paid, arms_ahead, depth, left, shared)
+        for block in search.blocks(len(q)):
+            here = np.arange(len(q))[block]
+            root, paid = part(roots, here), worth[here]
+            shared = search.shared_points(root)
+            stops = search.stops(root, paid, most_stops(depth, pulls), left, shared)
+            if long_way:
+                learns = unsettled(stops, left * paid.max(axis=1))
+                here, root, paid, stops = here[learns], part(root, learns), paid[learns], stops[learns]
+                shared = shared and (shared[0][learns], shared[1][learns])
+            arms_ahead = candidates(paid, stops, count) if arms > count else chosen[here]
+            found = q[here]
+            ahead = search.ahead(root, paid, arms_ahead, depth, left, shared)
             np.put_along_axis(found, arms_ahead, ahead, axis=1)
             q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
         return q

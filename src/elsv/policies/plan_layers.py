@@ -26,6 +26,8 @@ from elsv.policies.plan_rules import (
     most_stops,
     prefer,
     searches_free,
+    unsettled,
+    way_ahead,
 )
 from elsv.policies.plan_segments import MOST_CANDIDATES as IN_SEGMENTS
 from elsv.policies.plan_segments import searches_free_segments, states_in_segments
@@ -79,31 +81,33 @@ class PlannedSearch:
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        depth = depth_of(self.arms, self.effort, self.horizon)
-        return 1 + (most_stops(depth, None) if is_long_way(depth, self.horizon) else depth)
+        depth, long_way = way_ahead(self.arms, self.effort, self.horizon)
+        return 1 + (most_stops(depth, None) if long_way else depth)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
         left = sweeps.horizon - layer.made
-        depth = depth_of(self.arms, self.effort, left)
+        depth, long_way = way_ahead(self.arms, self.effort, left)
         search = Search(self.value, self.belief, depth)
-        if not is_long_way(depth, left):
+        if not long_way:
             return search.decide(sweeps, layer)
         weights = sweeps.weights(layer.made, self.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         committed = self._commit(sweeps, layer.made)
-        ahead, stops = self._ahead(sweeps, layer, search), self._stops(sweeps, layer, most_stops(depth, left))
-        scores = prefer(ahead / unit, stops / unit, committed / unit[:, 0])
-        arms = sweeps.best_arms(scores)
+        sure = committed / unit[:, 0]
         sweeps.give(committed)
-        return arms
+        stops = self._stops(sweeps, layer, most_stops(depth, left)) / unit
+        scores = prefer(self._ahead(sweeps, layer, search) / unit, stops, sure)
+        settled = ~unsettled(stops, sure)
+        scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
+        return sweeps.best_arms(scores)
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""
         arms, left = self.arms, problem.steps - made
-        depth = depth_of(arms, self.effort, left)
+        depth, long_way = way_ahead(arms, self.effort, left)
         search = Search(self.value, self.belief, depth).work(problem, made)
-        if not is_long_way(depth, left):
+        if not long_way:
             return search
         most = most_stops(depth, left)
         pulled = sum(growth(arms, made, made + k) for k in range(most))
@@ -119,9 +123,18 @@ class PlannedSearch:
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
 
+    def _single(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
+        """Return W times what one pull of each arm pays ``[states, N]``."""
+        nothing = sweeps.take(sweeps.layer(layer.made + 1).size)
+        nothing[:] = 0.0
+        return self._each(sweeps, layer, nothing)
+
     def _ahead(self, sweeps: Sweeps, layer: Layer, search: Search) -> FloatArray:
         """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
-        values = search.values_after(sweeps, layer)
+        return self._each(sweeps, layer, search.values_after(sweeps, layer))
+
+    def _each(self, sweeps: Sweeps, layer: Layer, values: FloatArray) -> FloatArray:
+        """Return W times the worth of pulling each arm ``[states, N]``; `values` is given back."""
         q = np.empty((layer.size, self.arms))
         for arm in range(self.arms):
             copy = sweeps.take(len(values))

@@ -1,4 +1,8 @@
-"""The rules of `Plan`: how far it searches, among which arms, and when many pulls of one arm decide."""
+"""The rules of `Plan`: how far it searches, among which arms, and when many pulls of one arm decide.
+
+With a long way to go, many pulls of one arm are weighed first. Where they gain nothing over committing at
+once all is settled, and the best arm is pulled; so a search where they do can afford to look further ahead.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ POINTS = 768
 MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 PATIENCE = 3  # how many times as many pulls of a single arm are weighed
-LONG_WAY = 5  # how many times as many pulls must be left for a search to count as stalled
+LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
+FAR = 3  # how many times as many states a search expands then
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
-WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it
+WORTHWHILE = 3e-4  # such a gain that makes many pulls of one arm worth it where a search gains none
+SETTLED = 1e-4  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 
 
@@ -43,6 +49,11 @@ def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
     return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
 
 
+def unsettled(stops: FloatArray, committed: FloatArray) -> AnyArray:
+    """Return where many pulls of an arm ``[..., N]`` gain over `committed` ``[...]``: something to learn."""
+    return np.asarray(stops.max(axis=-1) - committed > SETTLED * committed)
+
+
 def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
     """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
     stalled = ahead.max(axis=-1) - committed <= STALLED * committed
@@ -60,6 +71,13 @@ def most_stops(depth: int, left: int | None) -> int:
     return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
 
 
+def way_ahead(arms: int, effort: int, left: int | None) -> tuple[int, bool]:
+    """Return how many pulls of ordered arms are looked ahead, and whether there is a long way to go."""
+    depth = depth_of(arms, effort, left)
+    long_way = is_long_way(depth, left)
+    return (depth_of(arms, FAR * effort, left) if long_way else depth), long_way
+
+
 def searches_free(arms: int, effort: int, left: int) -> bool:
     """Return whether a search of independent arms is nearer the optimum than their index.
 
@@ -70,5 +88,5 @@ def searches_free(arms: int, effort: int, left: int) -> bool:
 
 
 def is_long_way(depth: int, left: int | None) -> bool:
-    """Return whether so many pulls are left that a search of this depth may stall."""
+    """Return whether many more pulls are left than a search of this depth sees."""
     return left is None or left > LONG_WAY * depth

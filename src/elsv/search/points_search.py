@@ -164,7 +164,7 @@ def chunks(states: int, each: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, states, size)]
 
 
-def part(state: State, here: slice) -> State:
+def part(state: State, here: slice | IntArray) -> State:
     """Return some rows of a state."""
     return State.trusted(state.alpha[here], state.beta[here])
 
