@@ -41,12 +41,10 @@ SURE_MEANS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SEEKERS = ("top-two", "thompson", "random")
 
 
-def ten(out: Path | None = None) -> dict[str, Any]:
+def ten() -> dict[str, Any]:
     """Return the regret of `ids` and its own rivals on ten arms of which nothing is known."""
     problem = Problem([1.0] * ARMS, horizon=HORIZON)
-    found = compare(
-        problem, TEN, INSTANCES, seed=SEED, progress=False, jobs=1, out=out, resume=out is not None
-    )
+    found = compare(problem, TEN, INSTANCES, seed=SEED, progress=False, jobs=1)
     return {
         "instances": INSTANCES,
         "regret": {name: _pair(found[name].mean[-1], found[name].ci95[-1]) for name in TEN},
