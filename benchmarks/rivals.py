@@ -27,7 +27,7 @@ from elsv.simulation.intervals import interval
 RESULTS = Path(__file__).parent.parent / "docs" / "figures" / "rivals.json"
 SEED = 1
 
-ARMS, HORIZON, INSTANCES = 10, 1000, 256
+ARMS, HORIZON, INSTANCES = 10, 1000, 512
 BATCHES, BATCH = 5, 100
 TEN = ("ids", "thompson", "bayes-ucb", "kg", "kl-ucb", "moss", "ucb1")
 
