@@ -135,7 +135,7 @@ def _examples() -> dict[str, Example]:
             _written(prices),
             _kinked(prices),
             small=Problem(few_prices, horizon=16, structure=few_curves),
-            instances=144,
+            instances=288,
             robust=False,
             extra=("glm-ucb",),
         ),
