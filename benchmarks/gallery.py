@@ -126,14 +126,16 @@ def _examples() -> dict[str, Example]:
     few_doses = st.decreasing() & st.bounds([(0.7, 1.0), None, None])
     three = ("−30 %", "−15 %", "full")
     return {
-        "discounts": Example(discounts, three, _unordered(discounts), small=discounts.with_horizon(30)),
+        "discounts": Example(
+            discounts, three, _unordered(discounts), small=discounts.with_horizon(30), instances=384
+        ),
         "ladder": Example(ladder, _written(steps), _turned(ladder), instances=24),
         "curve": Example(
             curve,
             _written(prices),
             _kinked(prices),
             small=Problem(few_prices, horizon=16, structure=few_curves),
-            instances=48,
+            instances=288,
             robust=False,
             extra=("glm-ucb",),
         ),
@@ -148,7 +150,6 @@ def _examples() -> dict[str, Example]:
             ("1", "2", "4", "8"),
             _two_peaks,
             small=Problem([1.0] * 3, horizon=16, structure=st.unimodal()),
-            instances=40,
             extra=("uts", "osub"),
         ),
         "tiers": Example(
@@ -156,11 +157,8 @@ def _examples() -> dict[str, Example]:
             three,
             _crossed(tiers, 3),
             small=Problem([0.7, 1.0, 0.7, 1.0], horizon=8, structure=st.grid(2, 2)),
-            instances=48,
         ),
-        "segments": Example(
-            shop, three, _swapped(shop), small=few_shop, instances=48, extra=("separate", "pooled")
-        ),
+        "segments": Example(shop, three, _swapped(shop), small=few_shop, extra=("separate", "pooled")),
     }
 
 

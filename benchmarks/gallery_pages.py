@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import plus_minus, table
 from elsv import Problem, State
 from elsv._files import write_text
 from elsv.report._drawing import draw_lines
@@ -18,6 +19,7 @@ from elsv.report.style import INK, SOFT_INK, Style, new_figure, styled
 WIDE, TALL = 8.0, 3.2  # inches
 DRAWS = 14  # of means, in a picture of what is known
 WITHOUT, MIXED = "plan, nothing known", "plan, probably"
+ASSUMED = ("plan", MIXED, WITHOUT)
 TITLES = {
     "discounts": "discounts",
     "ladder": "40 prices",
@@ -97,77 +99,53 @@ def tables(known: dict[str, Any]) -> str:
 
 
 def _saves(known: dict[str, Any]) -> str:
-    rows = [
-        "| problem | arms | T | `plan`, knowing it | `plan`, nothing known | saved |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for name, one in known.items():
-        with_, without = one["regret"]["plan"], one["regret"][WITHOUT]
-        less, half = one["plan_less"][WITHOUT]
-        share = -100 * less / without[0]
-        size = f"{one['arms']} | {one['horizon']}"
-        saved = f"{-less:.2f} ± {half:.2f}, {share:.0f} %"
-        rows.append(f"| {TITLES[name]} | {size} | {_plus(with_)} | {_plus(without)} | {saved} |")
-    return "\n".join(rows)
+        without, (less, half) = one["regret"][WITHOUT], one["plan_less"][WITHOUT]
+        saved = f"{plus_minus([-less, half])}, {-100 * less / without[0]:.0f} %"
+        rows.append([*_sized(name, one), plus_minus(one["regret"]["plan"]), plus_minus(without), saved])
+    heads = ["problem", "arms", "T", "`plan`, knowing it", "`plan`, nothing known", "saved"]
+    return table(heads, rows)
 
 
 def _rivals(known: dict[str, Any]) -> str:
-    rows = [
-        "| problem | `plan` | less `elsv` | less `thompson` | less `ids` | worse than one of them? |",
-        "|---|---:|---:|---:|---:|---|",
-    ]
+    rows = []
     for name, one in known.items():
         pairs = [one["plan_less"][rival] for rival in ("elsv", "thompson", "ids")]
         worse = any(less - half > 0 for less, half in pairs)
-        cells = " | ".join(f"{_signed(less)} ± {half:.2f}" for less, half in pairs)
-        rows.append(
-            f"| {TITLES[name]} | {_plus(one['regret']['plan'])} | {cells} | {'yes' if worse else 'no'} |"
-        )
-    return "\n".join(rows)
+        cells = [plus_minus(pair) for pair in (one["regret"]["plan"], *pairs)]
+        rows.append([TITLES[name], *cells, "yes" if worse else "no"])
+    heads = ["problem", "`plan`", "less `elsv`", "less `thompson`", "less `ids`", "worse than one of them?"]
+    return table(heads, rows, words=(0, 5))
 
 
 def _costs(known: dict[str, Any]) -> str:
     rows = [
-        "| problem | `plan`, assuming it | assuming it with probability 0.9 | nothing known |",
-        "|---|---:|---:|---:|",
+        [TITLES[name], *(plus_minus(one["wrong"][key]) if key in one["wrong"] else "" for key in ASSUMED)]
+        for name, one in known.items()
     ]
-    for name, one in known.items():
-        cells = [_plus(one["wrong"][key]) if key in one["wrong"] else "" for key in ("plan", MIXED, WITHOUT)]
-        rows.append(f"| {TITLES[name]} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+    return table(
+        ["problem", "`plan`, assuming it", "assuming it with probability 0.9", "nothing known"], rows
+    )
 
 
 def _exact(known: dict[str, Any]) -> str:
-    rows = [
-        "| problem | arms | T | optimum | `plan` | `elsv` | `finite-gittins`, arm by arm | saved |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for name, one in known.items():
         if "exact" in one:
             regret = one["exact"]["regret"]
-            order = ("optimal", "plan", "elsv", "finite-gittins")
-            cells = " | ".join(f"{regret[key]:.4f}" for key in order)
-            saved = 100 * (1 - regret["optimal"] / regret["finite-gittins"])
-            size = f"{one['exact']['arms']} | {one['exact']['horizon']}"
-            rows.append(f"| {TITLES[name]} | {size} | {cells} | {saved:.0f} % |")
-    return "\n".join(rows)
+            cells = [f"{regret[key]:.4f}" for key in ("optimal", "plan", "elsv", "finite-gittins")]
+            saved = f"{100 * (1 - regret['optimal'] / regret['finite-gittins']):.0f} %"
+            rows.append([*_sized(name, one["exact"]), *cells, saved])
+    heads = "problem", "arms", "T", "optimum", "`plan`", "`elsv`", "`finite-gittins`, arm by arm", "saved"
+    return table(heads, rows)
 
 
 def _sharing(one: dict[str, Any]) -> str:
-    rows = [
-        "| policy | regret | `plan` less it |",
-        "|---|---:|---:|",
-        f"| `plan` | {_plus(one['regret']['plan'])} | |",
-    ]
-    for name in ("separate", "pooled"):
-        less, half = one["plan_less"][name]
-        rows.append(f"| `{name}` | {_plus(one['regret'][name])} | {_signed(less)} ± {half:.2f} |")
-    return "\n".join(rows)
+    less = {"plan": "", **{name: plus_minus(one["plan_less"][name]) for name in ("separate", "pooled")}}
+    rows = [[f"`{name}`", plus_minus(one["regret"][name]), cell] for name, cell in less.items()]
+    return table(["policy", "regret", "`plan` less it"], rows)
 
 
-def _plus(pair: list[float]) -> str:
-    return f"{pair[0]:.2f} ± {pair[1]:.2f}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+def _sized(name: str, one: dict[str, Any]) -> list[str]:
+    return [TITLES[name], str(one["arms"]), str(one["horizon"])]
