@@ -16,10 +16,12 @@ import numpy as np
 from benchmarks.timing import seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
-from elsv.policies.plan import Plan, depth_of
+from elsv.policies.plan import Plan
+from elsv.policies.plan_rules import way_ahead
 
 # arms, milliseconds aimed for
 DECISIONS = ((3, 1.5), (10, 3), (50, 15))
+PLAYED = {12: "early", 60: "later"}  # pulls before a decision: something or little is left to learn
 REWARDS = ([0.8, 0.9, 1], [0.5, 0.75, 1], [0.4, 0.7, 1], [1 / 3, 1 / 2, 1], [0.25, 0.5, 1])
 EFFORTS = (1 << 10, 1 << 13, 1 << 16, 1 << 18)
 
@@ -77,15 +79,16 @@ def _decisions() -> list[dict]:
     rows = []
     for arms, target in DECISIONS:
         problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
-        decide = partial(Plan(problem), _played(problem, 60), 61)
-        rows.append(
-            {
-                "name": f"plan, one decision, {arms} ordered arms, T = 200",
-                "value": 1e3 * seconds(decide),
-                "unit": "ms",
-                "target": f"≤ {target}",
-            }
-        )
+        for pulls, when in PLAYED.items():
+            decide = partial(Plan(problem), _played(problem, pulls), pulls + 1)
+            rows.append(
+                {
+                    "name": f"plan, one decision, {arms} ordered arms, T = 200, {when}",
+                    "value": 1e3 * seconds(decide),
+                    "unit": "ms",
+                    "target": f"≤ {target}",
+                }
+            )
     return rows
 
 
@@ -114,8 +117,8 @@ def _growth() -> list[dict]:
     for arms in (2, 3):
         problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
         for effort in EFFORTS:
-            decide = partial(Plan(problem, effort), _played(problem, 60), 61)
-            depth = depth_of(arms, effort, None)
+            decide = partial(Plan(problem, effort), _played(problem, 12), 13)
+            depth, _ = way_ahead(arms, effort, None)
             rows.append(
                 {
                     "name": f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",
