@@ -125,7 +125,7 @@ class Elsv(BestScore):
 
     def _unpulled(self, state: State, step: int) -> FloatArray | None:
         """Return which arms have an infinite bonus, or None where none can have."""
-        if all(self.value.table(step + 1, arm)[0] > -np.inf for arm in range(self.problem.arms)):
+        if not self.value.infinite(step + 1):
             return None
         infinite = np.isinf(self.index(state.alpha, state.beta, step, Setting.of(self.problem)))
         return infinite if infinite.any() else None
