@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class _Batch:
         self._planned = _Planned(chooser, chooser.state(tallies))
         self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
         self._choices: list[Choice] = []
-        self._any_rng = cache(partial(self._rng, self._first))
+        self._any_rng = _Once(partial(self._rng, self._first))
 
     def choices(self) -> list[Choice]:
         """Return them all."""
@@ -188,7 +188,7 @@ class _Batch:
         policy = self._chooser.acting(number)[0]
         # What draws nothing may get the generator of another customer.
         same = getattr(policy, "draws_nothing", False)
-        rng = self._any_rng if same else cache(partial(self._rng, number))
+        rng = self._any_rng if same else _Once(partial(self._rng, number))
         planned = self._planned.state(policy, self._waiting[place], rng)
         return chances_of(policy, planned, number, rng, self._chooser.problem, self._segments[place])
 
@@ -205,6 +205,20 @@ class _Batch:
 
     def _rng(self, number: int) -> np.random.Generator:
         return np.random.default_rng((self._seed, number))
+
+
+class _Once:
+    """Makes a generator when it is first asked for; most policies never draw."""
+
+    def __init__(self, make: Callable[[], np.random.Generator]) -> None:
+        self._make = make
+        self._made: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        """Return the generator, the same at every call."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 class _Planned:

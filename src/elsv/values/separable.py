@@ -77,8 +77,8 @@ class SeparableValue:
     -----
     The last table asked for is kept. For an index that does not depend on t the next one is
     :math:`\upsilon_{t+2}(s) = \upsilon_{t+1}(s) - E[b(S) \mid s]`, S the state that s becomes after t pulls
-    in all, so only one new level of bonuses is needed; some levels are evaluated at once. One table takes :math:`O(t^2)`, all of them
-    :math:`O(t^3)`, whatever the number of arms (Proposition 1).
+    in all, so only one new level of bonuses is needed; some levels are evaluated at once. One table takes
+    :math:`O(t^2)`, all of them :math:`O(t^3)`, whatever the number of arms (Proposition 1).
     """
 
     problem: Problem
