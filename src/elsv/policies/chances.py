@@ -55,8 +55,7 @@ def chances_of(
         return np.asarray(chances / chances.sum())
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
-    both = (state.alpha, state.beta)
-    batch = State.trusted(*(counts[None] if copies == 1 else np.tile(counts, (copies, 1)) for counts in both))
+    batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
     made = rng if isinstance(rng, np.random.Generator) else rng()
     answer = (
         policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)

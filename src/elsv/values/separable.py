@@ -109,7 +109,7 @@ class SeparableValue:
 
     def infinite(self, step: int) -> bool:
         """Return whether υ_step of some arm is infinite without pulls: its bonus is, somewhere."""
-        return bool(np.isneginf(self._tables(step)[:, 0]).any())
+        return not bool((self._tables(step)[:, 0] > -np.inf).all())
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
