@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import paper_best
+import paper_panels
 from elsv.beliefs import Chain, Independent
+from elsv.beliefs._largest_panels_kernels import lay_panels
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate
 from elsv.live.explain import explain
@@ -215,3 +217,28 @@ def test_counts_of_very_different_size_are_no_reason_to_warn():
 def test_thompson_of_more_arms_than_an_array_has_axes_is_evaluated():
     problem = Problem(np.ones(64), horizon=1)
     assert evaluate(problem, "thompson")[0].value == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_panels_are_those_of_lists_and_sets(seed):
+    """Of arms that pay the same too, narrow and wide ones, and more of them than mark their ranges."""
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        arms = int(rng.integers(1, 13))
+        rewards = np.round(rng.uniform(0.2, 1.0, arms), int(rng.choice([1, 6])))
+        low = rng.normal(0.0, 3.0, arms)
+        high = low + np.exp(rng.normal(0.5, 2.0, arms))
+        top = float(rewards.max())
+        cut, rough = (high > 5.0) & (rewards < top), rng.random(arms) < 0.3
+        k = int(rng.integers(arms))
+        ranges = list(zip(rewards.tolist(), low.tolist(), high.tolist(), strict=True))
+        wanted = paper_panels.lay_panels(
+            ranges, set(rewards[cut].tolist()), set(rewards[rough].tolist()), (rewards[k], low[k]), top
+        )
+        panels = np.full((4, 600), np.nan)
+        count = lay_panels(rewards, low, high, cut, rough, rewards[k], low[k], top, panels)
+        assert [tuple(row) for row in panels[:, :count].T.tolist()] == wanted
+        if count:
+            assert (panels[0, count], panels[2, count]) == (wanted[-1][1], wanted[-1][2])
+        few = np.full((4, 3), np.nan)
+        assert lay_panels(rewards, low, high, cut, rough, rewards[k], low[k], top, few) == count

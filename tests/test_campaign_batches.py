@@ -220,3 +220,27 @@ def test_a_batch_of_several_segments_is_decided_like_one_after_the_other(tmp_pat
     assert answers[0] == answers[1] == answers[2]
     assert [one[3] for one in answers[0]] == ["new", "old", "old", "old", "new", "old"]
     assert [one[4] for one in answers[0]] == [False, False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms", "propensities"),
+    [
+        ("elsv", "012200001102010021121012222222112220112212100221", [8.0] * 6),
+        ("plan", "212111110000000010001000111010001001000111101010", [8.0] * 6),
+        (
+            "thompson",
+            "101011031002010022001010122211000202201010122010",
+            [2.74769, 3.405058, 2.564807, 2.520458, 2.461892, 2.596166],
+        ),
+    ],
+)
+def test_the_same_seed_gives_the_same_decisions_for_ever(tmp_path, policy, arms, propensities):
+    campaign = opened(tmp_path / "shop.db", policy)
+    found, sums = "", []
+    for _ in propensities:
+        made = campaign.decide(count=8)
+        found += "".join(str(decision.arm) for decision in made)
+        sums.append(sum(decision.propensity for decision in made))
+        campaign.rewards([(one, (7 * one.number + 3 * one.arm) % 5 < 2) for one in made[:6]])
+    assert found == arms
+    assert sums == pytest.approx(propensities, abs=1e-6)

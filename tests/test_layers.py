@@ -1,6 +1,7 @@
 """Data flows one way: no module imports one that stands to its right."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -153,7 +154,7 @@ def test_only_kernel_modules_compile(path):
 
 def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
     code = (
-        "import sys, elsv, elsv.cli; "
+        "import sys, elsv.cli; from elsv import *; "
         "heavy = ('numba', 'scipy', 'polars', 'matplotlib', 'pandas', 'joblib', 'distributed', "
         "'fastapi', 'pydantic'); "
         "print([m for m in heavy if m in sys.modules])"
@@ -165,3 +166,24 @@ def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
 def test_every_public_name_is_there_and_documented():
     for name in elsv.__all__:
         assert getattr(elsv, name).__doc__, name
+
+
+def test_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, elsv; mine = lambda: sorted(m for m in sys.modules if m.startswith('elsv.')); "
+        "print(mine()); print('Problem' in dir(elsv), hasattr(elsv, 'no_such_name')); "
+        "print(elsv.Problem.__name__, elsv.policies.make_policy is elsv.make_policy); "
+        "print('elsv.problem' in mine())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["['elsv._version']", "True False", "Problem True", "True", ""]
+
+
+def test_type_checkers_see_every_public_name():
+    (block,) = (
+        node for node in ast.parse((ROOT / "__init__.py").read_text()).body if isinstance(node, ast.If)
+    )
+    homes = {alias.name: node.module for node in block.body for alias in node.names}
+    assert set(homes) == set(elsv.__all__)
+    for name, home in homes.items():
+        assert getattr(importlib.import_module(home), name) is getattr(elsv, name), name

@@ -15,6 +15,7 @@ from elsv.problem import Problem
 from elsv.search import lookahead
 from elsv.state import State
 from elsv.values import SeparableValue
+from elsv.values._separable_kernels import extend
 
 
 def rational_bonus(a, b, t):
@@ -128,3 +129,23 @@ def test_an_index_that_is_not_a_number_is_refused():
     value = SeparableValue(Problem(rewards=[1], horizon=9), FunctionIndex(lambda a, b, t: a * np.nan))
     with pytest.raises(InvalidInputError, match="NaN at alpha=1"):
         value.table(3)
+
+
+def test_steps_in_a_row_do_not_depend_on_what_is_evaluated_in_advance():
+    """The index is asked for several levels at once, but not past the horizon; tables are the same bits."""
+    asked = []
+
+    def index(a, b, t):
+        if a.size:
+            asked.append(round(float(np.max(a + b - 2.0))))
+        return rational_free_index(a, b, t)
+
+    problem = Problem(rewards=[1.0, 0.5], prior=[[1, 1], [1, 1]], horizon=75)
+    followed = SeparableValue(problem, FunctionIndex(index, uses_step=False))
+    tables = [followed.table(step) for step in range(1, 77)]
+    assert asked == [31, 63, 74]
+    table = tables[0]
+    for level, found in enumerate(tables[1:]):
+        bonus = followed.bonus(level + 1, range(level, level + 1), 0)
+        table = extend(table, bonus, 1.0, 1.0, level + 1)
+        assert found.tobytes() == table.tobytes()

@@ -1,8 +1,10 @@
 """Servers of their own: what is not started says why, what is logged, and several on one database."""
 
 import json
+import socket
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -81,3 +83,19 @@ def test_several_processes_and_several_servers_share_a_campaign(tmp_path):
                 assert http.post("/rewards", json={"rewards": outcomes}).status_code == 200
                 audit = http.get("/campaigns/spring/audit").json()
             assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 90, 90)
+
+
+def test_an_answer_comes_in_one_piece(tmp_path):
+    """Head and body are one write, also where the connection is closed behind them."""
+    with serving(str(tmp_path / "shop.db"), tmp_path) as server:
+        address = urlsplit(server.url)
+        for kept in (True, False):
+            with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
+                closing = "" if kept else "Connection: close\r\n"
+                connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{closing}\r\n".encode())
+                head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200")
+                assert f"content-length: {len(body)}".encode() in head
+                assert body
+                if not kept:
+                    assert connection.recv(1) == b""

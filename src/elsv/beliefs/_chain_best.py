@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._best_kernels import cut_off, open_chain
 from elsv.beliefs._chain_panels import place
 from elsv.beliefs._largest import Contenders, Largest, refuse
@@ -23,9 +25,8 @@ def best_of_chain(
     placed = place(row, other, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
     low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
     solution = open_chain(row, other, placed)
-    # An arm that pays no more than one above it in the order is never the best.
-    paying = np.flatnonzero(np.append(True, rewards[1:] > np.maximum.accumulate(rewards)[:-1]))
-    contenders = Contenders(rewards[paying], low[paying], high[paying], np.cumsum(beta)[paying])
+    paying = _paying(rewards.tobytes())
+    contenders = Contenders(rewards[paying], low[paying], high[paying], beta.cumsum()[paying])
     arms = paying[contenders.alive]
 
     def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -37,3 +38,10 @@ def best_of_chain(
     chance = np.zeros(len(alpha))
     chance[paying] = found.chance
     return Largest(chance, found.mean, found.error + 0.1 * tolerance)
+
+
+@lru_cache(maxsize=64)
+def _paying(rewards: bytes) -> IntArray:
+    """Return the arms that can be best: one that pays no more than one above it in the order never is."""
+    pays = np.frombuffer(rewards)
+    return np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))

@@ -20,7 +20,7 @@ from numpy.polynomial import legendre
 
 from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs._largest_kernels import collect, spread
-from elsv.beliefs._largest_panels import NEAR_ONE, lay_panels
+from elsv.beliefs._largest_panels_kernels import NEAR_ONE, contend, lay_panels
 from elsv.errors import InvalidInputError
 
 _MIDDLE = np.zeros(1)
@@ -29,6 +29,7 @@ _ROUNDS = 60
 _PATIENCE = 6  # rounds without progress
 _USELESS = 0.01  # error of a probability that is refused
 _MOST_PANELS = 4000
+_ROOM = 256  # panels to begin with that there is room for at first
 
 # From logits of v/r_j [V, C] and a number D: G [V], and in the first D its derivatives by the logits [D, C].
 Evaluate = Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]
@@ -115,16 +116,13 @@ class Contenders:
 
     def __init__(self, rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> None:
         self.arms, self.unit = len(rewards), float(rewards.max())
-        rewards = rewards / self.unit
-        lowest, highest = np.log(rewards) + log_expit(np.stack([low, high]))
-        floor = int(lowest.argmax())
+        rewards, alive = rewards / self.unit, np.empty(len(rewards), np.int64)
+        count, floor, self.top = contend(rewards, low, high, alive)
         self.floor = (float(rewards[floor]), float(low[floor]))
-        self.top = float(rewards[highest == highest.max()].max())
-        self.alive = np.flatnonzero(highest >= lowest[floor])
+        self.alive = alive[:count]
         self.rewards, self.low, self.high = rewards[self.alive], low[self.alive], high[self.alive]
         self.cut = (self.high > NEAR_ONE) & (self.rewards < self.top)
-        rough = ((power != np.rint(power)) & (power < _SMOOTH))[self.alive]
-        self.rough = {float(r) for r in self.rewards[rough]}
+        self.rough = ((power != np.rint(power)) & (power < _SMOOTH))[self.alive]
 
     def largest(self, evaluate: Evaluate, tolerance: float, noise: float) -> Largest:
         """Integrate over the largest reward.
@@ -146,10 +144,12 @@ class Contenders:
         )
         stalled = 0
         for _ in range(_ROUNDS):
-            coarse = _beyond(panels.error, 0.4 * tolerance) & (panels.error > noise)
-            if panels.error.sum() <= 0.8 * tolerance or not coarse.any() or len(coarse) > _MOST_PANELS:
-                break
             before = panels.error.sum()
+            if before <= 0.8 * tolerance or len(panels.error) > _MOST_PANELS:
+                break
+            coarse = _beyond(panels.error, 0.4 * tolerance) & (panels.error > noise)
+            if not coarse.any():
+                break
             panels = panels.with_finer(~coarse, self._halves(panels.spans.only(coarse), evaluate, rule))
             stalled = stalled + 1 if panels.error.sum() > 0.99 * before else 0
             if stalled == _PATIENCE:
@@ -163,14 +163,21 @@ class Contenders:
 
     def _first_spans(self, evaluate: Evaluate) -> _Spans:
         """Return the panels to begin with."""
-        ranges = list(zip(self.rewards.tolist(), self.low.tolist(), self.high.tolist(), strict=True))
-        rows = lay_panels(ranges, set(self.rewards[self.cut].tolist()), self.rough, self.floor, self.top)
-        if not rows:
+        room = _ROOM
+        while True:
+            panels = np.empty((4, room))
+            count = lay_panels(
+                self.rewards, self.low, self.high, self.cut, self.rough, *self.floor, self.top, panels
+            )
+            if count < room:
+                break
+            room = count + 1
+        if not count:
             refuse(1.0)
-        left, right, reward, straight = (np.array(column) for column in zip(*rows, strict=True))
+        left, right, reward = panels[0, :count], panels[1, :count], panels[2, :count]
         # A panel begins where the one before it ends, if in another u.
-        below = self._below(np.append(left, right[-1]), np.append(reward, reward[-1]), evaluate)
-        return _Spans(left, right, reward, below[:-1], below[1:], straight)
+        below = self._below(panels[0, : count + 1], panels[2, : count + 1], evaluate)
+        return _Spans(left, right, reward, below[:-1], below[1:], panels[3, :count] > 0)
 
     def _below(self, u: FloatArray, reward: FloatArray, evaluate: Evaluate) -> FloatArray:
         """Return G."""
@@ -219,9 +226,9 @@ def refuse(error: float) -> None:
 
 def _beyond(values: FloatArray, budget: float) -> AnyArray:
     """Return which `values` remain when the smallest are left out that come to `budget` together."""
-    rank = np.argsort(values)
+    rank = values.argsort()
     beyond = np.empty(len(rank), bool)
-    beyond[rank] = np.cumsum(values[rank]) > budget
+    beyond[rank] = values[rank].cumsum() > budget
     return beyond
 
 

@@ -13,7 +13,7 @@ depend on how likely the order is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -313,6 +313,7 @@ def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
     )
 
 
+@lru_cache(maxsize=64)
 def _rule(tolerance: float) -> tuple[float, float]:
     """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
     power = 0.12 if tolerance >= 1e-8 else 0.13

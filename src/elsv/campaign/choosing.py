@@ -91,7 +91,7 @@ class Chooser:
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state in which the acting policy is asked now."""
         waiting = np.array([t.open for t in tallies], dtype=np.float64)
-        return _Planned(self, self.state(tallies)).state(self.acting(step)[0], waiting, rng)
+        return _Planned(self, self.state(tallies)).state(self.acting(step)[0], waiting, lambda: rng)
 
     def draw(
         self,
@@ -143,6 +143,7 @@ class _Batch:
         self._planned = _Planned(chooser, chooser.state(tallies))
         self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
         self._choices: list[Choice] = []
+        self._any_rng = _Once(partial(self._rng, self._first))
 
     def choices(self) -> list[Choice]:
         """Return them all."""
@@ -184,7 +185,10 @@ class _Batch:
 
     def _ask(self, place: int) -> FloatArray:
         number = self._first + place
-        rng, policy = self._rng(number), self._chooser.acting(number)[0]
+        policy = self._chooser.acting(number)[0]
+        # What draws nothing may get the generator of another customer.
+        same = getattr(policy, "draws_nothing", False)
+        rng = self._any_rng if same else _Once(partial(self._rng, number))
         planned = self._planned.state(policy, self._waiting[place], rng)
         return chances_of(policy, planned, number, rng, self._chooser.problem, self._segments[place])
 
@@ -203,6 +207,20 @@ class _Batch:
         return np.random.default_rng((self._seed, number))
 
 
+class _Once:
+    """Makes a generator when it is first asked for; most policies never draw."""
+
+    def __init__(self, make: Callable[[], np.random.Generator]) -> None:
+        self._make = make
+        self._made: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        """Return the generator, the same at every call."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
 class _Planned:
     """States with the expected outcomes of open decisions; the means are computed once for each policy."""
 
@@ -210,11 +228,11 @@ class _Planned:
         self._problem, self._state = chooser.problem, state
         self._means: dict[int, FloatArray] = {}
 
-    def state(self, policy: Policy, waiting: FloatArray, rng: np.random.Generator) -> State:
+    def state(self, policy: Policy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
         """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
         if pending_of(policy) == IGNORE or not waiting.any():
             return self._state
         belief = getattr(policy, "belief", None) or self._problem.belief
         if id(belief) not in self._means:
-            self._means[id(belief)] = mean_of(belief, self._state, rng)
+            self._means[id(belief)] = mean_of(belief, self._state, rng())
         return expected_state(self._state, self._means[id(belief)], waiting)

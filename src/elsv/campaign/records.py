@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 RECORDED, LATE, TOO_LATE, DUPLICATE, CONFLICT = "recorded", "late", "too late", "duplicate", "conflict"
@@ -118,6 +119,7 @@ def weight_of(propensity: float) -> tuple[int, int]:
     return round(weight / WEIGHT_UNIT), round(weight * weight / SQUARE_UNIT)
 
 
+@lru_cache(maxsize=64)
 def as_time(seconds: float) -> datetime:
     """Return seconds since 1970 as a time in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

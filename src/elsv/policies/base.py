@@ -1,10 +1,11 @@
 """What a policy is: something that picks an arm, and what else it may say of itself.
 
 Only the call is required. `scores` lets `explain` show what was compared, `bonus` what exploring adds,
-`merges_equal_states` lets a simulation ask once for equal states, `tabulated` names the index whose table is
-all that choosing takes, and `on_layers` gives exact evaluation a quicker way than state by state. `BestScore`
-has a default for each. In a problem with segments the call has a fourth argument, who has come, and scores
-are compared among the arms on offer (`elsv.policies.offered`).
+`merges_equal_states` lets a simulation ask once for equal states, `draws_nothing` spares a campaign a
+generator for every customer, `tabulated` names the index whose table is all that choosing takes, and
+`on_layers` gives exact evaluation a quicker way than state by state. `BestScore` has a default for each. In a
+problem with segments the call has a fourth argument, who has come, and scores are compared among the arms on
+offer (`elsv.policies.offered`).
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ class BestScore(ABC):
     @abstractmethod
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether the answer does not depend on the generator."""
+        return False
 
     @property
     def tabulated(self) -> Index | None:

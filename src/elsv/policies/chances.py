@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from elsv._inheritance import still_holds
@@ -13,6 +15,9 @@ from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
 
+Drawing = np.random.Generator | Callable[[], np.random.Generator]
+"""A generator, or what makes it: making one takes time, and few policies draw."""
+
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
 
@@ -21,7 +26,7 @@ def chances_of(
     policy: Policy,
     state: State,
     step: int,
-    rng: np.random.Generator,
+    rng: Drawing,
     problem: Problem | None = None,
     segment: int | None = None,
 ) -> FloatArray:
@@ -50,7 +55,10 @@ def chances_of(
         return np.asarray(chances / chances.sum())
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
-    batch = State.trusted(*(np.tile(counts, (copies, 1)) for counts in (state.alpha, state.beta)))
-    answer = policy(batch, step, rng) if problem is None else ask(policy, problem, batch, step, rng, segment)
+    batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
+    made = rng if isinstance(rng, np.random.Generator) else rng()
+    answer = (
+        policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
+    )
     arms = check_answer(answer, batch)
     return np.bincount(arms, minlength=state.arms) / copies

@@ -87,6 +87,11 @@ class Elsv(BestScore):
         """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
         return repeats(self.belief) and (self.depth > 1 or not factors(self.belief))
 
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether the answer does not depend on the generator."""
+        return repeats(self.belief) and acts_as(self, Elsv)
+
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return q of every arm; infinite for an arm that must be pulled first."""
         check_width(state, self.problem)
@@ -125,7 +130,7 @@ class Elsv(BestScore):
 
     def _unpulled(self, state: State, step: int) -> FloatArray | None:
         """Return which arms have an infinite bonus, or None where none can have."""
-        if all(self.value.table(step + 1, arm)[0] > -np.inf for arm in range(self.problem.arms)):
+        if not self.value.infinite(step + 1):
             return None
         infinite = np.isinf(self.index(state.alpha, state.beta, step, Setting.of(self.problem)))
         return infinite if infinite.any() else None

@@ -6,17 +6,19 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from elsv._numbers import shown
 from elsv._version import __version__
 from elsv.errors import ElsvError
 from elsv.service import page
 from elsv.service.express import Express
-from elsv.service.gate import Gate
+from elsv.service.gate import App, Gate
 from elsv.service.problems import RefusedError, answer, refusal_of
 from elsv.service.roles import Tokens
 from elsv.service.routes import campaigns, decisions, health
@@ -61,7 +63,7 @@ def create_app(
             warming.cancel()
             await service.stop()
 
-    app = FastAPI(
+    app = _Application(
         title="elsv",
         version=__version__,
         description=_ABOUT,
@@ -80,9 +82,22 @@ def create_app(
         app.add_exception_handler(kind, handler)
     for router in (decisions.router, campaigns.router, health.router, page.router(service)):
         app.include_router(router)
-    app.add_middleware(Express)
-    app.add_middleware(Gate, service=service)
+    app.front = Gate(Express(partial(FastAPI.__call__, app)), service)
     return app
+
+
+class _Application(FastAPI):
+    """Routes, behind a gate and beside a short way that the framework does not see."""
+
+    front: App
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        scope["app"] = self
+        await self.front(scope, receive, send)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

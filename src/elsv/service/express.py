@@ -32,7 +32,7 @@ WAYS: dict[tuple[str, str], tuple[Handler, object]] = {
 
 
 class Express:
-    """Middleware that answers these requests itself."""
+    """Stands before the rest of the application and answers these requests itself."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -54,4 +54,7 @@ class Express:
             response = await handler(request, parts[2])
         except (RefusedError, ElsvError) as error:
             response = answer(refusal_of(error))
+        except Exception as error:
+            await answer(refusal_of(error))(scope, receive, send)
+            raise  # for the log
         await response(scope, receive, send)

@@ -31,13 +31,13 @@ MOST_ADDRESSES = 10_000
 
 
 class Gate:
-    """Middleware around everything."""
+    """What stands before the whole application."""
 
     def __init__(self, app: App, service: Service) -> None:
         self._app, self._service = app, service
         self._rates = Rates(service.settings.rate)
         self._limit, self._log = service.settings.body_limit, service.settings.log_json
-        self._own_host = service.settings.host
+        self._own_host, self._last_host = service.settings.host, b""  # b"" is never a good one
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -83,8 +83,9 @@ class Gate:
         if size > HEADER_LIMIT:
             rule = f"headers must have at most {HEADER_LIMIT:,} bytes"
             raise RefusedError(431, rule, f"{size:,}", "send fewer", headers={"Connection": "close"})
-        if self._service.tokens is None:
+        if self._service.tokens is None and host != self._last_host:
             self._check_host(host.decode("latin-1"))
+            self._last_host = host
         if length is None:
             return self._counted(receive)
         if not length.isdigit() or int(length[:20]) > self._limit:

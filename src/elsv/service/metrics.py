@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,8 +22,7 @@ class Histogram:
 
     def add(self, value: float) -> None:
         """Count one value."""
-        place = next((k for k, bound in enumerate(self.bounds) if value <= bound), len(self.bounds))
-        self.counts[place] += 1
+        self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def lines(self, name: str, labels: str) -> Iterable[str]:

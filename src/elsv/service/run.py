@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,6 +19,7 @@ from fastapi import FastAPI
 from elsv.errors import InvalidInputError
 from elsv.service.app import create_app
 from elsv.service.settings import ServiceSettings
+from elsv.service.wire import Wire
 
 _HANDED_ON = "ELSV_SERVICE_SETTINGS"  # to the processes of --workers
 SECONDS_TO_DRAIN = 30
@@ -31,11 +33,12 @@ def serve(settings: ServiceSettings) -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="elsv: %(message)s")
     bound = _bind(settings)
     told = replace(settings, port=bound.getsockname()[1])
-    options = {"log_config": None, "access_log": False, "timeout_graceful_shutdown": SECONDS_TO_DRAIN}
-    options |= {"server_header": False, "date_header": True, "proxy_headers": False}
+    options: dict[str, Any] = {"log_config": None, "access_log": False, "http": Wire}
+    options |= {"timeout_graceful_shutdown": SECONDS_TO_DRAIN, "proxy_headers": False}
+    options |= {"server_header": False, "date_header": True}
     if settings.workers == 1:
         app = _announcing(create_app(told), told)
-        config = uvicorn.Config(app, host=told.host, port=told.port, **options)  # type: ignore[arg-type]
+        config = uvicorn.Config(app, host=told.host, port=told.port, **options)
         uvicorn.Server(config).run(sockets=[bound])
         return
     from uvicorn.supervisors import Multiprocess
@@ -47,7 +50,7 @@ def serve(settings: ServiceSettings) -> None:
         host=told.host,
         port=told.port,
         workers=told.workers,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     Multiprocess(config, sockets=[bound]).run()
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,28 @@ from elsv.state import State, check_width
 _TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
 _TRIED = 24  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
+_AHEAD = 32  # levels whose bonuses are evaluated at once when steps follow each other
+_DEEP = 1024  # from so many pulls on an index may have to be solved for state by state: no level in advance
+
+
+class _Bonuses(NamedTuple):
+    """Bonuses of some levels in advance, of an index that does not depend on the step."""
+
+    levels: range = range(0)
+    rows: tuple[FloatArray, ...] = ()  # for each distinct prior, in triangle order
+
+    def of(self, level: int) -> list[FloatArray]:
+        """Return copies of those of one level."""
+        first = triangle.size(level) - triangle.size(self.levels.start)
+        return [row[first : first + level + 1].copy() for row in self.rows]
+
+
+class _Latest(NamedTuple):
+    """What a thread asked for last."""
+
+    step: int
+    tables: FloatArray  # [groups, size(step)]
+    bonuses: _Bonuses
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +77,8 @@ class SeparableValue:
     -----
     The last table asked for is kept. For an index that does not depend on t the next one is
     :math:`\upsilon_{t+2}(s) = \upsilon_{t+1}(s) - E[b(S) \mid s]`, S the state that s becomes after t pulls
-    in all, so only one new level of bonuses is evaluated. One table takes :math:`O(t^2)`, all of them
-    :math:`O(t^3)`, whatever the number of arms (Proposition 1).
+    in all, so only one new level of bonuses is needed; some levels are evaluated at once. One table takes
+    :math:`O(t^2)`, all of them :math:`O(t^3)`, whatever the number of arms (Proposition 1).
     """
 
     problem: Problem
@@ -64,7 +87,7 @@ class SeparableValue:
     _setting: Setting = field(init=False, repr=False)
     _group: IntArray = field(init=False, repr=False)  # [N], which table serves arm i
     _members: tuple[int, ...] = field(init=False, repr=False)  # one arm for each table
-    _latest: dict[int, tuple[int, FloatArray]] = field(init=False, repr=False, default_factory=dict)
+    _latest: dict[int, _Latest] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.weight):
@@ -83,6 +106,10 @@ class SeparableValue:
             raise InvalidInputError(f"arm must lie between 0 and {self.problem.arms - 1}, got {arm}")
         table: FloatArray = self._tables(step)[self._group[arm]]
         return table
+
+    def infinite(self, step: int) -> bool:
+        """Return whether υ_step of some arm is infinite without pulls: its bonus is, somewhere."""
+        return not bool((self._tables(step)[:, 0] > -np.inf).all())
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
@@ -206,25 +233,37 @@ class SeparableValue:
         triangle.check_levels(step)
         # Each thread goes through the steps at its own pace.
         thread = threading.get_ident()
-        known, tables = self._latest.get(thread, (0, np.empty((0, 0))))
+        known, tables, bonuses = self._latest.get(thread, _NOTHING)
         if known == step:
             return tables
         if step - 1 > known:
             # Ask for the index's own tables in powers of two, so that steps one by one do not.
             most = 2 ** (step - 1).bit_length()
             self.index.prepare(self._setting, min(most, self.problem.horizon or most))
-        following = not self.index.uses_step and 1 <= known == step - 1
-        rows = []
-        for row, arm in enumerate(self._members):
-            a0, b0 = (float(x) for x in self.problem.prior[arm])
-            if following:
-                last = self.bonus(step - 1, range(step - 2, step - 1), arm)
-                rows.append(kernels.extend(tables[row], last, a0, b0, step - 1))
-            else:
-                bonus = self.bonus(max(step - 1, 1), range(step - 1), arm)
-                rows.append(kernels.build(bonus, a0, b0, step))
+        priors = [(float(a), float(b)) for a, b in self.problem.prior[list(self._members)]]
+        if not self.index.uses_step and 1 <= known == step - 1:
+            if step - 2 not in bonuses.levels:
+                bonuses = self._in_advance(step - 2)
+            rows = [
+                kernels.extend(table, last, a, b, step - 1)
+                for table, last, (a, b) in zip(tables, bonuses.of(step - 2), priors, strict=True)
+            ]
+        else:
+            rows = [
+                kernels.build(self.bonus(max(step - 1, 1), range(step - 1), arm), a, b, step)
+                for arm, (a, b) in zip(self._members, priors, strict=True)
+            ]
         fresh = rows[0][None] if len(rows) == 1 else np.stack(rows)  # no copy of a table that is alone
-        self._latest[thread] = (step, fresh)
+        self._latest[thread] = _Latest(step, fresh, bonuses)
         while len(self._latest) > _THREADS:
             self._latest.pop(next(iter(self._latest)))
         return fresh
+
+    def _in_advance(self, level: int) -> _Bonuses:
+        """Return the bonuses of a level and of some that will be asked for next."""
+        stop = level + 1 if level >= _DEEP else (level // _AHEAD + 1) * _AHEAD
+        levels = range(level, max(min(stop, self.problem.horizon or stop), level + 1))
+        return _Bonuses(levels, tuple(self.bonus(level + 1, levels, arm) for arm in self._members))
+
+
+_NOTHING = _Latest(0, np.empty((0, 0)), _Bonuses())

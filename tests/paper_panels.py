@@ -1,11 +1,10 @@
-"""Where the panels of the largest reward begin and end, before any of them is integrated."""
+"""Where the panels of the largest reward begin and end, with lists and sets."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
 
-NEAR_ONE = 5.0  # logit above which the end of an arm's range is a cut of its own
 _MARKERS = 8  # arms whose ranges are marked
 _MARKS = (0.0, 1 / 3, 0.5, 2 / 3, 1.0)
 _TURN = 0.0  # value of u from which on nodes may be placed in v
