@@ -14,10 +14,10 @@ from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
-from elsv.lattice.numbering import Layer, layer_size, states_up_to
+from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import BATCH_ROOM, COMMIT, COUNTING, PASS, PULL, Start, Work, growth
-from elsv.policies.index_layers import BATCH, ByIndex
+from elsv.lattice.work import COMMIT, PASS, PULL, Start, Work, growth
+from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
     MOST_CANDIDATES,
@@ -34,7 +34,7 @@ from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
-_SEARCH_ROOM = 16e6  # bytes of a search from single states
+_SEARCH_ROOM = 6e6  # bytes of a search from single states
 _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
@@ -219,8 +219,7 @@ class SearchOrIndex:
         """Return what `decide` takes."""
         left = problem.steps - made
         if not searches_free(self.arms, self.effort, left):
-            batch = BATCH_ROOM * min(BATCH, layer_size(self.arms, made)) * self.arms
-            return Work(alone=COUNTING * self.arms, batch=batch)
+            return self.index.deciding(problem, made)
         return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).work(problem, made)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:

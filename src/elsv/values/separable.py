@@ -32,7 +32,7 @@ from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
 _TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
-_TRIED = 24  # levels of states on which an index is tried
+_TRIED = 64  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
 
 
@@ -141,6 +141,7 @@ class SeparableValue:
         each = _TABLE_ENTRY
         if known is None:  # the index is called on every state of every table
             levels = range(min(horizon, _TRIED))
+            self.bonus(1, range(1), 0)  # loads what it needs
             began = time.perf_counter()
             self.bonus(max(levels.stop, 1), levels, 0)
             each += (time.perf_counter() - began) / triangle.size(levels.stop)
