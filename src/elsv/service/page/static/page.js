@@ -29,15 +29,16 @@
     if (status === 401 || status === 404) { window.location.reload(); return; }
     tell(event.detail.successful || status === 204 ? "" : "No answer from the server; trying again.");
   });
+  const inside = (element) => [...element.childNodes].map((node) => node.outerHTML || node.textContent).join("");
+  document.querySelectorAll("[id^=part-]").forEach((part) => shown.set(part.id, inside(part)));
   const unchanged = (id, html) => {
     const same = shown.get(id) === html;
     shown.set(id, html);
     return same;
   };
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
-    const html = [...event.detail.fragment.childNodes].map((node) => node.outerHTML || node.textContent).join("");
     const typing = event.target.contains(document.activeElement) && document.activeElement.matches("input");
-    if (typing || unchanged(event.target.id, html)) event.detail.shouldSwap = false;
+    if (typing || unchanged(event.target.id, inside(event.detail.fragment))) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const target = event.detail.target;
