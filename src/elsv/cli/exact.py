@@ -148,10 +148,10 @@ def evaluate(
 def _announce(cost: Any) -> None:
     """Say what the work will take, and apart from it whether kernels have to be compiled first."""
     room = f"{cost.bytes // 10**6:,} MB" if cost.bytes < 10**10 else memory_in_words(cost.bytes)
-    if cost.bytes < _SMALL:  # lost in what the interpreter itself takes
-        room = f"under {_SMALL // 10**6} MB of memory"
     first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
     room = f"about {room}" if room.endswith("B") else room
+    if cost.bytes < _SMALL:  # lost in what the interpreter itself takes
+        room = f"under {_SMALL // 10**6} MB of memory"
     print(f"{counted(cost.states)} states, {room} and {duration(cost.seconds)}{first}", file=sys.stderr)
 
 

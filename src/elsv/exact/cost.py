@@ -30,7 +30,7 @@ _BLOCK_OF_SWEEP = 0.25e-6  # for each block of a sweep
 _FEWER, _FAR_FEWER, _NEGLIGIBLE = 0.7, 0.35, 0.01
 _PATIENCE = 0.25  # seconds
 _CACHED, _MOST_CACHED = 0.6, 5e5  # of the nanoseconds for a state in layers of so few
-_OTHER = 0.5e6  # bytes of small things
+_OTHER = 1.5e6  # bytes of small things
 _ARRIVING = 10.0  # bytes for a state and segment, of whoever comes next
 _PACKED = 0.3  # bytes that the arm of a state takes when it is kept, about
 

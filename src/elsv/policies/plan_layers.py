@@ -34,7 +34,7 @@ from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
-_SEARCH_ROOM = 6e6  # bytes of a search from single states
+_SEARCH_ROOM, _FREE_ROOM = 5e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
 _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
@@ -63,7 +63,11 @@ def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy
             f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it "
             "(elsv compare)"
         )
-    return StateByState(policy, room=_SEARCH_ROOM)
+    return StateByState(policy, room=_room(problem))
+
+
+def _room(problem: Problem) -> float:
+    return _FREE_ROOM if factors(problem.belief) else _SEARCH_ROOM
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ class SegmentPlan:
 
     def _at(self, left: int) -> Search | StateByState:
         if not self._searches(left):
-            return StateByState(self.policy, room=_SEARCH_ROOM)
+            return StateByState(self.policy, room=_room(self.problem))
         return Search(self.value, self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
