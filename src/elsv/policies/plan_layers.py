@@ -34,7 +34,7 @@ from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
-_SEARCH_ROOM, _FREE_ROOM = 5e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
+_SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
 _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
