@@ -169,6 +169,12 @@ def test_drawings_of_experiments_draw_themselves_too(plt):
     assert Drawing("one", lines, "").plot().get_legend() is not None
 
 
+def test_a_solution_is_drawn_with_the_names_of_its_arms(plt):
+    named = elsv.Problem([0.5, 1.0], "decreasing", 4, names=["half price", "full price"])
+    axes = elsv.solve(named).plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["half price", "full price"]
+
+
 def test_plots_refuse_what_they_cannot_draw(plt):
     solution = elsv.solve(PROBLEM)
     for wrong, said in (

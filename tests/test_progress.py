@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from elsv import Problem
+from elsv._progress import watched
 from elsv.simulation.compare import compare
 from elsv.simulation.steps import Steps, counter_in
 
@@ -94,3 +95,27 @@ def test_a_chunk_that_starts_over_takes_nothing_back():
     assert counter_in(None, 1) is None
     with Steps(1, 1).across_processes() as nowhere:
         assert nowhere is None
+
+
+def test_whoever_waits_long_on_a_terminal_is_told_once(monkeypatch):
+    said, now = [], [0.0]
+    monkeypatch.setattr("elsv._progress.say_once", said.append)
+    monkeypatch.setattr("elsv._progress._at_terminal", lambda: True)
+    monkeypatch.setattr("elsv._progress.time.perf_counter", lambda: now[0])
+    with watched(None, "comparing") as report:
+        report(1, 100)
+        assert said == []
+        now[0] = 20.0
+        report(0, 100)
+        report(25, 100)
+        report(50, 100)
+    assert len(said) == 1
+    assert said[0].startswith("comparing: 25 % done, about 1 min to go; progress=True shows a bar")
+    with watched(False, "comparing") as report:
+        assert report is None
+
+
+def test_nobody_is_told_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.setattr("elsv._progress._at_terminal", lambda: False)
+    with watched(None, "comparing") as report:
+        assert report is None

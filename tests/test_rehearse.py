@@ -12,7 +12,7 @@ import elsv
 from campaigns import NAMES, shop
 from elsv import InvalidInputError, Problem, evaluate, rehearse
 from elsv.cli.app import app
-from elsv.simulation.rehearsal import Outcome
+from elsv.simulation.rehearsal import Outcome, shops
 from elsv.simulation.rehearse import Rehearsal
 
 
@@ -78,6 +78,16 @@ def test_the_verdict_agrees_with_itself():
     assert "in the worst 5 of 100 shops by 7.30 or more; the gains of the other 44 outweigh that." in both
     assert "Shops differ" not in rehearsal(replace(later, losing=0.0)).recommendation()
     assert "not worth it" in rehearsal(replace(row, gain=-1.0)).recommendation()
+
+
+def test_what_the_shops_are_like_is_said():
+    found = shops(Problem([0.7, 0.8, 0.9, 1.0], "decreasing", 100, names=["30 %", "20 %", "10 %", "full"]))
+    assert "30 % succeeds with 80 of 100 customers, 20 % with 60, 10 % with 40, full with 20" in found
+    many = shops(Problem([1.0] * 9, "decreasing", 100))
+    assert "arm 1 succeeds with 90 of 100 customers, arm 9 with 10" in many
+    row = Outcome(100, "plan", 103, 100, 3, 2.5, -7.3, 60, 0.56, 0.8, None, False)
+    assert rehearsal(row).shops() in str(rehearsal(row))
+    assert "−7.30 to +60.00" in str(rehearsal(row))
 
 
 def test_the_columns_are_explained():

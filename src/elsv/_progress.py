@@ -10,23 +10,27 @@ from contextlib import contextmanager
 from typing import Any
 
 from elsv._html import text
+from elsv._notices import say_once
 from elsv._numbers import duration
 
 Report = Callable[..., None]  # (done, total[, what])
 Progress = Callable[[int, int], None]
 _PATIENCE = 0.7  # seconds before a notebook shows a bar
 _PAUSE = 0.2  # between two pictures of it
+_LONG = 10.0  # seconds before a line on a terminal says that there is a bar
 
 
 @contextmanager
 def watched(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
     """Provide what to tell of one's progress, or None if nobody listens.
 
-    A function is told as it is. None shows a bar in a notebook and nothing elsewhere, True a bar on a
-    terminal too, False none.
+    A function is told as it is. None shows a bar in a notebook and on a terminal one line if the work takes
+    long, True a bar on a terminal too, False none.
     """
     if callable(progress):
         yield progress
+    elif progress is None and not in_notebook() and _at_terminal():
+        yield _LongWork(what)
     elif progress is False or not (progress or in_notebook()):
         yield None
     else:
@@ -43,11 +47,34 @@ def progress_bar(what: str) -> Iterator[Report | None]:
             yield bar
         finally:
             bar.close()
-    elif sys.stderr is not None and sys.stderr.isatty():
+    elif _at_terminal():
         with _on_terminal(what) as report:
             yield report
     else:
         yield None
+
+
+class _LongWork:
+    """One line on the terminal once somebody has waited without a sign."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._began, self._said = what, time.perf_counter(), False
+
+    def __call__(self, done: float, total: float, now: str | None = None) -> None:
+        """Say how much is done if that took long, and only once."""
+        seconds = time.perf_counter() - self._began
+        if self._said or seconds < _LONG or not 0 < done < total:
+            return
+        self._said = True
+        left = duration(seconds * (total - done) / done)
+        say_once(
+            f"{self._what}: {100 * done / total:.0f} % done, about {left} to go; progress=True shows a bar, "
+            "progress=False nothing"
+        )
+
+
+def _at_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def in_notebook() -> bool:

@@ -24,7 +24,7 @@ from elsv.state import Arms, State
 POINTS = 4096
 """Joint points that stand in for a belief that has no answer of its own."""
 
-_BATCH = 1 << 14
+BATCH = 1 << 14
 _TOGETHER = 1 << 16  # points that are asked for at once
 _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minutes
 _NEVER = 1e-300  # of its reward: what an arm pays that cannot be chosen
@@ -216,7 +216,7 @@ def layer_weights(
         _check_one_each("layer_weights", weights, (layer.size,))
         return weights
     out = np.empty(layer.size)
-    for here, state in layer.batches(arms, _BATCH):
+    for here, state in layer.batches(arms, BATCH):
         found = log_weight(belief, state)
         _check_one_each("log_weight", found, state.shape)
         out[here] = found
@@ -238,7 +238,7 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
             f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
         )
     out = np.empty((arms.arms, layer.size))
-    for here, state in layer.batches(arms, _BATCH):
+    for here, state in layer.batches(arms, BATCH):
         out[:, here] = best(belief, state, arms.rewards)[0].T
     return out
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from elsv._numbers import as_float
-from elsv.beliefs.abilities import best, best_in_groups, factors, log_weight
+from elsv.beliefs.abilities import BATCH, best, best_in_groups, factors, log_weight
 from elsv.beliefs.base import Belief
 from elsv.beliefs.ladder_weights import Ways, size_of_tables
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
@@ -35,7 +35,8 @@ def weights_work(belief: Belief, arms: Arms, made: int, shared: bool = False) ->
     if shared and ways is not None and (parts := ways(arms)) is not None:
         return _shared_work(parts, arms, made, size)
     if not _in_order(belief):
-        each = seconds_for_each(lambda state: log_weight(belief, state), arms, made)
+        batch = int(min(BATCH, size))
+        each = seconds_for_each(lambda state: log_weight(belief, state), arms, made, batch)
         return Start(alone=each * size, bytes=8.0 * size)
     nodes = _nodes(arms, made)
     sides = ((arms.arms - 1) // 2, arms.arms - 1 - (arms.arms - 1) // 2)
@@ -71,7 +72,8 @@ def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[i
     """Return what `elsv.beliefs.abilities.layer_best` takes; the result is not in its bytes."""
     count, size = arms.arms, as_float(layer_size(arms.arms, made))
     if groups is not None:
-        each = seconds_for_each(partial(_ask_groups, belief, arms, groups), arms, made)
+        batch = int(min(BATCH, size))
+        each = seconds_for_each(partial(_ask_groups, belief, arms, groups), arms, made, batch)
         return Start(shared=each * size)
     if count == 1:
         return Start()
@@ -94,7 +96,8 @@ def best_work(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[i
         tables = {2: 3, 3: 6}[count] * triangle
         peak = 8.0 * (tables + (count + 1) * size)
         return Start(crossing + products, _BLOCK * blocks * count + stacks + _TABLE * tables, peak)
-    each = seconds_for_each(lambda state: best(belief, state, arms.rewards), arms, made)
+    batch = int(min(BATCH, size))
+    each = seconds_for_each(lambda state: best(belief, state, arms.rewards), arms, made, batch)
     return Start(alone=each * size)
 
 

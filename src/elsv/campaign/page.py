@@ -42,8 +42,8 @@ def _earnings(page: Page, status: Status) -> None:
             [
                 gain.name,
                 status.money(gain.gain, True),
-                f"{gain.low:+,.2f} to {gain.high:+,.2f}",
-                None if gain.percent is None else f"{gain.percent:+.1f} %",
+                f"{gain.low:+,.2f} to {gain.high:+,.2f}".replace("-", "−"),
+                None if gain.percent is None else f"{gain.percent:+.1f} %".replace("-", "−"),
                 "logged probabilities" if gain.method == "log" else "what is believed by now",
             ]
             for gain in status.gains
@@ -95,7 +95,7 @@ def _arms(page: Page, status: Status) -> None:
                 arm.name,
                 f"{100 * arm.conversion:.1f} %",
                 f"{100 * arm.low:.1f} – {100 * arm.high:.1f} %",
-                f"{arm.worth:.4g}",
+                status.worth(arm),
                 f"{100 * arm.best:.0f} %",
             ]
             for arm in status.arms

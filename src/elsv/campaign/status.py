@@ -18,6 +18,8 @@ from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.state import State
 from elsv.structure.evidence import DOUBTFUL, evidence
 
+_LARGE = 10.0  # what one customer earns, from which on two decimals will do
+
 
 @dataclass(frozen=True)
 class ArmStatus:
@@ -93,7 +95,12 @@ class Status:
     def money(self, amount: float, sign: bool = False) -> str:
         """Return an amount in the campaign's unit."""
         digits = 0 if abs(amount) >= 10_000 else 2
-        return f"{amount:{'+' if sign else ''},.{digits}f}{' ' + self.unit if self.unit else ''}"
+        shown = f"{amount:{'+' if sign else ''},.{digits}f}".replace("-", "−")
+        return f"{shown}{' ' + self.unit if self.unit else ''}"
+
+    def worth(self, arm: ArmStatus) -> str:
+        """Return what one customer of an arm is expected to earn, with as many decimals for every arm."""
+        return f"{arm.worth:,.{2 if max(each.worth for each in self.arms) >= _LARGE else 4}f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
@@ -173,20 +180,20 @@ class Status:
             "arm",
             "customers",
             "bought",
-            "not",
+            "did not",
             "expired",
             "open",
             "conversion",
             "95 %",
             "worth",
-            "best",
+            "is best",
         )
-        widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>6}"
+        widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>7}"
         lines.append(widths.format(*columns))
         for a in self.arms:
             cells = (a.name[:18], f"{a.decided:,}", f"{a.successes:,}", f"{a.failures:,}", f"{a.expired:,}")
             interval = f"{100 * a.low:.1f} – {100 * a.high:.1f} %"
-            believed = (f"{100 * a.conversion:.1f} %", interval, f"{a.worth:.4g}", f"{100 * a.best:.0f} %")
+            believed = (f"{100 * a.conversion:.1f} %", interval, self.worth(a), f"{100 * a.best:.0f} %")
             lines.append(widths.format(*cells, f"{a.under_way:,}", *believed))
         return "\n".join([*lines, "", *self.sentences()])
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 _CPU_ONLY = ("thompson",)  # of these
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
+_SMALL = 10**7  # bytes
 _STATES_TO_KEEP = 200_000_000
 _NOTICED = 0.1  # seconds of compiling that are worth a word
 Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
@@ -149,6 +150,8 @@ def _announce(cost: Any) -> None:
     room = f"{cost.bytes // 10**6:,} MB" if cost.bytes < 10**10 else memory_in_words(cost.bytes)
     first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
     room = f"about {room}" if room.endswith("B") else room
+    if cost.bytes < _SMALL:  # lost in what the interpreter itself takes
+        room = f"under {_SMALL // 10**6} MB of memory"
     print(f"{counted(cost.states)} states, {room} and {duration(cost.seconds)}{first}", file=sys.stderr)
 
 

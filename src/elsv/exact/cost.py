@@ -6,6 +6,7 @@ Every policy on layers says what it does in a layer (`elsv.lattice.work`); here 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,8 +27,11 @@ _LAYER = 250e-6  # seconds for each layer, however small
 _CALL = 20e-6  # for each sweep that is started
 _BLOCK = 0.2e-6  # for each block of a layer and arm
 _BLOCK_OF_SWEEP = 0.25e-6  # for each block of a sweep
-_FEWER, _NEGLIGIBLE = 0.85, 0.01
-_OTHER = 0.5e6  # bytes of small things
+_FEWER, _FAR_FEWER, _NEGLIGIBLE = 0.7, 0.35, 0.01
+_PATIENCE = 0.25  # seconds
+_CACHED, _MOST_CACHED = 0.6, 5e5  # of the nanoseconds for a state in layers of so few
+_OTHER = 1.5e6  # bytes of small things
+_ARRIVING = 10.0  # bytes for a state and segment, of whoever comes next
 _PACKED = 0.3  # bytes that the arm of a state takes when it is kept, about
 
 
@@ -48,11 +52,13 @@ def estimate(problem: Problem, keep: int = 0, workers: int | None = None) -> Cos
         return found
     arms, horizon = problem.arms, problem.steps
     states = as_float(states_up_to(arms, keep - 1))
-    seconds, packed = 8e-9 * states, _PACKED * states + as_float(layer_size(arms, keep - 1))
+    each = _parts_followed(problem)
+    seconds, packed = 8e-9 * states, each * (_PACKED * states + as_float(layer_size(arms, keep - 1)))
     room = found.bytes + packed
     if keep == horizon:  # then the rewards by step are followed, and one of what was swept is still there
         seconds += _forward_seconds(problem)
-        following = 18.0 * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
+        more = 0 if problem.segments is None else _ARRIVING * each
+        following = (18.0 + more) * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
         room = max(room, _OTHER + packed + following)
     total = found.seconds + slowness() * seconds
     return replace(found, bytes=_whole(room), seconds=total)
@@ -80,7 +86,7 @@ def cost_in_place(problem: Problem, policies: Sequence[Any], workers: int | None
     """Return what policies take that choose and pull in one sweep, each layer in the place of the next."""
     weights, start = _weights(problem), _started(problem, policies)
     room = 8.0 * as_float(layer_size(problem.arms, problem.steps))
-    sweeping = room * (len(policies) + _weighted(problem)) + start.bytes
+    sweeping = room * (len(policies) + _weighted(problem)) + start.bytes + start.kept
     clock = _Clock(workers)
     clock.start(weights + start)
     for made, layers, states in _parts(problem.arms, problem.steps):
@@ -124,7 +130,7 @@ def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | Non
     sweeping = last * parts * len(policies) + sum(rooms) + most_passing + kept
     first = last * parts * len(policies) + start.bytes
     tables = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
-    return _cost(problem, max(held + tables + max(sweeping, first), weights.bytes), clock)
+    return _cost(problem, max(held + tables + start.kept + max(sweeping, first), weights.bytes), clock)
 
 
 def _parts_followed(problem: Problem) -> int:
@@ -169,7 +175,8 @@ class _Clock:
     def sweep(self, layers: float, size: float, blocks: float, work: Work, more: float = 0.0) -> None:
         """Add what `layers` layers of this size take, and `more` nanoseconds for each state."""
         threads = self._threads if size > 2 * CHUNK else 1
-        sweeping = 1e-9 * (work.shared + more) * size + _BLOCK_OF_SWEEP * blocks * (work.calls + 1)
+        quick = _CACHED if size < _MOST_CACHED else 1.0
+        sweeping = 1e-9 * quick * (work.shared + more) * size + _BLOCK_OF_SWEEP * blocks * (work.calls + 1)
         self.shared += layers * sweeping / threads
         self.alone += layers * (1e-9 * work.alone * size + _CALL * work.calls)
 
@@ -197,19 +204,24 @@ def _parts(arms: int, horizon: int) -> Iterator[tuple[int, int, float]]:
 class _Asked:
     """What the policies do in a layer, asked again once there are far fewer states, as long as they count.
 
-    To ask is to try a few states where a policy is a function of the user's.
+    To ask is to try a few states where a policy is a function of the user's; the longer it takes, the less
+    often.
     """
 
     def __init__(self, problem: Problem, policies: Sequence[Any]) -> None:
         self._problem, self._policies = problem, policies
         self._first = self._latest = 0.0
         self._works: list[Work] = []
+        self._spent = 0.0
 
     def __call__(self, made: int, room: float) -> list[Work]:
         self._first = self._first or room
-        if not self._works or _FEWER * self._latest > room > _NEGLIGIBLE * self._first:
+        fewer = _FEWER if self._spent < _PATIENCE else _FAR_FEWER
+        if not self._works or fewer * self._latest > room > _NEGLIGIBLE * self._first:
+            began = time.perf_counter()
             self._works = [_work(policy, self._problem, made) for policy in self._policies]
             self._latest = room
+            self._spent += time.perf_counter() - began
         return self._works
 
 

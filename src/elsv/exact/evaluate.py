@@ -73,8 +73,8 @@ def evaluate(
     jobs
         Threads; default: one for each core. `workers` is the same.
     progress
-        Called with (steps done, steps in all). None: a bar in a notebook; True: on a terminal too; False:
-        none.
+        Called with (steps done, steps in all). None: a bar in a notebook, a line on a terminal if it
+        takes long; True: a bar there too; False: none.
     announce
         Called before the start with what it will take.
     device

@@ -121,8 +121,7 @@ class Solution:
             return plot_steps({"optimum": self.rewards}, ax, y_label="expected reward")
         if kind != "arms":
             raise InvalidInputError(f"kind must be 'arms' or 'steps', got {kind!r}")
-        numbers = [f"arm {i + 1}" for i in range(len(self.scores))]
-        names = numbers if self.policy is None else self.policy.problem.names
+        names = [self._name(i) for i in range(len(self.scores))]
         label = "expected reward if this arm is pulled first"
         shown = [f"{score:.4f}" for score in self.scores]
         return plot_arms(names, self.scores, ax, x_label=label, best=self.actions, numbers=shown)
@@ -159,8 +158,8 @@ def solve(
     jobs
         Threads; default: one for each core. `workers` is the same.
     progress
-        Called with (layers done, layers in all). None: a bar in a notebook; True: on a terminal too; False:
-        none.
+        Called with (layers done, layers in all). None: a bar in a notebook, a line on a terminal if it
+        takes long; True: a bar there too; False: none.
     device
         ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
         arms.

@@ -147,7 +147,7 @@ class Gittins:
 
     def prepare_seconds(self, levels: int) -> float:
         """Return about how long `prepare` takes where no table was kept."""
-        return 0.05 + 5e-6 * min(levels, 4096) ** 2
+        return 0.08 + 1e-5 * min(levels, 4096) ** 2
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the table of each distinct corner; states past 4096 pulls are solved when met."""

@@ -16,6 +16,7 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.policies.base import BestScore
+from elsv.policies.layers import BATCH, OnLayers, StateByState
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import prices_of
@@ -25,6 +26,7 @@ RIDGE = 0.1
 _MOST_STEPS = 200
 _LONGEST = 2.0  # change of a coefficient in one step
 _SETTLED = 1e-11
+_ROOM = 80.0  # bytes for a state of a batch and arm, of the fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,10 @@ class GlmUCB(BestScore):
         spread = np.sqrt(_quadratic(features, np.linalg.inv(_gram(features, pulls, self.ridge))))
         curve = _expit(theta @ features.T)
         return np.asarray(self.problem.rewards * (curve + math.sqrt(self.scale * math.log(step)) * spread))
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return that it is asked state by state, with more in memory than most."""
+        return StateByState(self, room=_ROOM * BATCH * problem.arms)
 
     def _features(self) -> FloatArray:
         price = np.array(self.prices)

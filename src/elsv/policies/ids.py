@@ -22,7 +22,7 @@ from elsv.problem import Problem
 from elsv.state import State, check_width
 
 POINTS = 512
-_CHUNK = 1 << 20  # numbers in one array of points
+_CHUNK = 1 << 16  # numbers in one array of points
 _NO_LOSS = 1e-12  # of the largest reward; below is rounding
 _NO_NEWS = _NO_LOSS**2
 _NOTHING_SHOWN = 1e15

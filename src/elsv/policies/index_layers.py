@@ -10,16 +10,16 @@ from elsv._typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
-from elsv.lattice.numbering import Layer
+from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import GAIN, TABLE, Start, Work
+from elsv.lattice.work import BATCH_ROOM, COUNTING, GAIN, TABLE, Start, Work
 from elsv.problem import Problem, distinct_priors
 from elsv.triangle import number, states
 from elsv.values.layers import layer_start
 from elsv.values.separable import SeparableValue
 
-BATCH = 1 << 16
+BATCH = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,19 @@ class ByIndex:
         return table_step(problem, self.tables.at(layer.step), self.tables.group)
 
     def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep of `step` takes."""
-        return Work(TABLE * problem.arms)
+        """Return what the sweep of `step` takes, or with segments `decide`."""
+        if problem.segments is None:
+            return Work(TABLE * problem.arms)
+        return self.deciding(problem, made)
+
+    def deciding(self, problem: Problem, made: int) -> Work:
+        """Return what `decide` takes."""
+        batch = BATCH_ROOM * min(BATCH, layer_size(problem.arms, made)) * problem.arms
+        return Work(alone=COUNTING * problem.arms, batch=batch)
 
     def start(self, problem: Problem) -> Start:
         """Return what the tables take."""
-        return Start(alone=self.tables.seconds, bytes=self.tables.bytes)
+        return Start(alone=self.tables.seconds, kept=self.tables.bytes)
 
 
 @dataclass(frozen=True)

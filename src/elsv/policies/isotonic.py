@@ -16,9 +16,12 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.kl_ucb import KLUCB
 from elsv.policies.base import BestScore
+from elsv.policies.layers import BATCH, OnLayers, StateByState
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, ranking_of
+
+_ROOM = 80.0  # bytes for a state of a batch and arm, of the bounds and those above them
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,10 @@ class IsotonicKLUCB(BestScore):
             bound = rewards * bound
         least: FloatArray = np.where(above, bound[..., :, None], np.inf).min(axis=-2)
         return least if facts.scale == "reward" else rewards * least
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return that it is asked state by state, with more in memory than most."""
+        return StateByState(self, room=_ROOM * BATCH * problem.arms)
 
     def _facts(self) -> Facts:
         facts = ranking_of(self.problem.structure)

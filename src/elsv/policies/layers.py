@@ -41,7 +41,7 @@ from elsv.state import State
 from elsv.values.base import ValueFunction
 from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
 
-BATCH = 1 << 16
+BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
 _PARTS = 4  # of a batch for each thread
 
@@ -161,7 +161,7 @@ class Search:
 
     def start(self, problem: Problem) -> Start:
         """Return what the value computes once, and the tables of the index."""
-        first = Start() if self.first is None else Start(alone=self.first.seconds, bytes=self.first.bytes)
+        first = Start() if self.first is None else Start(alone=self.first.seconds, kept=self.first.bytes)
         return layer_start(self.value, problem.steps) + first
 
     def work(self, problem: Problem, made: int) -> Work:
@@ -213,12 +213,19 @@ class StateByState:
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes, by trying a few states."""
         segments = 0 if problem.segments is None else problem.segments.count
-        each = seconds_for_each(lambda state: self._ask(state, made + 1, 0, segments), problem, made)
-        batch = BATCH_ROOM * min(BATCH, layer_size(problem.arms, made)) * problem.arms
+        size = layer_size(problem.arms, made)
+        batch = max(_LEAST, min(BATCH, size) // (_PARTS if self._repeats else 1))
+        each = self._seconds(lambda state: self._ask(state, made + 1, 0, segments), problem, made, batch)
+        room = BATCH_ROOM * min(BATCH, size) * problem.arms + self.room
         counting = COUNTING * problem.arms
         if self._repeats:
-            return Work(shared=1e9 * each, alone=counting, batch=batch + self.room)
-        return Work(alone=1e9 * each + counting, batch=batch + self.room)
+            return Work(shared=1e9 * each, alone=counting, batch=room)
+        twice = 1.0 + min(BATCH / size, 1.0)  # the first batch is asked for again
+        return Work(alone=1e9 * each * twice + counting, batch=room)
+
+    def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
+        """Return what `ask` takes for each of `batch` states."""
+        return seconds_for_each(ask, problem, made, batch)
 
     @property
     def _repeats(self) -> bool:

@@ -14,8 +14,6 @@ from elsv.lattice.work import BATCH_ROOM, COUNTING, Work, seconds_for_each
 from elsv.problem import Problem
 from elsv.state import State
 
-_BATCH = 1 << 12
-
 
 class Mixing(Protocol):
     """A policy that can say how likely it pulls each arm."""
@@ -31,24 +29,26 @@ class ByChances:
 
     policy: Mixing
     reach: int = 0
+    batch: int = 1 << 12  # states that are asked for at a time
     mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         out = np.empty((sweeps.arms.arms, layer.size))
-        for here, state in layer.batches(sweeps.arms, _BATCH):
+        for here, state in layer.batches(sweeps.arms, self.batch):
             out[:, here] = self.policy.chances(state, layer.step).T
         return out
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes, by trying a few states."""
-        each = seconds_for_each(lambda state: self.policy.chances(state, made + 1), problem, made)
+        batch = min(self.batch, layer_size(problem.arms, made))
+        each = seconds_for_each(lambda state: self.policy.chances(state, made + 1), problem, made, batch)
         return Work(
             alone=1e9 * each + COUNTING * problem.arms,
             calls=0,
             passing=problem.arms,
             kept=problem.arms,
-            batch=BATCH_ROOM * min(_BATCH, layer_size(problem.arms, made)) * problem.arms,
+            batch=BATCH_ROOM * batch * problem.arms,
         )
 
 

@@ -14,10 +14,10 @@ from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
-from elsv.lattice.numbering import Layer, layer_size, states_up_to
+from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import BATCH_ROOM, COMMIT, COUNTING, PASS, PULL, Start, Work, growth
-from elsv.policies.index_layers import BATCH, ByIndex
+from elsv.lattice.work import COMMIT, PASS, PULL, Start, Work, growth
+from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
     MOST_CANDIDATES,
@@ -36,7 +36,7 @@ from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
-_SEARCH_ROOM = 16e6  # bytes of a search from single states
+_SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
 _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
@@ -65,7 +65,11 @@ def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy
             f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it "
             "(elsv compare)"
         )
-    return StateByState(policy, room=_SEARCH_ROOM)
+    return StateByState(policy, room=_room(problem))
+
+
+def _room(problem: Problem) -> float:
+    return _FREE_ROOM if factors(problem.belief) else _SEARCH_ROOM
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class SegmentPlan:
 
     def _at(self, left: int) -> Search | StateByState:
         if not self._searches(left):
-            return StateByState(self.policy, room=_SEARCH_ROOM)
+            return StateByState(self.policy, room=_room(self.problem))
         return Search(self.value, self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
@@ -232,8 +236,7 @@ class SearchOrIndex:
         """Return what `decide` takes."""
         left = problem.steps - made
         if not searches_free(self.arms, self.effort, left):
-            batch = BATCH_ROOM * min(BATCH, layer_size(self.arms, made)) * self.arms
-            return Work(alone=COUNTING * self.arms, batch=batch)
+            return self.index.deciding(problem, made)
         return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).work(problem, made)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:

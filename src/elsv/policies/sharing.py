@@ -8,18 +8,17 @@ policies of the problem with segments, so that they can be compared with others 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from elsv._numbers import as_float
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.ranking import closure, covers
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import layer_size, states_up_to
-from elsv.lattice.work import Work
-from elsv.policies.layers import BATCH, OnLayers, StateByState, check_answer
+from elsv.lattice.work import neighbours, seconds_for_each_of
+from elsv.policies.layers import OnLayers, StateByState, check_answer
 from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -28,7 +27,7 @@ from elsv.structure.base import Free
 from elsv.structure.facts import Facts, ranking_of
 
 MakePolicy = Any  # (policy, problem) -> policy
-_FINDING = 2000.0  # nanoseconds for a state and arm, to find those that are equal
+_PATIENCE = 40e-3  # seconds of a trial: the more states, the more of them are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +87,7 @@ class Separate:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of a segment's arms."""
-        sizes = tuple(len(arms) for arms in segments_of(problem, "separate").groups)
-        return OfFewerArms(self, sizes=sizes)
+        return OfFewerArms(self)
 
     def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
         """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
@@ -143,20 +141,16 @@ class Pooled:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of the levels."""
-        return OfFewerArms(self, sizes=(self._levels.arms,))
+        return OfFewerArms(self)
 
 
 @dataclass(frozen=True)
 class OfFewerArms(StateByState):
     """A policy asked state by state that looks at some of the arms: of these there are far fewer states."""
 
-    sizes: tuple[int, ...] = ()  # how many arms it looks at, for each segment or for all alike
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes: asking for distinct states in every batch, and finding them."""
-        known, size = super().work(problem, made), as_float(layer_size(problem.arms, made))
-        asked = sum(as_float(states_up_to(arms, made)) for arms in self.sizes) * -(-size // BATCH)
-        return replace(known, alone=known.alone * min(1.0, asked / size) + _FINDING * problem.arms)
+    def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
+        """Return what `ask` takes for each of `batch` states as they come: few of those differ for it."""
+        return seconds_for_each_of(ask, neighbours(problem, made, batch), batch, _PATIENCE)
 
 
 def segments_of(problem: Problem, owner: str) -> Segments:

@@ -19,7 +19,7 @@ from elsv.beliefs.abilities import best, best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import PASS, Start, Work
+from elsv.lattice.work import Start, Work
 from elsv.policies.layers import ByChance, OnLayers, StateByState
 from elsv.policies.offered import Segment, best_offered, within_segments
 from elsv.problem import Problem
@@ -29,6 +29,7 @@ from elsv.state import State, check_width
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
+_POWERS = 130.0  # nanoseconds for a state and arm
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,5 +138,5 @@ class TopTwoOnLayers:
         """Return what `decide` takes in all earlier layers."""
         own, arms = self.first.work(problem, made), problem.arms
         return Work(
-            own.shared, own.alone + 8 * PASS * arms, own.calls, own.rooms, own.passing + 5 * arms, own.kept
+            own.shared, own.alone + _POWERS * arms, own.calls, own.rooms, own.passing + 5 * arms, own.kept
         )

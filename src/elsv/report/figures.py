@@ -54,6 +54,7 @@ def lines(
     log_y: bool = False,
     from_zero: bool = False,
     markers: bool = False,
+    x_ticks: Sequence[float] | None = None,
     reference: tuple[float, str] | None = None,
     style: Mapping[str, Style] | None = None,
     height: float = 3.6,
@@ -91,6 +92,9 @@ def lines(
     drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers)
     if from_zero and not log_y:
         panel.set_ylim(bottom=0)
+    if x_ticks is not None:
+        panel.set_xticks(x_ticks, minor=False)
+        panel.xaxis.minorticks_off()
     panel.set_xlabel(x_label)
     panel.set_ylabel(y_label)
     ends = {name: last_finite(y) for name, y in series.items()}

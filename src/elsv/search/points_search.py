@@ -17,7 +17,7 @@ from elsv.lattice.small import Layers, search_layers
 from elsv.state import State
 
 ALONE = 16  # points of an arm that is pulled many times
-_CHUNK = 1 << 20  # numbers in one array of points
+_CHUNK = 1 << 17  # numbers in one array of points
 Points = tuple[FloatArray, FloatArray]  # [B, M, N] and their weights [B, M]
 
 

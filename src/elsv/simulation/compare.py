@@ -346,7 +346,8 @@ def compare(
         Keep the regret curve of every instance (memory grows with the instances).
     progress
         Called with the number of steps made and of all steps, those of every policy on every chunk of
-        instances, a few times a second. None: a bar in a notebook; True: on a terminal too; False: none.
+        instances, a few times a second. None: a bar in a notebook, a line on a terminal if it takes long;
+        True: a bar there too; False: none.
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """

@@ -6,8 +6,12 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from elsv.problem import Problem
+from elsv.state import State
+
 WORTH_IT = 1.0  # per cent of gain
 _WIDTH = 110
+_MOST_NAMED = 6  # arms whose means are all said
 
 
 @dataclass(frozen=True)
@@ -47,19 +51,19 @@ def legend(name: str) -> dict[str, str]:
 
 def table(name: str, rows: Sequence[Outcome]) -> str:
     """Return the rows as text, with what the columns mean."""
-    widths = "{:>9}  {:<18} {:>10} {:>17} {:>8} {:>17} {:>7} {:>7} {:>6}"
+    widths = "{:>9}  {:<18} {:>10} {:>17} {:>8} {:>20} {:>7} {:>7} {:>6}"
     heads = ("customers", "policy", "earns", "gain", "", "5–95 % of shops", "loses", "finds", "after")
     lines = [f"against always {name}", widths.format(*heads)]
     for row in rows:
-        gain = f"{row.gain:+,.2f}" + (" exact" if row.exact else f" ± {row.error:,.2f}")
+        gain = f"{row.gain:+,.2f}".replace("-", "−") + (" exact" if row.exact else f" ± {row.error:,.2f}")
         lines.append(
             widths.format(
                 f"{row.customers:,}",
                 row.policy[:18],
                 f"{row.earnings:,.2f}",
                 gain,
-                f"{row.percent:+.1f} %",
-                f"{row.low:+,.2f} – {row.high:+,.2f}",
+                f"{row.percent:+.1f} %".replace("-", "−"),
+                spread_of(row),
                 f"{100 * row.losing:.0f} %",
                 f"{100 * row.found:.0f} %",
                 "–" if row.until is None else f"{row.until:,.0f}",
@@ -67,6 +71,25 @@ def table(name: str, rows: Sequence[Outcome]) -> str:
         )
     said = "; ".join(f"{column}: {meaning}" for column, meaning in legend(name).items())
     return "\n".join([*lines, *textwrap.wrap(said, _WIDTH)])
+
+
+def spread_of(row: Outcome) -> str:
+    """Return the gain in the middle 90 of 100 shops."""
+    return f"{row.low:+,.2f} to {row.high:+,.2f}".replace("-", "−")
+
+
+def shops(problem: Problem) -> str:
+    """Say what the shops are like that are drawn, so that nobody takes them for their own unseen."""
+    mean = 100 * problem.belief.mean(State.initial(problem))
+    shown = list(zip(problem.names, mean.tolist(), strict=True))
+    if len(shown) > _MOST_NAMED:
+        shown = [shown[0], shown[-1]]
+    (first, often), *rest = shown
+    others = "".join(f", {name} with {share:.3g}" for name, share in rest)
+    return (
+        f"The shops come from the prior and what is assumed: on average {first} succeeds with {often:.3g} of "
+        f"100 customers{others}. If that is far from yours, give the problem a prior (elsv prior) first."
+    )
 
 
 def verdict(name: str, best: Sequence[Outcome]) -> str:

@@ -40,7 +40,7 @@ from elsv.simulation.instances import FromPrior
 from elsv.simulation.intervals import Z95
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import run_chunks
-from elsv.simulation.rehearsal import Outcome, legend, table, verdict
+from elsv.simulation.rehearsal import Outcome, legend, shops, table, verdict
 from elsv.simulation.rehearse_cost import seconds_of, times_asked
 from elsv.simulation.steps import Steps
 
@@ -80,6 +80,10 @@ class Rehearsal:
         """Say in words from how many customers on a campaign is worth it."""
         return verdict(choice_name(self.problem, self.against), [self.best(size) for size in self.sizes])
 
+    def shops(self) -> str:
+        """Say in words what the shops are like on average."""
+        return shops(self.problem)
+
     def legend(self) -> dict[str, str]:
         """Return what each column of the table means."""
         return legend(choice_name(self.problem, self.against))
@@ -94,10 +98,12 @@ class Rehearsal:
             "outcomes_known": self.delays or "at once",
             "rows": [{**asdict(row), "percent": row.percent} for row in self.outcomes],
             "recommendation": self.recommendation(),
+            "shops": self.shops(),
         }
 
     def __str__(self) -> str:
-        return f"{table(choice_name(self.problem, self.against), self.outcomes)}\n\n{self.recommendation()}"
+        shown = table(choice_name(self.problem, self.against), self.outcomes)
+        return f"{shown}\n\n{self.recommendation()}\n{self.shops()}"
 
 
 def rehearse(

@@ -40,6 +40,7 @@ from elsv.state import State, check_width
 BLOCKS = (1, 2, 4, 8, 16)
 MOST_BLOCK = 10_000
 _FEW_WAYS = 60  # pulls whose binomials are whole numbers of 63 bits
+_CHUNK = 1 << 17  # numbers in one array of outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,11 @@ class BlockCommitValue:
             return np.zeros(state.shape)
         check_width(state, self.problem)
         if self.problem.segments is not None:
-            return self._in_segments(State.trusted(*state.rows()), left).reshape(state.shape)
+            alpha, beta = state.rows()
+            size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
+            parts = [slice(first, first + size) for first in range(0, len(alpha), size)]
+            found = [self._in_segments(State.trusted(alpha[here], beta[here]), left) for here in parts]
+            return np.concatenate([np.empty(0), *found]).reshape(state.shape)
         lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
         counted = [_counts(self.problem, k, left) for k in lengths]
         during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])

@@ -12,13 +12,13 @@ import numpy as np
 from elsv._inheritance import still_holds
 from elsv._typing import FloatArray
 from elsv.beliefs import Belief
-from elsv.lattice.numbering import Layer
+from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.work import COUNTING, Start, Work, seconds_for_each
 from elsv.state import Arms
 from elsv.values.base import ValueFunction, values_at
 
-_BATCH = 1 << 16
+_BATCH = 1 << 14
 
 
 def layer_reach(value: ValueFunction) -> int:
@@ -33,7 +33,8 @@ def layer_work(value: ValueFunction, problem: Arms, horizon: int, made: int) -> 
         known: Work | None = own(horizon, made)
         if known is not None:
             return known
-    each = seconds_for_each(lambda state: values_at(value, state, made + 1), problem, made)
+    batch = min(_BATCH, layer_size(problem.arms, made))
+    each = seconds_for_each(lambda state: values_at(value, state, made + 1), problem, made, batch)
     return Work(alone=1e9 * each + COUNTING * problem.arms)
 
 

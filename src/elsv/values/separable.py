@@ -33,7 +33,7 @@ from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
 _TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
-_TRIED = 24  # levels of states on which an index is tried
+_TRIED = 64  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
 _AHEAD = 32  # levels whose bonuses are evaluated at once when steps follow each other
 _DEEP = 1024  # from so many pulls on an index may have to be solved for state by state: no level in advance
@@ -168,9 +168,11 @@ class SeparableValue:
         each = _TABLE_ENTRY
         if known is None:  # the index is called on every state of every table
             levels = range(min(horizon, _TRIED))
-            began = time.perf_counter()
+            self.bonus(1, range(1), 0)  # loads what it needs
+            clock, spent = time.perf_counter(), time.process_time()
             self.bonus(max(levels.stop, 1), levels, 0)
-            each += (time.perf_counter() - began) / triangle.size(levels.stop)
+            took = min(time.perf_counter() - clock, time.process_time() - spent)
+            each += took / triangle.size(levels.stop)
         prepared = 0.0 if known is None else float(known(horizon))
         return Start(alone=len(self._members) * (prepared + each * horizon**3 / 6))
 
