@@ -154,7 +154,7 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))
     goal = {"horizon": 20} if gamma == 1 else {"discount": float(gamma)}
     problem = Problem([0.4, 0.7, 1.0], prior=counts, **goal, **ORDERED)
-    effort = 10
+    effort = 28
     assert way_ahead(3, effort, 20) == (2, True)
     assert most_stops(2, 20) == 6
     few = ahead(counts, rewards, 2, Fraction(20), gamma)
@@ -180,7 +180,7 @@ def test_a_discount_takes_the_place_of_the_horizon():
     )
     problem = Problem([0.4, 0.7, 1.0], discount=0.9, prior=counts, **ORDERED)
     expected = ahead(counts, rewards, 2, 1 / (1 - gamma), gamma)
-    found = Plan(problem, effort=10).scores(State.initial(problem), 1)
+    found = Plan(problem, effort=28).scores(State.initial(problem), 1)
     assert found == pytest.approx([float(x) for x in expected], rel=1e-8)
 
 
@@ -199,11 +199,15 @@ def test_with_a_long_way_to_go_nothing_is_searched_where_all_is_settled():
     assert found[1].max() > 1.0001 * alone[1].max()
 
 
-def test_with_a_long_way_to_go_the_search_is_deeper():
-    assert way_ahead(3, EFFORT, 75) == (15, False)
-    assert way_ahead(3, EFFORT, 76) == (19, True)
-    assert way_ahead(3, EFFORT, None) == (19, True)
-    assert way_ahead(2, EFFORT, 300) == (40, True)
+def test_with_a_long_way_to_go_the_search_may_be_deeper():
+    assert way_ahead(3, EFFORT, 75, far=3) == (15, False)
+    assert way_ahead(3, EFFORT, 76) == (15, True)
+    assert way_ahead(3, EFFORT, 76, far=3) == (19, True)
+    assert way_ahead(3, EFFORT, None, far=3) == (19, True)
+    problem = Problem([0.8, 1.0], horizon=100, **ORDERED)
+    optimum, *plans = evaluate(problem, ["optimal", "plan:effort=330", "plan:effort=330,far=3"])
+    regrets = [plan.regret / optimum.regret for plan in plans]
+    assert 1.0 <= regrets[1] < regrets[0] < 1.01
 
 
 def test_increasing_order_mirrors_decreasing_order():

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
 _CPU_ONLY = ("thompson",)  # of these
-# Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _SMALL = 10**7  # bytes
+# Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
 _NOTICED = 0.1  # seconds of compiling that are worth a word
 Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]

@@ -34,6 +34,7 @@ class Search:
 
     depth: int | None = None  # None: what the effort allows
     effort: int = 0
+    far: int = 1
     index: Rule | None = None  # decides where a search of independent arms is too short
 
     def ahead(self, arms: int, left: int) -> int:
@@ -42,13 +43,13 @@ class Search:
             return min(self.depth, left)
         if self.index is not None:
             return depth_of(arms, self.effort, left)
-        return way_ahead(arms, self.effort, left)[0]
+        return way_ahead(arms, self.effort, left, self.far)[0]
 
     def stops(self, arms: int, left: int) -> int:
         """Return how many pulls of one arm are weighed besides; 0: none."""
         if self.depth is not None or self.index is not None:
             return 0
-        depth, long_way = way_ahead(arms, self.effort, left)
+        depth, long_way = way_ahead(arms, self.effort, left, self.far)
         return most_stops(depth, left) if long_way else 0
 
     def searches(self, arms: int, left: int) -> bool:
@@ -59,7 +60,7 @@ class Search:
 def search_of(problem: Problem, policy: object) -> Search | None:
     """Return the search that a policy on layers is, or None."""
     if isinstance(policy, PlannedSearch) and policy.belief == problem.belief:
-        return Search(effort=policy.effort)
+        return Search(effort=policy.effort, far=policy.far)
     if isinstance(policy, SearchOrIndex) and policy.belief == problem.belief:
         return Search(effort=policy.effort, index=Table(policy.index))
     if isinstance(policy, LayerSearch) and policy.first is None and policy.belief == problem.belief:

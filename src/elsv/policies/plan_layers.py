@@ -40,7 +40,7 @@ _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; o
 _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
-def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) -> LayerPolicy:
+def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
     horizon, value = problem.steps, CommitValue(problem)
     if problem.segments is not None and problem.segments.count > 1:
@@ -53,7 +53,7 @@ def plan_on_layers(problem: Problem, effort: int, policy: Callable[..., Any]) ->
     if problem.arms == 1:
         return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
-        return PlannedSearch(value, problem.belief, problem.arms, effort, horizon)
+        return PlannedSearch(value, problem.belief, problem.arms, effort, horizon, far)
     return _state_by_state(problem, policy)
 
 
@@ -81,17 +81,18 @@ class PlannedSearch:
     arms: int
     effort: int
     horizon: int
+    far: int = 1
 
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        depth, long_way = way_ahead(self.arms, self.effort, self.horizon)
+        depth, long_way = way_ahead(self.arms, self.effort, self.horizon, self.far)
         return 1 + (most_stops(depth, None) if long_way else depth)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
         left = sweeps.horizon - layer.made
-        depth, long_way = way_ahead(self.arms, self.effort, left)
+        depth, long_way = way_ahead(self.arms, self.effort, left, self.far)
         search = Search(self.value, self.belief, depth)
         if not long_way:
             return search.decide(sweeps, layer)
@@ -109,7 +110,7 @@ class PlannedSearch:
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""
         arms, left = self.arms, problem.steps - made
-        depth, long_way = way_ahead(arms, self.effort, left)
+        depth, long_way = way_ahead(arms, self.effort, left, self.far)
         search = Search(self.value, self.belief, depth).work(problem, made)
         if not long_way:
             return search

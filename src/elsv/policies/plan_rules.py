@@ -1,7 +1,7 @@
 """The rules of `Plan`: how far it searches, among which arms, and when many pulls of one arm decide.
 
 With a long way to go, many pulls of one arm are weighed first. Where they gain nothing over committing at
-once all is settled, and the best arm is pulled; so a search where they do can afford to look further ahead.
+once all is settled, and the best arm is pulled. So a search where they do may take longer (`far`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 PATIENCE = 3  # how many times as many pulls of a single arm are weighed
 LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
-FAR = 3  # how many times as many states a search expands then
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
@@ -71,11 +70,14 @@ def most_stops(depth: int, left: int | None) -> int:
     return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
 
 
-def way_ahead(arms: int, effort: int, left: int | None) -> tuple[int, bool]:
-    """Return how many pulls of ordered arms are looked ahead, and whether there is a long way to go."""
+def way_ahead(arms: int, effort: int, left: int | None, far: int = 1) -> tuple[int, bool]:
+    """Return how many pulls of ordered arms are looked ahead, and whether there is a long way to go.
+
+    If there is, `far` times as many states are expanded.
+    """
     depth = depth_of(arms, effort, left)
     long_way = is_long_way(depth, left)
-    return (depth_of(arms, FAR * effort, left) if long_way else depth), long_way
+    return (depth_of(arms, far * effort, left) if long_way else depth), long_way
 
 
 def searches_free(arms: int, effort: int, left: int) -> bool:

@@ -138,7 +138,7 @@ def _depth(given: dict[str, Any]) -> int:
 
 
 def _plan(problem: Problem, spec: Name) -> Policy:
-    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int, "points": int}))
+    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int, "points": int, "far": int}))
 
 
 def _optimal(problem: Problem, spec: Name) -> Policy:
