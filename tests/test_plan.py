@@ -169,7 +169,8 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
 def test_many_pulls_are_preferred_only_where_the_search_stalls():
     few, many = np.array([[10.0, 9.0], [10.0, 10.1]]), np.array([[9.5, 10.3], [12.5, 9.0]])
     assert prefer(few, many, np.array([10.0, 10.0])).tolist() == [[9.5, 10.3], [10.0, 10.1]]
-    assert prefer(few, many - 0.2975, np.array([10.0, 10.0])).tolist() == few.tolist()
+    assert prefer(few, many - 0.295, np.array([10.0, 10.0])).tolist() == few.tolist()
+    assert prefer(few, many - 0.295, np.array([10.0, 10.0]), far=3)[0].tolist() == (many - 0.295)[0].tolist()
 
 
 def test_a_discount_takes_the_place_of_the_horizon():
@@ -185,10 +186,8 @@ def test_a_discount_takes_the_place_of_the_horizon():
 
 
 def test_with_a_long_way_to_go_nothing_is_searched_where_all_is_settled():
-    assert unsettled(np.array([[9.0, 10.002], [10.0, 10.0005]]), np.array([10.0, 10.0])).tolist() == [
-        True,
-        False,
-    ]
+    gains = np.array([[9.0, 10.002], [10.0, 10.0005]])
+    assert unsettled(gains, np.array([10.0, 10.0])).tolist() == [True, False]
     problem = Problem([0.4, 0.7, 1.0], horizon=400, **ORDERED)
     state = State([[95.0, 40, 20], [6, 5, 4]], [[5.0, 60, 80], [5, 5, 5]])
     plan, left = Plan(problem), 300
@@ -207,7 +206,7 @@ def test_with_a_long_way_to_go_the_search_may_be_deeper():
     problem = Problem([0.8, 1.0], horizon=100, **ORDERED)
     optimum, *plans = evaluate(problem, ["optimal", "plan:effort=330", "plan:effort=330,far=3"])
     regrets = [plan.regret / optimum.regret for plan in plans]
-    assert 1.0 <= regrets[1] < regrets[0] < 1.01
+    assert 1.0 <= regrets[1] < 1.005 < regrets[0] < 1.02
 
 
 def test_increasing_order_mirrors_decreasing_order():

@@ -140,7 +140,8 @@ def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: 
         if made <= top:
             ahead = room.ahead(made)
     if most:
-        more = (ahead, room.stops_of(layer + 1), room.size, float(left), STALLED, WORTHWHILE, SETTLED)
+        gains = (STALLED, WORTHWHILE / search.far, SETTLED)
+        more = (ahead, room.stops_of(layer + 1), room.size, float(left), *gains)
         sweeps.whole("sweep_plan", layer, later, values[1], more)
     else:
         sweeps.whole("sweep_search", layer, later, values[1], (ahead,))

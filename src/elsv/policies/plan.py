@@ -197,5 +197,5 @@ class Plan(BestScore):
             found = q[here]
             ahead = search.ahead(root, paid, arms_ahead, depth, left, shared)
             np.put_along_axis(found, arms_ahead, ahead, axis=1)
-            q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
+            q[here] = prefer(found, stops, left * paid.max(axis=1), self.far) if long_way else found
         return q

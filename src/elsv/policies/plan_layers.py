@@ -102,7 +102,7 @@ class PlannedSearch:
         sure = committed / unit[:, 0]
         sweeps.give(committed)
         stops = self._stops(sweeps, layer, most_stops(depth, left)) / unit
-        scores = prefer(self._ahead(sweeps, layer, search) / unit, stops, sure)
+        scores = prefer(self._ahead(sweeps, layer, search) / unit, stops, sure, self.far)
         settled = ~unsettled(stops, sure)
         scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
         return sweeps.best_arms(scores)

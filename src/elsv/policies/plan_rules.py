@@ -22,7 +22,7 @@ LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
-WORTHWHILE = 3e-4  # such a gain that makes many pulls of one arm worth it where a search gains none
+WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it where a search gains none
 SETTLED = 1e-4  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 
@@ -53,10 +53,13 @@ def unsettled(stops: FloatArray, committed: FloatArray) -> AnyArray:
     return np.asarray(stops.max(axis=-1) - committed > SETTLED * committed)
 
 
-def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
-    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
+def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray, far: int = 1) -> FloatArray:
+    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does.
+
+    Who looks farther (`far`) goes by a smaller gain, too.
+    """
     stalled = ahead.max(axis=-1) - committed <= STALLED * committed
-    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE * committed
+    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE / far * committed
     return np.where((stalled & worthwhile)[..., None], stops, ahead)
 
 
