@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 
 from elsv._typing import FloatArray
+from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
@@ -234,5 +235,6 @@ class _Planned:
             return self._state
         belief = getattr(policy, "belief", None) or self._problem.belief
         if id(belief) not in self._means:
-            self._means[id(belief)] = mean_of(belief, self._state, rng())
+            drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
+            self._means[id(belief)] = mean_of(belief, self._state, drawn)
         return expected_state(self._state, self._means[id(belief)], waiting)
