@@ -75,12 +75,12 @@ class Plan(BestScore):
         How many joint points of the belief a search adds up. With an order 768 are Gauss rules of 12, 8 and
         8 points: score differences are within about 1e-6 of a pull's reward, for each pull left, up to
         T = 290. Beliefs that are sampled come to 1e-5 with 1024 (docs/planning.md).
-    far
-        How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn. 3 looks 19 pulls ahead instead of 15 for three arms and takes half as long again there.
     belief
         What is known of the means; default: the exact belief for the problem's order. Any belief will do:
         the search needs its means and points (`elsv.beliefs.points`).
+    far
+        How many times as many states are expanded with a long way to go under an order, where something is
+        left to learn. 3 looks 19 pulls ahead instead of 15 for three arms and takes half as long again there.
 
     Examples
     --------
@@ -92,8 +92,8 @@ class Plan(BestScore):
     problem: Problem
     effort: int = EFFORT
     points: int = POINTS
-    far: int = 1
     belief: Belief | None = None
+    far: int = 1
 
     def __post_init__(self) -> None:
         check_count(self.points)
