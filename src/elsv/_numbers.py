@@ -56,6 +56,17 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+def with_minus(text: str) -> str:
+    """Return a number as people read it: with a minus sign, not a hyphen.
+
+    Examples
+    --------
+    >>> with_minus(f"{-1.5:+.2f}")
+    '−1.50'
+    """
+    return text.replace("-", "−")
+
+
 def counted(number: int) -> str:
     """Return a count for a message, as a power of ten where it has too many digits to be read."""
     return f"{number:,}" if number < 10**15 else f"10^{math.floor(math.log10(number))}"

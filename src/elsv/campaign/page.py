@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._numbers import with_minus
 from elsv.campaign.status import Status
 from elsv.report import figures
 from elsv.report.page import Page
@@ -42,8 +43,8 @@ def _earnings(page: Page, status: Status) -> None:
             [
                 gain.name,
                 status.money(gain.gain, True),
-                f"{gain.low:+,.2f} to {gain.high:+,.2f}".replace("-", "−"),
-                None if gain.percent is None else f"{gain.percent:+.1f} %".replace("-", "−"),
+                with_minus(f"{gain.low:+,.2f} to {gain.high:+,.2f}"),
+                None if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
                 "logged probabilities" if gain.method == "log" else "what is believed by now",
             ]
             for gain in status.gains

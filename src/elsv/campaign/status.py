@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._numbers import with_minus
 from elsv.beliefs.abilities import best, best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import GainSoFar, gains_of, groups_of
@@ -95,7 +96,7 @@ class Status:
     def money(self, amount: float, sign: bool = False) -> str:
         """Return an amount in the campaign's unit."""
         digits = 0 if abs(amount) >= 10_000 else 2
-        shown = f"{amount:{'+' if sign else ''},.{digits}f}".replace("-", "−")
+        shown = with_minus(f"{amount:{'+' if sign else ''},.{digits}f}")
         return f"{shown}{' ' + self.unit if self.unit else ''}"
 
     def worth(self, arm: ArmStatus) -> str:

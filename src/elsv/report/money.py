@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from elsv._numbers import with_minus
 from elsv._words import BEFOREHAND
 from elsv.policies.single import Gain
 
@@ -18,7 +19,7 @@ def number(value: float, digits: int, signed: bool = False) -> str:
     text = f"{value:{'+' if signed else ''}{kind}}"
     if signed and not any(c in "123456789" for c in text.partition("e")[0]):
         text = text[1:]  # neither plus nor minus nothing
-    return text.replace("-", "−")
+    return with_minus(text)
 
 
 def with_half(value: float, half: float, digits: int) -> str:

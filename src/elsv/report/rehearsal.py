@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._numbers import with_minus
 from elsv.policies.single import choice_name
 from elsv.report import figures
 from elsv.report.page import Page
@@ -71,8 +72,8 @@ def _row(row: Outcome) -> list[str | int | float | None]:
         f"{row.customers:,}",
         row.policy,
         f"{row.earnings:,.2f}",
-        f"{row.gain:+,.2f} ".replace("-", "−") + ("exact" if row.exact else f"± {row.error:,.2f}"),
-        f"{row.percent:+.1f} %".replace("-", "−"),
+        with_minus(f"{row.gain:+,.2f} ") + ("exact" if row.exact else f"± {row.error:,.2f}"),
+        with_minus(f"{row.percent:+.1f} %"),
         spread_of(row),
         f"{100 * row.losing:.0f} %",
         f"{100 * row.found:.0f} %",

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from elsv._numbers import with_minus
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -55,14 +56,14 @@ def table(name: str, rows: Sequence[Outcome]) -> str:
     heads = ("customers", "policy", "earns", "gain", "", "5–95 % of shops", "loses", "finds", "after")
     lines = [f"against always {name}", widths.format(*heads)]
     for row in rows:
-        gain = f"{row.gain:+,.2f}".replace("-", "−") + (" exact" if row.exact else f" ± {row.error:,.2f}")
+        gain = with_minus(f"{row.gain:+,.2f}") + (" exact" if row.exact else f" ± {row.error:,.2f}")
         lines.append(
             widths.format(
                 f"{row.customers:,}",
                 row.policy[:18],
                 f"{row.earnings:,.2f}",
                 gain,
-                f"{row.percent:+.1f} %".replace("-", "−"),
+                with_minus(f"{row.percent:+.1f} %"),
                 spread_of(row),
                 f"{100 * row.losing:.0f} %",
                 f"{100 * row.found:.0f} %",
@@ -75,7 +76,7 @@ def table(name: str, rows: Sequence[Outcome]) -> str:
 
 def spread_of(row: Outcome) -> str:
     """Return the gain in the middle 90 of 100 shops."""
-    return f"{row.low:+,.2f} to {row.high:+,.2f}".replace("-", "−")
+    return with_minus(f"{row.low:+,.2f} to {row.high:+,.2f}")
 
 
 def shops(problem: Problem) -> str:

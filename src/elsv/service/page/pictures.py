@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from elsv._numbers import with_minus
+
 COLOURS = 9  # classes c0 … c8 of the style sheet
 _EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off
 _HEIGHT, _MIDDLE = 26, 13
@@ -131,4 +133,4 @@ def _side(place: float) -> str:
 
 def _label(value: float) -> str:
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return text.replace("-", "−")
+    return with_minus(text)

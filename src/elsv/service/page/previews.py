@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from elsv._numbers import with_minus
 from elsv.assumptions import check
 from elsv.problem import Problem
 from elsv.service.page import pictures
@@ -90,7 +91,7 @@ def rehearsed_rows(found: Rehearsal) -> tuple[RehearsedRow, ...]:
         RehearsedRow(
             customers=f"{row.customers:,}",
             gain=_signed(row.gain, row.error),
-            per_cent=f"{row.percent:+.1f} %".replace("-", "−"),
+            per_cent=with_minus(f"{row.percent:+.1f} %"),
             found=percent(row.found),
         )
         for row in found.outcomes

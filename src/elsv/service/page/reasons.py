@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from elsv._numbers import with_minus
 from elsv.campaign.status import Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning
@@ -120,9 +121,9 @@ def figure(value: float, digits: int | None = None) -> str:
     ('0.612', '−12.3', '1,234,567')
     """
     if not abs(value) < 1e15:
-        return f"{value:.3g}".replace("-", "−")
+        return with_minus(f"{value:.3g}")
     shown = (0 if value == 0 else decimals(abs(value))) if digits is None else digits
-    return f"{value:,.{shown}f}".replace("-", "−")
+    return with_minus(f"{value:,.{shown}f}")
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from elsv._numbers import with_minus
 from elsv.campaign.gains import GainSoFar
 from elsv.campaign.listing import Listed
 from elsv.campaign.status import SegmentStatus, Status
@@ -114,7 +115,7 @@ def listed(status: Status) -> ListedView:
         phase_kind=PHASES[status.phase],
         customers=f"{status.decided:,}{planned}",
         share=share,
-        earned=money(status, status.earned),
+        earned=status.money(status.earned),
         best=", ".join(segment.leader for segment in status.segments) or status.leader.name,
         best_chance="by segment" if status.segments else percent(status.leader.best),
         contradicted=status.contradicted,
@@ -162,20 +163,15 @@ def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView
     )
 
 
-def money(status: Status, value: float, sign: bool = False) -> str:
-    """Return an amount in the campaign's unit, with a true minus."""
-    return status.money(value, sign).replace("-", "−")
-
-
 def _tiles(status: Status) -> tuple[Tile, ...]:
     expired = sum(arm.expired for arm in status.arms)
     planned = "no last customer" if status.customers is None else f"of {status.customers:,}"
     share = None if not status.customers else pictures.progress(status.decided / status.customers)
     left = "" if status.left is None else f", {status.left:,} left"
     gain = next(iter(status.gains), None)
-    tiles = [Tile("Earned", money(status, status.earned), _successes(status))]
+    tiles = [Tile("Earned", status.money(status.earned), _successes(status))]
     if gain is not None:
-        tiles.append(Tile(f"Against {gain.name}", money(status, gain.gain, True), f"95 %: {_span(gain)}"))
+        tiles.append(Tile(f"Against {gain.name}", status.money(gain.gain, True), f"95 %: {_span(gain)}"))
     tiles += [
         Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
         _best(status),
@@ -191,12 +187,12 @@ def _successes(status: Status) -> str:
 
 def _span(gain: GainSoFar) -> str:
     digits = 0 if max(abs(gain.low), abs(gain.high)) >= 10_000 else 2
-    return f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}".replace("-", "−")
+    return with_minus(f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}")
 
 
 def _segment(status: Status, segment: SegmentStatus) -> tuple[str, ...]:
     counts = (percent(segment.share), f"{segment.decided:,}", f"{segment.under_way:,}")
-    return (segment.name, *counts, money(status, segment.earned), segment.leader, percent(segment.best))
+    return (segment.name, *counts, status.money(segment.earned), segment.leader, percent(segment.best))
 
 
 def _leaders(status: Status) -> set[str]:
@@ -231,7 +227,7 @@ def _arm(status: Status, place: int, scale: pictures.Scale, chosen: set[int]) ->
         segment=arm.segment or "",
         leads=arm.name in _leaders(status),
         next=place in chosen,
-        outcomes=(*(f"{count:,}" for count in counts), money(status, arm.earned)),
+        outcomes=(*(f"{count:,}" for count in counts), status.money(arm.earned)),
     )
 
 
@@ -246,7 +242,7 @@ def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
         return (), None
     ends = [status.earned - bound for gain in status.gains for bound in (gain.low, gain.high)]
     scale = pictures.scale_of(max(0.0, end) for end in (status.earned, *ends))
-    own = RivalView("This campaign", pictures.bar(scale, status.earned, 0), money(status, status.earned))
+    own = RivalView("This campaign", pictures.bar(scale, status.earned, 0), status.money(status.earned))
     rows = [own]
     for gain in status.gains:
         span = max(0.0, status.earned - gain.high), max(0.0, status.earned - gain.low)
@@ -254,10 +250,10 @@ def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
             RivalView(
                 name=gain.name[0].upper() + gain.name[1:],
                 picture=pictures.bar(scale, gain.alternative, None, span),
-                earned=money(status, gain.alternative),
-                gain=money(status, gain.gain, True),
+                earned=status.money(gain.alternative),
+                gain=status.money(gain.gain, True),
                 between=_span(gain),
-                per_cent="" if gain.percent is None else f"{gain.percent:+.1f} %".replace("-", "−"),
+                per_cent="" if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
                 source="logged probabilities" if gain.method == "log" else "what is believed by now",
                 sure="good" if gain.low > 0 else "bad" if gain.high < 0 else "",
             )
@@ -272,7 +268,7 @@ def _ahead(status: Status) -> str:
         return "No planned customers are left. Extend the campaign to go on learning."
     return (
         f"{status.left:,} customers are left. With the arm that is best by now they bring about "
-        f"{money(status, status.ahead)}; knowing more could add {money(status, status.to_learn)} at most."
+        f"{status.money(status.ahead)}; knowing more could add {status.money(status.to_learn)} at most."
     )
 
 
