@@ -114,6 +114,27 @@ def test_points_are_probabilities_whatever_the_counts(arms, scale, error):
     assert means == pytest.approx(np.repeat(Chain().mean(state)[:, None], arms, axis=1), abs=error)
 
 
+@pytest.mark.parametrize(
+    ("wins", "pulls"),
+    [
+        ([42, 0, 0], [78, 0, 0]),
+        ([2, 10, 7], [5, 128, 51]),
+        ([2, 65, 1, 0, 0], [2, 114, 1, 0, 0]),
+        ([179, 0], [278, 0]),
+    ],
+)
+def test_the_others_means_are_right_where_much_is_known_of_one_arm_alone(wins, pulls):
+    # Where one arm is known the others' messages fall to nothing within a panel.
+    won, lost = np.array(wins), np.array(pulls) - wins
+    state = State(1.0 + won, 1.0 + lost)
+    theta, weight = Chain().arm_points(state, 16)
+    means = np.einsum("ik,ikl->il", weight, theta)
+    assert means == pytest.approx(np.repeat(Chain().mean(state)[None], len(wins), axis=0), abs=1e-5)
+    for arm, points in enumerate(theta):
+        assert (points[:, :arm] >= points[:, [arm]]).all()
+        assert (points[:, arm:] <= points[:, [arm]]).all()
+
+
 @pytest.mark.parametrize("belief", BELIEFS, ids=str)
 def test_points_of_one_arm_know_the_means_of_the_others(belief):
     state = State([3, 1, 4, 2], [1, 2, 2, 3])
