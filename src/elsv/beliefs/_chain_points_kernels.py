@@ -174,8 +174,8 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
 def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
     """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes.
 
-    The ratios are smoother, so they are what is interpolated. But where `side` falls steeply its last nodes in
-    the panel are little more than rounding: there both are interpolated, and then divided.
+    The ratios are smoother, so they are what is interpolated. But where `side` falls steeply its last nodes
+    in the panel are little more than rounding: there both are interpolated, and then divided.
     """
     p = min(max(first_from(grid.edges, len(grid.edges), y) - 1, 0), len(grid.half) - 1)
     t = (y - grid.edges[p]) / grid.half[p] - 1
