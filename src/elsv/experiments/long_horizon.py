@@ -128,8 +128,7 @@ def _plan_table(known: dict[str, Any]) -> Table:
         ["rewards", "T", "optimum: regret", "plan above it", "from"],
         body,
         "How far `plan` is from the optimum at long horizons. On simulated paths what every decision loses "
-        "is exact; the interval is due to the states that are met. "
-        f"Computed with {known['about']['planner']}.",
+        "is exact; the interval is due to the states that are met.",
         "lrrrl",
     )
 

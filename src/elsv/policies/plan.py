@@ -6,11 +6,11 @@ It searches d pulls ahead among a few candidate arms and commits at the frontier
     + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad V(\text{frontier}) = R \max_l r_l\, p_l,
 
 with R the pulls left there. With a long way to go and an order it first weighs pulling one arm for longer, to
-commit as soon as that is better. Where that gains next to nothing the best arm is pulled, elsewhere the
-search decides, deeper if asked (`far`). All these scores are the worth of a policy that could be followed, a
-lower bound on the best one. Without an order the finite-horizon Gittins index decides instead, and for a
-discount the Gittins index, which is optimal. What changes where customers come from segments is in
-`elsv.policies.plan_segments`.
+commit as soon as that is better. Where that gains next to nothing the best arm is pulled, elsewhere a
+search decides that goes farther by steps that grow, in each of which one arm is pulled. All these scores are
+the worth of a policy that could be followed, a lower bound on the best one. Without an order the
+finite-horizon Gittins index decides instead, and for a discount the Gittins index, which is optimal. What
+changes where customers come from segments is in `elsv.policies.plan_segments`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Plan(BestScore):
         the search needs its means and points (`elsv.beliefs.points`).
     far
         How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn. 3 looks 19 pulls ahead instead of 15 for three arms and takes half as long again there.
+        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33.
 
     Examples
     --------
