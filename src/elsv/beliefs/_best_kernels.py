@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from elsv._jit import kernel, merged
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs._chain_kernels import Solution, new_room, solve
 from elsv.beliefs._chain_messages_kernels import (
@@ -74,12 +74,6 @@ def _split(
         cap[j] = -1
     place[end - bottom] = count
     out.edges[count] = edges[end]
-    for p in range(count):
-        if source[p] < 0:
-            half = 0.5 * (out.edges[p + 1] - out.edges[p])
-            for j in range(POINTS):
-                out.y[p, j] = out.edges[p] + half * (1 + NODES[j])
-                out.complement[p, j] = log_complement(out.y[p, j])
     k, last = 0, count
     for i in range(len(whole.first)):
         if k < len(arms) and arms[k] == i:
@@ -87,7 +81,23 @@ def _split(
             k += 1
         out.first[i] = place[whole.first[i] - bottom]
         out.last[i] = min(place[whole.last[i] - bottom], last)
+    for p in range(out.last[0]):  # above the first arm's window there is none
+        if source[p] < 0:
+            half = 0.5 * (out.edges[p + 1] - out.edges[p])
+            for j in range(POINTS):
+                out.y[p, j] = out.edges[p] + half * (1 + NODES[j])
+                out.complement[p, j] = log_complement(out.y[p, j])
     return True
+
+
+@helper
+def _lowest(cap: IntArray, none: int) -> int:
+    """Return the lowest of the limits' edges; `none` if nothing is cut."""
+    lowest = none
+    for edge in cap:
+        if edge >= 0:
+            lowest = min(lowest, edge)
+    return lowest
 
 
 @merged
@@ -103,13 +113,13 @@ def _read_density(
     out: FloatArray,
 ) -> None:
     """Set f U L of every arm that a limit cuts, at the limit, relative to the whole weight."""
-    done = 0
+    done, bottom = 0, _lowest(cap, len(panels.edges))
     for k in range(len(arms)):
         if cap[k] < 0:
             continue
         i = arms[k]
         for j in range(done, i):
-            upper_message(j, panels, messages)
+            upper_message(j, bottom, panels, messages)
         done = i
         value = alpha[i] * limit[k] + (alpha[i] + beta[i]) * log_complement(limit[k]) - log_weight
         if i + 1 < len(alpha):
@@ -133,12 +143,18 @@ def _lower(
     source: IntArray,
     messages: Messages,
 ) -> float:
-    """Fill f and L, as the whole chain has them below the last arm that is cut; return log G Z."""
+    """Fill f and L, as the whole chain has them below the last arm that is cut; return log G Z.
+
+    Below the lowest limit nothing changes either, and nobody reads more there than what L has come to.
+    """
     whole, known, _ = solution
     untouched = 0
     for k in range(len(arms)):
         if cap[k] >= 0:
             untouched = arms[k] + 1
+    low = 0
+    while low < _lowest(cap, panels.last[0]) and source[low] >= 0:
+        low += 1
     integrand = np.empty(POINTS)
     total_log = 0.0
     for i in range(len(alpha) - 1, -1, -1):
@@ -147,8 +163,8 @@ def _lower(
             row, before = panels.start[i] + p, whole.start[i] + source[p]
             if source[p] < 0:
                 fill_density(alpha[i], beta[i], panels, p, row, messages)
-            elif i >= untouched:
-                if i == untouched:
+            elif i >= untouched or p < low:
+                if i == untouched and p >= low:
                     copy(known.lower, before, messages.lower, row)
                 messages.lower_log[row] = total_log = known.lower_log[before]
                 continue
