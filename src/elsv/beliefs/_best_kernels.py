@@ -28,6 +28,7 @@ from elsv.beliefs._chain_messages_kernels import (
     upper_message,
 )
 from elsv.beliefs._chain_panels import Placed
+from elsv.beliefs._largest_kernels import Field, Rule, Spans, collect, first_nodes, open_field
 
 
 @kernel
@@ -142,24 +143,26 @@ def _lower(
     panels: Panels,
     source: IntArray,
     messages: Messages,
+    to_the_end: bool,
 ) -> float:
     """Fill f and L, as the whole chain has them below the last arm that is cut; return log G Z.
 
-    Below the lowest limit nothing changes either, and nobody reads more there than what L has come to.
+    Below the lowest limit nothing changes either, and nobody reads more there than what L has come to. L of
+    the first arm is there for G alone: unless it goes `to_the_end`, only f above the lowest limit is filled.
     """
     whole, known, _ = solution
     untouched = 0
     for k in range(len(arms)):
         if cap[k] >= 0:
             untouched = arms[k] + 1
-    low = 0
-    while low < _lowest(cap, panels.last[0]) and source[low] >= 0:
+    lowest, low = _lowest(cap, panels.last[0]), 0
+    while low < lowest and source[low] >= 0:
         low += 1
     integrand = np.empty(POINTS)
     total_log = 0.0
     for i in range(len(alpha) - 1, -1, -1):
-        total_log = -np.inf
-        for p in range(panels.first[i], panels.last[i]):
+        total_log, only_f = -np.inf, i == 0 and not to_the_end
+        for p in range(max(panels.first[i], lowest) if only_f else panels.first[i], panels.last[i]):
             row, before = panels.start[i] + p, whole.start[i] + source[p]
             if source[p] < 0:
                 fill_density(alpha[i], beta[i], panels, p, row, messages)
@@ -171,7 +174,8 @@ def _lower(
             else:
                 copy(known.density, before, messages.density, row)
                 messages.density_log[row] = known.density_log[before]
-            total_log = lower_message(i, p, total_log, panels, messages, integrand)
+            if not only_f:
+                total_log = lower_message(i, p, total_log, panels, messages, integrand)
     return total_log
 
 
@@ -188,6 +192,7 @@ def cut_off(
 ) -> None:
     """Set G ``[V]`` where `arms` ``[C]`` end at logits `limit` ``[V, C]``, and dG/d limit of the first rows.
 
+    If there is no room for G, only the derivatives are set.
     The limits fall with the number of the arm, as the means do. One above `top` ``[C]`` cuts nothing off.
     """
     whole, _, log_weight = solution
@@ -196,7 +201,8 @@ def cut_off(
     messages = new_messages(size, len(whole.edges) + len(arms))
     source, cap = np.empty(len(panels.edges), np.int64), np.empty(len(arms), np.int64)
     for s in range(len(limit)):
-        below[s] = 0.0
+        if len(below):
+            below[s] = 0.0
         if s < len(density):
             for k in range(len(arms)):
                 density[s, k] = 0.0
@@ -205,7 +211,43 @@ def cut_off(
         rows = stack_windows(panels)
         if rows > len(messages.lower_log):
             messages = new_messages(rows + size, len(panels.edges))
-        total_log = _lower(alpha, beta, arms, cap, solution, panels, source, messages)
-        below[s] = math.exp(min(total_log - log_weight, 0.0))
+        total_log = _lower(alpha, beta, arms, cap, solution, panels, source, messages, len(below) > 0)
+        if len(below):
+            below[s] = math.exp(min(total_log - log_weight, 0.0))
         if s < len(density):
             _read_density(alpha, beta, limit[s], arms, cap, log_weight, panels, messages, density[s])
+
+
+@kernel
+def first_look(
+    alpha: FloatArray,
+    beta: FloatArray,
+    placed: Placed,
+    paying: IntArray,
+    rewards: FloatArray,
+    rule: Rule,
+    budget: float,
+) -> tuple[Field, Spans, FloatArray, FloatArray, FloatArray]:
+    """Return who of the arms `paying` ``[A]`` can be best, and what the panels to begin with come to.
+
+    It is what `Contenders` does with `cut_off` in the only state ``[1, N]``, without the way to Python and
+    back between the steps: that took as long as they do.
+    """
+    edges, first, last, won, lost = placed.edges[0], placed.first[0], placed.last[0], alpha[0], beta[0]
+    low, high, power = np.empty(len(paying)), np.empty(len(paying)), np.empty(len(paying))
+    total, a = 0.0, 0
+    for i in range(len(lost)):
+        total += lost[i]
+        if a < len(paying) and paying[a] == i:
+            low[a], high[a], power[a] = edges[first[i]], edges[last[i]], total
+            a += 1
+    field = open_field(rewards, low, high, power)
+    arms = paying[field.alive]
+    solution = solve(alpha, beta, placed, 0, new_room(placed))
+    below = np.empty(len(field.limit))
+    cut_off(won, lost, solution, arms, field.high, field.limit, below, np.empty((0, len(arms))))
+    spans, v, limit, rate = first_nodes(field, below, budget, rule.nodes)
+    density = np.empty(limit.shape)
+    cut_off(won, lost, solution, arms, field.high, limit, np.empty(0), density)
+    chance, worth, error = collect(density, rate, v, spans, rule)
+    return field, spans, chance, worth, error

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._best_kernels import cut_off, open_chain
+from elsv.beliefs._best_kernels import cut_off, first_look, open_chain
 from elsv.beliefs._chain_panels import place
-from elsv.beliefs._largest import Contenders, Largest, refuse
+from elsv.beliefs._largest import Largest, Panels, goal_of, refined, refuse
 
 _SHALLOWER = 3.0  # nats by which a tail matters less to a probability than to a mean
 
@@ -23,25 +23,27 @@ def best_of_chain(
     refuse(noise)
     row, other = alpha[None], beta[None]
     placed = place(row, other, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
-    low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
-    solution = open_chain(row, other, placed)
-    paying = _paying(rewards.tobytes())
-    contenders = Contenders(rewards[paying], low[paying], high[paying], beta.cumsum()[paying])
-    arms = paying[contenders.alive]
+    goal, (paying, pays) = goal_of(tolerance), _paying(rewards.tobytes())
+    field, spans, *sums = first_look(row, other, placed, paying, pays, goal.rule, goal.budget)
+    solution = cache(lambda: open_chain(row, other, placed))  # once more, for panels that are refined
 
     def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-        below, density = np.empty(len(limit)), np.empty((count, len(arms)))
-        cut_off(alpha, beta, solution, arms, contenders.high, limit, below, density)
+        below, density = np.empty(len(limit)), np.empty((count, len(field.alive)))
+        cut_off(alpha, beta, solution(), paying[field.alive], field.high, limit, below, density)
         return below, density
 
-    found = contenders.largest(evaluate, tolerance, noise)
+    found = refined(field, len(paying), Panels(spans, *sums), evaluate, goal, noise)
     chance = np.zeros(len(alpha))
     chance[paying] = found.chance
     return Largest(chance, found.mean, found.error + 0.1 * tolerance)
 
 
 @lru_cache(maxsize=64)
-def _paying(rewards: bytes) -> IntArray:
-    """Return the arms that can be best: one that pays no more than one above it in the order never is."""
+def _paying(rewards: bytes) -> tuple[IntArray, FloatArray]:
+    """Return the arms that can be best, and their rewards.
+
+    One that pays no more than one above it in the order never is.
+    """
     pays = np.frombuffer(rewards)
-    return np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))
+    arms = np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))
+    return arms, pays[arms]

@@ -1,15 +1,50 @@
-"""Nodes on panels of the largest reward, and what the arms' densities at them come to."""
+"""Panels of the largest reward to begin with, nodes on panels, and what the densities there come to."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from elsv._jit import kernel
-from elsv._typing import AnyArray, FloatArray
+from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs._largest_panels_kernels import NEAR_ONE, contend, lay_panels
 
 SAFETY = 0.02  # measured: what the square of the last coefficients is at most, against the error of a rule
+_SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
+_ROOM = 256  # panels to begin with that there is room for at first
+
+
+class Field(NamedTuple):
+    """The arms that can be best, and the panels to begin with."""
+
+    alive: IntArray  # [C], their numbers
+    unit: float  # the largest reward
+    rewards: FloatArray  # [C], relative to that
+    high: FloatArray  # [C], logits below which nearly all of an arm's probability lies
+    cut: AnyArray  # [C], whether an arm has a cut of its own at its reward
+    panels: FloatArray  # [4, P + 1], as `lay_panels` sets them
+    limit: FloatArray  # [P + 1, C], logits of the arms at the ends of panels; empty if there are none
+
+
+class Spans(NamedTuple):
+    """Panels of u."""
+
+    left: FloatArray  # [P]
+    right: FloatArray  # [P]
+    reward: FloatArray  # [P], h
+    before: FloatArray  # [P], G at the left end
+    after: FloatArray  # [P], G at the right end
+    straight: AnyArray  # [P], true where nodes are placed in v and not in u
+
+
+class Rule(NamedTuple):
+    """Gauss–Legendre nodes on a panel."""
+
+    nodes: FloatArray  # [K]
+    weights: FloatArray  # [K]
+    last: FloatArray  # [2, K], the last two Legendre coefficients of what the nodes show
 
 
 @kernel
@@ -58,21 +93,18 @@ def spread(
 
 @kernel
 def collect(
-    density: FloatArray,
-    rate: FloatArray,
-    v: FloatArray,
-    mass: FloatArray,
-    weights: FloatArray,
-    last: FloatArray,
+    density: FloatArray, rate: FloatArray, v: FloatArray, spans: Spans, rule: Rule
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return every panel's part of P(best) ``[P, C]`` and of E[max] ``[P]``, and its error ``[P]``.
 
-    `density` and `rate` are ``[P K, C]``, `mass` is what G grows by, `last` ``[2, K]`` gives the last two
-    Legendre coefficients.
+    `density` and `rate` are ``[P K, C]``.
     """
-    size, points = density.shape[1], len(weights)
-    chance, worth, error = np.zeros((len(mass), size)), np.zeros(len(mass)), np.zeros(len(mass))
-    for p in range(len(mass)):
+    weights, last = rule.weights, rule.last
+    size, points, count = density.shape[1], len(weights), len(spans.left)
+    chance, worth, error = np.zeros((count, size)), np.zeros(count), np.zeros(count)
+    for p in range(count):
+        mass = spans.after[p] - spans.before[p]  # what G grows by
+        mass = 0.0 if mass < 0 else mass
         total, rough = 0.0, 0.0
         for j in range(size):
             peak, first, second = 1e-300, 0.0, 0.0
@@ -87,10 +119,103 @@ def collect(
             total += chance[p, j]
             share = min(0.5 * (abs(first) + abs(second)) / peak, 1.0)
             rough += peak * share * share
-        error[p] = max(abs(total - mass[p]), SAFETY * rough)
+        error[p] = max(abs(total - mass), SAFETY * rough)
         if total > 0:
-            factor = mass[p] / total
+            factor = mass / total
             worth[p] *= factor
             for j in range(size):
                 chance[p, j] *= factor
     return chance, worth, error
+
+
+@kernel
+def beyond(values: FloatArray, budget: float) -> AnyArray:
+    """Return which `values` remain when the smallest are left out that come to `budget` together."""
+    rank, gap = np.arange(len(values)), len(values)
+    while gap > 1:  # Shell's sort: NumPy's takes a second to compile
+        gap = 1 if gap < 5 else 5 * gap // 11
+        for k in range(gap, len(rank)):
+            mine, place = rank[k], k
+            while place >= gap and values[rank[place - gap]] > values[mine]:
+                rank[place] = rank[place - gap]
+                place -= gap
+            rank[place] = mine
+    out, total = np.empty(len(values), np.bool_), 0.0
+    for k in range(len(rank)):
+        total += values[rank[k]]
+        out[rank[k]] = total > budget
+    return out
+
+
+@kernel
+def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> Field:
+    """Return who can be best and the panels to begin with.
+
+    Parameters
+    ----------
+    rewards
+        Of the arms, ``[A]``.
+    low, high
+        Logits between which nearly all of an arm's probability lies, ``[A]``.
+    power
+        Near a mean of 1 an arm's density is like 1 - x to this power, less one, ``[A]``.
+    """
+    unit = 0.0
+    for reward in rewards:
+        unit = max(unit, reward)
+    relative, numbers = rewards / unit, np.empty(len(rewards), np.int64)
+    count, floor, top = contend(relative, low, high, numbers)
+    alive, cut, rough = np.empty(count, np.int64), np.empty(count, np.bool_), np.empty(count, np.bool_)
+    pays, lowest, highest = np.empty(count), np.empty(count), np.empty(count)
+    for c in range(count):
+        j = numbers[c]
+        alive[c], pays[c], lowest[c], highest[c] = j, relative[j], low[j], high[j]
+        cut[c] = high[j] > NEAR_ONE and relative[j] < top
+        rough[c] = power[j] != np.rint(power[j]) and power[j] < _SMOOTH
+    start = relative[floor], low[floor], top
+    panels = np.empty((4, _ROOM))
+    used = lay_panels(pays, lowest, highest, cut, rough, *start, panels)
+    if used >= _ROOM:
+        panels = np.empty((4, used + 1))
+        lay_panels(pays, lowest, highest, cut, rough, *start, panels)
+    ends = used + 1 if used else 0
+    own = np.empty((4, used + 1))
+    for k in range(used + 1):
+        for row in range(4):
+            own[row, k] = panels[row, k]
+    # A panel begins where the one before it ends, if in another u.
+    u, h = own[0][:ends], own[2][:ends]
+    limit = spread(u, u, h, np.zeros(ends, np.bool_), np.zeros(1), pays, cut)[1]
+    return Field(alive, unit, pays, highest, cut, own, limit)
+
+
+@kernel
+def first_nodes(
+    field: Field, below: FloatArray, budget: float, nodes: FloatArray
+) -> tuple[Spans, FloatArray, FloatArray, FloatArray]:
+    """Return the panels to begin with that matter, and what `spread` gives at their nodes.
+
+    Parameters
+    ----------
+    field
+        Who can be best.
+    below
+        G at the ends of all panels, ``[P + 1]``.
+    budget
+        The probability that may be left out.
+    nodes
+        On a panel, from -1 to 1.
+    """
+    chosen = beyond(below[1:] - below[:-1], budget)
+    count = chosen.sum()
+    left, right, reward = np.empty(count), np.empty(count), np.empty(count)
+    before, after, straight = np.empty(count), np.empty(count), np.empty(count, np.bool_)
+    k = 0
+    for p in range(len(chosen)):
+        if chosen[p]:
+            left[k], right[k], reward[k] = field.panels[0, p], field.panels[1, p], field.panels[2, p]
+            before[k], after[k], straight[k] = below[p], below[p + 1], field.panels[3, p] > 0
+            k += 1
+    spans = Spans(left, right, reward, before, after, straight)
+    v, limit, rate = spread(left, right, reward, straight, nodes, field.rewards, field.cut)
+    return spans, v, limit, rate
