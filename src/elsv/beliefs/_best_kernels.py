@@ -28,7 +28,7 @@ from elsv.beliefs._chain_messages_kernels import (
     upper_message,
 )
 from elsv.beliefs._chain_panels import Placed
-from elsv.beliefs._largest_kernels import Field, Rule, Spans, collect, first_nodes, open_field
+from elsv.beliefs._largest_kernels import Rule, add_up, collect, first_nodes, open_field
 
 
 @kernel
@@ -227,11 +227,12 @@ def first_look(
     rewards: FloatArray,
     rule: Rule,
     budget: float,
-) -> tuple[Field, Spans, FloatArray, FloatArray, FloatArray]:
-    """Return who of the arms `paying` ``[A]`` can be best, and what the panels to begin with come to.
+    chance: FloatArray,
+) -> tuple[float, float, float]:
+    """Set P(best) ``[N]`` of the only state ``[1, N]``, none but `paying` ``[A]`` having any; see `add_up`.
 
-    It is what `Contenders` does with `cut_off` in the only state ``[1, N]``, without the way to Python and
-    back between the steps: that took as long as they do.
+    It is what `Contenders` does with `cut_off` before any panel is refined, without the way to Python and
+    back between the steps, which takes as long as they do.
     """
     edges, first, last, won, lost = placed.edges[0], placed.first[0], placed.last[0], alpha[0], beta[0]
     low, high, power = np.empty(len(paying)), np.empty(len(paying)), np.empty(len(paying))
@@ -242,12 +243,14 @@ def first_look(
             low[a], high[a], power[a] = edges[first[i]], edges[last[i]], total
             a += 1
     field = open_field(rewards, low, high, power)
-    arms = paying[field.alive]
+    arms = np.empty(len(field.alive), np.int64)
+    for c in range(len(arms)):
+        arms[c] = paying[field.alive[c]]
     solution = solve(alpha, beta, placed, 0, new_room(placed))
     below = np.empty(len(field.limit))
     cut_off(won, lost, solution, arms, field.high, field.limit, below, np.empty((0, len(arms))))
     spans, v, limit, rate = first_nodes(field, below, budget, rule.nodes)
     density = np.empty(limit.shape)
     cut_off(won, lost, solution, arms, field.high, limit, np.empty(0), density)
-    chance, worth, error = collect(density, rate, v, spans, rule)
-    return field, spans, chance, worth, error
+    parts, worth, error = collect(density, rate, v, spans, rule)
+    return add_up(arms, field.unit, parts, worth, error, chance)

@@ -23,6 +23,7 @@ from elsv.beliefs._largest_kernels import (
     Field,
     Rule,
     Spans,
+    add_up,
     beyond,
     collect,
     first_nodes,
@@ -54,6 +55,7 @@ class Goal(NamedTuple):
 
     rule: Rule  # on every panel
     tolerance: float  # error that is aimed for
+    enough: float  # error of all panels together at which none is refined any more
     budget: float  # probability of panels that are left out at once
 
 
@@ -67,10 +69,10 @@ def _rule(points: int) -> Rule:
 def goal_of(tolerance: float) -> Goal:
     """Return how to come within `tolerance`; where digits count, another two of them cost little."""
     rule, goal = (_rule(6), tolerance) if tolerance > 1e-6 else (_rule(10), 0.01 * tolerance)
-    return Goal(rule, goal, 0.05 * goal)
+    return Goal(rule, goal, 0.8 * goal, 0.05 * goal)
 
 
-class Panels(NamedTuple):
+class _Panels(NamedTuple):
     """Panels of u and what they add."""
 
     spans: Spans
@@ -78,10 +80,10 @@ class Panels(NamedTuple):
     worth: FloatArray  # [P], integral of v
     error: FloatArray  # [P]
 
-    def with_finer(self, kept: AnyArray, finer: Panels) -> Panels:
+    def with_finer(self, kept: AnyArray, finer: _Panels) -> _Panels:
         """Return the panels that are kept, and others."""
         spans = zip(self.spans, finer.spans, strict=True)
-        return Panels(
+        return _Panels(
             Spans(*(np.concatenate([mine[kept], other]) for mine, other in spans)),
             *(np.concatenate([mine[kept], other]) for mine, other in zip(self[1:], finer[1:], strict=True)),
         )
@@ -113,39 +115,33 @@ class Contenders:
             Rounding error of G, below which nothing is refined.
         """
         goal, field = goal_of(tolerance), self._field
+        if not len(field.limit):
+            refuse(1.0)
         below = evaluate(field.limit, 0)[0]
         spans, v, limit, rate = first_nodes(field, below, goal.budget, goal.rule.nodes)
         density = evaluate(limit, len(v))[1]
-        panels = Panels(spans, *collect(density, rate, v, spans, goal.rule))
-        return refined(field, self.arms, panels, evaluate, goal, noise)
+        panels = _Panels(spans, *collect(density, rate, v, spans, goal.rule))
+        stalled = 0
+        for _ in range(_ROUNDS):
+            before = panels.error.sum()
+            if before <= goal.enough or len(panels.error) > _MOST_PANELS:
+                break
+            coarse = beyond(panels.error, 0.4 * goal.tolerance) & (panels.error > noise)
+            if not coarse.any():
+                break
+            finer = _halves(field, Spans(*(column[coarse] for column in panels.spans)), evaluate, goal.rule)
+            panels = panels.with_finer(~coarse, finer)
+            stalled = stalled + 1 if panels.error.sum() > 0.99 * before else 0
+            if stalled == _PATIENCE:
+                break
+        chance = np.zeros(self.arms)
+        mean, left, short = add_up(field.alive, field.unit, *panels[1:], chance)
+        error = left + short + noise
+        refuse(error)
+        return Largest(chance, mean, error)
 
 
-def refined(field: Field, arms: int, panels: Panels, evaluate: Evaluate, goal: Goal, noise: float) -> Largest:
-    """Return what is known of the largest reward of `arms`, halving panels until that is exact enough."""
-    if not len(field.limit):
-        refuse(1.0)
-    tolerance, stalled = goal.tolerance, 0
-    for _ in range(_ROUNDS):
-        before = panels.error.sum()
-        if before <= 0.8 * tolerance or len(panels.error) > _MOST_PANELS:
-            break
-        coarse = beyond(panels.error, 0.4 * tolerance) & (panels.error > noise)
-        if not coarse.any():
-            break
-        finer = _halves(field, Spans(*(column[coarse] for column in panels.spans)), evaluate, goal.rule)
-        panels = panels.with_finer(~coarse, finer)
-        stalled = stalled + 1 if panels.error.sum() > 0.99 * before else 0
-        if stalled == _PATIENCE:
-            break
-    mass = panels.chance.sum()
-    error = float(panels.error.sum() + abs(1 - mass) + noise)
-    refuse(error)
-    chance = np.zeros(arms)
-    chance[field.alive] = np.minimum(panels.chance.sum(axis=0) / mass, 1.0)
-    return Largest(chance, field.unit * float(panels.worth.sum() / mass), error)
-
-
-def _halves(field: Field, whole: Spans, evaluate: Evaluate, rule: Rule) -> Panels:
+def _halves(field: Field, whole: Spans, evaluate: Evaluate, rule: Rule) -> _Panels:
     """Integrate over both halves of every panel."""
     left, right, reward, before, after, straight = whole
     # With a reward of 1 alone the logit is u itself.
@@ -162,7 +158,7 @@ def _halves(field: Field, whole: Spans, evaluate: Evaluate, rule: Rule) -> Panel
         np.tile(straight, 2),
     )
     v, limit, rate = spread(*spans[:3], spans.straight, rule.nodes, field.rewards, field.cut)
-    return Panels(spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, rule))
+    return _Panels(spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, rule))
 
 
 def best_of_states(

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import kernel
+from elsv._jit import helper, kernel
 from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs._largest_panels_kernels import NEAR_ONE, contend, lay_panels
 
 SAFETY = 0.02  # measured: what the square of the last coefficients is at most, against the error of a rule
 _SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
 _ROOM = 256  # panels to begin with that there is room for at first
+_ROW = 128  # numbers that are added without halving
+_DEPTH = 64  # times that as many as there can be are halved
 
 
 class Field(NamedTuple):
@@ -128,6 +130,72 @@ def collect(
     return chance, worth, error
 
 
+@helper
+def _row_total(values: FloatArray, start: int, end: int) -> float:
+    """Return the sum of up to `_ROW` of the values: eight sums side by side, and what is left over."""
+    total, whole = 0.0, end - (end - start) % 8
+    if whole > start:
+        side = values[start : start + 8].copy()
+        for k in range(start + 8, whole):
+            side[(k - start) % 8] += values[k]
+        total = ((side[0] + side[1]) + (side[2] + side[3])) + ((side[4] + side[5]) + (side[6] + side[7]))
+    for k in range(whole, end):
+        total += values[k]
+    return total
+
+
+@helper
+def _total(values: FloatArray) -> float:
+    """Return the sum of values, halved until they are few: to the last bit what NumPy gives."""
+    waiting, levels, sums = np.empty((_DEPTH, 3), np.int64), np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(values), 0
+    left, done = 1, 0
+    while left:
+        left -= 1
+        start, end, level = waiting[left, 0], waiting[left, 1], waiting[left, 2]
+        half = (end - start) // 2
+        if end - start > _ROW:
+            middle = start + half - half % 8
+            waiting[left, 0], waiting[left, 1], waiting[left, 2] = middle, end, level + 1
+            waiting[left + 1, 0], waiting[left + 1, 1], waiting[left + 1, 2] = start, middle, level + 1
+            left += 2
+            continue
+        total = _row_total(values, start, end)
+        while done and levels[done - 1] == level:
+            done -= 1
+            level -= 1
+            total = sums[done] + total
+        levels[done], sums[done] = level, total
+        done += 1
+    return float(sums[0])
+
+
+@kernel
+def add_up(
+    alive: IntArray,
+    unit: float,
+    chance: FloatArray,
+    worth: FloatArray,
+    error: FloatArray,
+    out: FloatArray,
+) -> tuple[float, float, float]:
+    """Set P(best) of the arms that are `alive` from what panels add; rewards are relative to `unit`.
+
+    Return E[max], the error of the panels, and what their probabilities fall short of 1 by.
+    """
+    panels, arms = chance.shape
+    mass = _total(chance.reshape(chance.size))
+    left, short = _total(error), abs(1 - mass)
+    if not mass > 0:
+        return 0.0, left, short
+    for c in range(arms):
+        mine = 0.0
+        for p in range(panels):
+            mine += chance[p, c]
+        out[alive[c]] = min((mine if arms > 1 else mass) / mass, 1.0)
+    return unit * (_total(worth) / mass), left, short
+
+
 @kernel
 def beyond(values: FloatArray, budget: float) -> AnyArray:
     """Return which `values` remain when the smallest are left out that come to `budget` together."""
@@ -163,7 +231,9 @@ def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: Fl
     unit = 0.0
     for reward in rewards:
         unit = max(unit, reward)
-    relative, numbers = rewards / unit, np.empty(len(rewards), np.int64)
+    relative, numbers = np.empty(len(rewards)), np.empty(len(rewards), np.int64)
+    for j in range(len(rewards)):
+        relative[j] = rewards[j] / unit
     count, floor, top = contend(relative, low, high, numbers)
     alive, cut, rough = np.empty(count, np.int64), np.empty(count, np.bool_), np.empty(count, np.bool_)
     pays, lowest, highest = np.empty(count), np.empty(count), np.empty(count)
@@ -206,8 +276,12 @@ def first_nodes(
     nodes
         On a panel, from -1 to 1.
     """
-    chosen = beyond(below[1:] - below[:-1], budget)
-    count = chosen.sum()
+    mass, count = np.empty(max(len(below) - 1, 0)), 0
+    for p in range(len(mass)):
+        mass[p] = below[p + 1] - below[p]
+    chosen = beyond(mass, budget)
+    for one in chosen:
+        count += one
     left, right, reward = np.empty(count), np.empty(count), np.empty(count)
     before, after, straight = np.empty(count), np.empty(count), np.empty(count, np.bool_)
     k = 0

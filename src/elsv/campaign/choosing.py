@@ -46,8 +46,10 @@ class Choice:
 
     def in_text(self) -> str:
         """Return the probabilities as the log keeps them: not rounded, empty for an arm not on offer."""
-        shown = range(len(self.propensities)) if self.offered is None else self.offered
-        return ",".join(f"{p:.17g}" if i in shown else "" for i, p in enumerate(self.propensities))
+        chances = self.propensities.tolist()
+        if self.offered is None:
+            return ",".join([f"{p:.17g}" for p in chances])
+        return ",".join([f"{p:.17g}" if i in self.offered else "" for i, p in enumerate(chances)])
 
 
 @dataclass(frozen=True)
