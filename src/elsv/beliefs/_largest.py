@@ -168,9 +168,10 @@ def best_of_states(
     best_of: Callable[[FloatArray, FloatArray, FloatArray], Largest],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(arm is best) ``[B, N]``, E[max] and the error ``[B]``, one state after another."""
-    found = [best_of(a, b, rewards) for a, b in zip(alpha, beta, strict=True)]
-    chance = np.array([one.chance for one in found]).reshape(alpha.shape)
-    return chance, np.array([one.mean for one in found]), np.array([one.error for one in found])
+    chance, mean, error = np.empty(alpha.shape), np.empty(len(alpha)), np.empty(len(alpha))
+    for k in range(len(alpha)):
+        chance[k], mean[k], error[k] = best_of(alpha[k], beta[k], rewards)
+    return chance, mean, error
 
 
 def refuse(error: float) -> None:

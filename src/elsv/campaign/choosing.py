@@ -25,7 +25,7 @@ from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.policies import Fixed, Greedy, Policy
 from elsv.policies.chances import chances_of
-from elsv.policies.pending import IGNORE, expected_state, pending_of
+from elsv.policies.pending import IGNORE, pending_of, with_expected
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -110,8 +110,9 @@ class Chooser:
         arm = int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
             return Choice(arm, reason, chances, offered)
-        rng = new_rng()
-        mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
+        rng, mixed = new_rng(), chances
+        if floor or holdout:
+            mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
         if offered is not None:
             mixed = np.where(np.isin(np.arange(len(chances)), offered), mixed, 0.0)
         if holdout:
@@ -233,10 +234,10 @@ class _Planned:
 
     def state(self, policy: Policy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
         """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
-        if pending_of(policy) == IGNORE or not waiting.any():
+        if pending_of(policy) == IGNORE or not any(waiting.tolist()):
             return self._state
         belief = getattr(policy, "belief", None) or self._problem.belief
         if id(belief) not in self._means:
             drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
             self._means[id(belief)] = mean_of(belief, self._state, drawn)
-        return expected_state(self._state, self._means[id(belief)], waiting)
+        return with_expected(self._state, self._means[id(belief)], waiting)
