@@ -23,6 +23,7 @@ from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
+from elsv.campaign.streams import stream_of
 from elsv.policies import Fixed, Greedy, Policy
 from elsv.policies.chances import chances_of
 from elsv.policies.pending import IGNORE, pending_of, with_expected
@@ -208,7 +209,7 @@ class _Batch:
             self._waiting.append(waiting)
 
     def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, number))
+        return stream_of(self._seed, number)
 
 
 class _Once:
