@@ -118,7 +118,7 @@ def _growth() -> list[dict]:
         problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
         for effort in EFFORTS:
             decide = partial(Plan(problem, effort), _played(problem, 12), 13)
-            depth, _ = way_ahead(arms, effort, None)
+            depth = way_ahead(arms, effort, None).depth
             rows.append(
                 {
                     "name": f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",

@@ -51,6 +51,7 @@ POLICIES = (
     "plan",
     "plan:effort=10",
     "plan:effort=40",
+    "plan:effort=10,far=3000",  # goes ahead by steps
 )
 
 

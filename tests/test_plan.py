@@ -18,10 +18,13 @@ from elsv.exact import evaluate
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.lattice.numbering import layer_size
+from elsv.lattice.small import singles, steps_within
 from elsv.policies.layers import StateByState
 from elsv.policies.plan import Plan
 from elsv.policies.plan_rules import (
     EFFORT,
+    Way,
     candidates,
     depth_of,
     is_long_way,
@@ -67,24 +70,31 @@ def committed(counts, rewards, left, among=None, mean=mean):
     return left * max(r * mean(counts, i) for i, r in enumerate(rewards) if among is None or i in among)
 
 
+def ahead(counts, rewards, steps, left, gamma=1, among=None, mean=mean):
+    """Return the q of every arm for lookahead by `steps` on the commit value: the plain recursion.
+
+    A step is so many pulls of one arm; a number stands for as many steps of one pull.
+    """
+    steps = singles(steps) if isinstance(steps, int) else steps
+    arms = range(len(rewards)) if among is None else among
+    return [pulled(counts, rewards, arm, steps[0], steps[1:], left, gamma, among, mean) for arm in arms]
+
+
 @cache
-def ahead(counts, rewards, depth, left, gamma=1, among=None, mean=mean):
-    """Return the q of every arm for lookahead of `depth` on the commit value: the plain recursion."""
+def pulled(counts, rewards, arm, times, steps, left, gamma, among, mean):
+    """Return the worth of so many pulls of an arm, and `steps` after them."""
     then_left = left - 1 if gamma == 1 else left
 
     def value(then):
-        if depth == 1:
+        if times > 1:
+            return pulled(then, rewards, arm, times - 1, steps, then_left, gamma, among, mean)
+        if not steps:
             return committed(then, rewards, then_left, among, mean)
-        return max(ahead(then, rewards, depth - 1, then_left, gamma, among, mean))
+        return max(ahead(then, rewards, steps, then_left, gamma, among, mean))
 
-    q = []
-    for arm, reward in enumerate(rewards):
-        if among is not None and arm not in among:
-            continue
-        p = mean(counts, arm)
-        won, lost = after(counts, arm, 1, 0), after(counts, arm, 0, 1)
-        q.append(p * (reward + gamma * value(won)) + (1 - p) * gamma * value(lost))
-    return q
+    p = mean(counts, arm)
+    won, lost = after(counts, arm, 1, 0), after(counts, arm, 0, 1)
+    return p * (rewards[arm] + gamma * value(won)) + (1 - p) * gamma * value(lost)
 
 
 @cache
@@ -133,7 +143,7 @@ def test_arms_that_are_not_searched_still_count_in_the_belief(chosen):
     search = PointsSearch(Chain(), np.array([float(r) for r in rewards]), 768)
     root = State(state.alpha[None], state.beta[None])
     worth = search.rewards * Chain().mean(root)
-    q = search.ahead(root, worth, np.array([chosen]), 3, 20.0)
+    q = search.ahead(root, worth, np.array([chosen]), singles(3), 20.0)
     assert q[0] == pytest.approx(expected, rel=1e-8 if len(chosen) <= 3 else 2e-3)
 
 
@@ -149,28 +159,51 @@ def test_scores_hardly_depend_on_the_number_of_points(arms, scale):
 
 
 @pytest.mark.parametrize("gamma", [1, Fraction(19, 20)])
+@pytest.mark.parametrize("steps", [(1, 2), (1, 1, 3), (1, 2, 1, 2)])
+@pytest.mark.parametrize("arms", [2, 3])
+def test_a_search_by_steps_equals_the_plain_recursion(arms, steps, gamma):
+    counts = ((3, 2), (2, 2), (1, 4))[:arms]
+    rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))[3 - arms :]
+    expected = ahead(counts, rewards, steps, Fraction(20), gamma)
+    state = state_of(counts)
+    root = State(state.alpha[None], state.beta[None])
+    search = PointsSearch(Chain(), np.array([float(r) for r in rewards]), 768, float(gamma))
+    q = search.ahead(root, search.rewards * Chain().mean(root), np.arange(arms)[None], steps, 20.0)
+    assert q[0] == pytest.approx([float(x) for x in expected], rel=1e-8)
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+@pytest.mark.parametrize("states", [1, 100, 5000, 3 * EFFORT])
+def test_steps_grow_with_the_way_behind_them(arms, states):
+    steps = steps_within(arms, states, 70)
+    way = [sum(steps[:k]) for k in range(len(steps) + 1)]
+    assert all(step == max(1, behind // 4) for step, behind in zip(steps, way, strict=False))
+    assert steps == (1,) or sum(layer_size(arms, made) for made in way) <= states
+    assert sum(steps) <= 70
+    assert steps_within(arms, states, 5) == steps[:5]
+
+
+@pytest.mark.parametrize("gamma", [1, Fraction(19, 20)])
 def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     counts = ((1, 3), (2, 1), (4, 1))
     rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))
     goal = {"horizon": 20} if gamma == 1 else {"discount": float(gamma)}
     problem = Problem([0.4, 0.7, 1.0], prior=counts, **goal, **ORDERED)
     effort = 28
-    assert way_ahead(3, effort, 20) == (2, True)
-    assert most_stops(2, 20) == 6
+    assert way_ahead(3, effort, 20, far=1) == Way((1, 1), 12)
     few = ahead(counts, rewards, 2, Fraction(20), gamma)
-    many = [stops(counts, rewards, arm, 6, Fraction(20), gamma) for arm in range(3)]
+    many = [stops(counts, rewards, arm, 12, Fraction(20), gamma) for arm in range(3)]
     at_once = float(committed(counts, rewards, 20))
     assert float(max(few)) == pytest.approx(at_once, rel=1e-9)
     assert float(max(many)) > 1.001 * at_once
-    found = Plan(problem, effort).scores(State.initial(problem), 1)
+    found = Plan(problem, effort, far=1).scores(State.initial(problem), 1)
     assert found == pytest.approx([float(x) for x in many], rel=1e-8)
 
 
 def test_many_pulls_are_preferred_only_where_the_search_stalls():
     few, many = np.array([[10.0, 9.0], [10.0, 10.1]]), np.array([[9.5, 10.3], [12.5, 9.0]])
     assert prefer(few, many, np.array([10.0, 10.0])).tolist() == [[9.5, 10.3], [10.0, 10.1]]
-    assert prefer(few, many - 0.295, np.array([10.0, 10.0])).tolist() == few.tolist()
-    assert prefer(few, many - 0.295, np.array([10.0, 10.0]), far=3)[0].tolist() == (many - 0.295)[0].tolist()
+    assert prefer(few, many - 0.2995, np.array([10.0, 10.0])).tolist() == few.tolist()
 
 
 def test_a_discount_takes_the_place_of_the_horizon():
@@ -181,12 +214,12 @@ def test_a_discount_takes_the_place_of_the_horizon():
     )
     problem = Problem([0.4, 0.7, 1.0], discount=0.9, prior=counts, **ORDERED)
     expected = ahead(counts, rewards, 2, 1 / (1 - gamma), gamma)
-    found = Plan(problem, effort=28).scores(State.initial(problem), 1)
+    found = Plan(problem, effort=28, far=1).scores(State.initial(problem), 1)
     assert found == pytest.approx([float(x) for x in expected], rel=1e-8)
 
 
 def test_with_a_long_way_to_go_nothing_is_searched_where_all_is_settled():
-    gains = np.array([[9.0, 10.002], [10.0, 10.0005]])
+    gains = np.array([[9.0, 10.0005], [10.0, 10.0002]])
     assert unsettled(gains, np.array([10.0, 10.0])).tolist() == [True, False]
     problem = Problem([0.4, 0.7, 1.0], horizon=400, **ORDERED)
     state = State([[95.0, 40, 20], [6, 5, 4]], [[5.0, 60, 80], [5, 5, 5]])
@@ -198,15 +231,25 @@ def test_with_a_long_way_to_go_nothing_is_searched_where_all_is_settled():
     assert found[1].max() > 1.0001 * alone[1].max()
 
 
-def test_with_a_long_way_to_go_the_search_may_be_deeper():
-    assert way_ahead(3, EFFORT, 75, far=3) == (15, False)
-    assert way_ahead(3, EFFORT, 76) == (15, True)
-    assert way_ahead(3, EFFORT, 76, far=3) == (19, True)
-    assert way_ahead(3, EFFORT, None, far=3) == (19, True)
+def test_with_a_long_way_to_go_the_search_goes_farther_by_steps_that_grow():
+    assert way_ahead(3, EFFORT, 75) == Way(singles(15))
+    assert way_ahead(3, EFFORT, 76) == Way((*singles(8), 2, 2, 3, 3, 4), 76)
+    assert way_ahead(3, EFFORT, None) == Way((*singles(8), 2, 2, 3, 3, 4), 90)
+    assert way_ahead(3, EFFORT, 76, far=1).depth == 18
+    assert way_ahead(3, EFFORT, 76, far=6).depth == 27
     problem = Problem([0.8, 1.0], horizon=100, **ORDERED)
-    optimum, *plans = evaluate(problem, ["optimal", "plan:effort=330", "plan:effort=330,far=3"])
+    optimum, *plans = evaluate(problem, ["optimal", "plan:effort=330,far=1", "plan:effort=330"])
     regrets = [plan.regret / optimum.regret for plan in plans]
     assert 1.0 <= regrets[1] < 1.005 < regrets[0] < 1.02
+
+
+@pytest.mark.parametrize("rewards", [[0.8, 1.0], [0.6, 0.7, 1.0]])
+def test_whole_layers_are_searched_by_the_same_steps(rewards):
+    problem = Problem(rewards, horizon=14, **ORDERED)
+    plan = Plan(problem, effort=7, far=5000)
+    assert max(way_ahead(problem.arms, 7, 14, 5000).steps) == 2
+    layers, states = evaluate(problem, [plan, StateByState(plan)])
+    assert layers.value == pytest.approx(states.value, abs=1e-7)
 
 
 def test_increasing_order_mirrors_decreasing_order():
@@ -235,7 +278,7 @@ def test_search_of_independent_arms_equals_the_plain_recursion(arms):
     rewards = tuple(Fraction(k, 10) for k in (9, 7, 10, 8, 4))[:arms]
     problem = Problem([float(r) for r in rewards], horizon=30)
     plan = Plan(problem, effort=comb(3 + 2 * arms, 3))  # three pulls
-    expected = ahead(counts, rewards, 3, 9, 1, None, free_mean)
+    expected = ahead(counts, rewards, 3, 9, mean=free_mean)
     assert plan.scores(state_of(counts), 22) == pytest.approx([float(x) for x in expected], rel=1e-12)
 
 

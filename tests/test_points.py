@@ -11,7 +11,7 @@ from elsv.beliefs._gauss_kernels import gauss_rule
 from elsv.beliefs.independent import beta_rule
 from elsv.beliefs.points import arm_points, joint_points, match_means, rule_sizes, uniforms
 from elsv.errors import InvalidInputError
-from elsv.lattice.small import search_layers
+from elsv.lattice.small import search_layers, singles
 from elsv.policies import make_policy
 from elsv.policies.plan import POINTS, Plan
 from elsv.search.lookahead import lookahead
@@ -114,6 +114,27 @@ def test_points_are_probabilities_whatever_the_counts(arms, scale, error):
     assert means == pytest.approx(np.repeat(Chain().mean(state)[:, None], arms, axis=1), abs=error)
 
 
+@pytest.mark.parametrize(
+    ("wins", "pulls"),
+    [
+        ([42, 0, 0], [78, 0, 0]),
+        ([2, 10, 7], [5, 128, 51]),
+        ([2, 65, 1, 0, 0], [2, 114, 1, 0, 0]),
+        ([179, 0], [278, 0]),
+    ],
+)
+def test_the_others_means_are_right_where_much_is_known_of_one_arm_alone(wins, pulls):
+    # Where one arm is known the others' messages fall to nothing within a panel.
+    won, lost = np.array(wins), np.array(pulls) - wins
+    state = State(1.0 + won, 1.0 + lost)
+    theta, weight = Chain().arm_points(state, 16)
+    means = np.einsum("ik,ikl->il", weight, theta)
+    assert means == pytest.approx(np.repeat(Chain().mean(state)[None], len(wins), axis=0), abs=1e-5)
+    for arm, points in enumerate(theta):
+        assert (points[:, :arm] >= points[:, [arm]]).all()
+        assert (points[:, arm:] <= points[:, [arm]]).all()
+
+
 @pytest.mark.parametrize("belief", BELIEFS, ids=str)
 def test_points_of_one_arm_know_the_means_of_the_others(belief):
     state = State([3, 1, 4, 2], [1, 2, 2, 3])
@@ -194,7 +215,7 @@ def test_a_search_on_points_equals_lookahead_on_commit(belief, depth, arms):
     expected = lookahead(problem, state, 11, CommitValue(problem, belief), belief, depth)
     search = PointsSearch(belief, problem.rewards, POINTS)
     chosen = np.broadcast_to(np.arange(arms), (4, arms))
-    found = search.ahead(state, problem.rewards * belief.mean(state), chosen, depth, 30.0)
+    found = search.ahead(state, problem.rewards * belief.mean(state), chosen, singles(depth), 30.0)
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -261,7 +282,7 @@ def test_points_add_up_to_the_same_in_any_order():
     state = State([[9, 5, 3]], [[2, 4, 9]])
     theta, weight = Chain().points(state, 200)
     mixed = rng.permutation(weight.size)
-    rewards, layers = np.array([[0.4, 0.7, 1.0]]), search_layers(3, 6)
+    rewards, layers = np.array([[0.4, 0.7, 1.0]]), search_layers(3, singles(6))
     in_order = search_points(theta, weight, rewards, 20.0, 1.0, layers)
     shuffled = search_points(theta[:, mixed].copy(), weight[:, mixed].copy(), rewards, 20.0, 1.0, layers)
     assert in_order == pytest.approx(shuffled, rel=1e-12)

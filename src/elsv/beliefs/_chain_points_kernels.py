@@ -20,6 +20,8 @@ from elsv.beliefs._chain_panels import Placed
 from elsv.beliefs._chain_readout_kernels import draw_chain, invert
 from elsv.beliefs._gauss_kernels import gauss_rule
 
+STEEP = 1e-3  # part of itself down to which a message falls within a panel, for its ratios to be no use
+
 
 @kernel
 def batch_points(
@@ -170,28 +172,32 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
 
 @helper
 def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
-    """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes."""
+    """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes.
+
+    The ratios are smoother, so they are what is interpolated. But where `side` falls steeply its last nodes
+    in the panel are little more than rounding: there both are interpolated, and then divided.
+    """
     p = min(max(first_from(grid.edges, len(grid.edges), y) - 1, 0), len(grid.half) - 1)
     t = (y - grid.edges[p]) / grid.half[p] - 1
+    least, most = np.inf, 0.0
+    for k in range(POINTS):
+        least, most = min(least, side[p * POINTS + k]), max(most, side[p * POINTS + k])
+    steep = least <= STEEP * most
+    total = 0.0
     for i in range(len(out)):
         out[i] = 0.0
-    total, whole = 0.0, True
-    for k in range(POINTS):
-        whole = whole and side[p * POINTS + k] > 0.0
     for k in range(POINTS):
         g = p * POINTS + k
-        if side[g] == 0.0:
-            continue
         away = t - NODES[k] if abs(t - NODES[k]) > 1e-14 else 1e-14
         # The weights of interpolation at the nodes alone: BARYCENTRIC has the left end as well.
-        factor = BARYCENTRIC[k + 1] * (NODES[k] + 1) / away if whole else 1 / abs(away)
-        total += factor
-        scale, line = factor / side[g], table[g]
+        factor, line = BARYCENTRIC[k + 1] * (NODES[k] + 1) / away, table[g]
+        total += factor * side[g] if steep else factor
+        scale = factor if steep else factor / side[g]
         for i in range(len(out)):
             out[i] += scale * line[i]
     scale = 1 / total if total != 0.0 else 0.0
     for i in range(len(out)):
-        out[i] = min(max(out[i] * scale, 0.0), 1.0)
+        out[i] *= scale
 
 
 @helper
@@ -206,8 +212,10 @@ def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> Non
         side = grid.upper[arm] if down else grid.lower[arm + 1]
         for k in range(size):
             read_means(grid, at[arm, k], side, table, found[:passed])
+            here = theta[arm, k, arm]
+            low, high = (here, 1.0) if down else (0.0, here)
             for i in range(passed):
-                theta[arm, k, i if down else arms - 1 - i] = found[i]
+                theta[arm, k, i if down else arms - 1 - i] = min(max(found[i], low), high)
         for g in range(nodes):
             table[g, passed] = side[g] * grid.x[g]
         carry(grid.density[arm], table, passed + 1, grid.half, down, spare)

@@ -259,6 +259,15 @@ KERNEL(sweep_stop, (SWEEP_PARAMETERS, Int arm, double times), (SWEEP_ARGUMENTS, 
     SWEEP_END
 }
 
+// The best arm where each goes on by itself: `each_arm` holds the next layer's worth of arm i, `size` apart.
+KERNEL(sweep_step, (SWEEP_PARAMETERS, Doubles each_arm, Int size), (SWEEP_ARGUMENTS, each_arm, size)) {
+    SWEEP_BEGIN
+    double scores[ARMS];
+    EACH_ARM(i) scores[i] = pull(i, place, each_arm + (i - first) * size, w, arms);
+    out[number - low] = largest(scores, first);
+    SWEEP_END
+}
+
 // The arm that is best by `ahead`, what a search found in the next layer.
 KERNEL(sweep_search, (SWEEP_PARAMETERS, Doubles ahead), (SWEEP_ARGUMENTS, ahead)) {
     SWEEP_BEGIN

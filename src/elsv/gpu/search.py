@@ -1,26 +1,30 @@
 r"""Policies that search ahead, on whole layers of a GPU: lookahead on the commit value, and `plan`.
 
 A search of depth d from all states of layer m is the commit value of layer m + d, swept back by the best arm
-to layer m + 1, and one sweep that chooses; many pulls of one arm are swept back side by side with it
+to layer m + 1, and one sweep that chooses. Where it goes by a step of several pulls, those of each arm are
+swept back apart until the best of them is taken. Many pulls of one arm are swept back side by side with it
 (`elsv.policies.plan_layers`). Weights of a layer serve all arrays that are swept through it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from elsv.gpu.device import NULL
 from elsv.gpu.rules import Rule, Table
 from elsv.gpu.sweeps import LayerSweeps
+from elsv.lattice.small import singles
 from elsv.policies.layers import Search as LayerSearch
 from elsv.policies.plan_layers import PlannedSearch, SearchOrIndex
 from elsv.policies.plan_rules import (
+    FAR,
     SETTLED,
     STALLED,
     WORTHWHILE,
+    Way,
     depth_of,
-    most_stops,
     searches_free,
     way_ahead,
 )
@@ -34,23 +38,16 @@ class Search:
 
     depth: int | None = None  # None: what the effort allows
     effort: int = 0
-    far: int = 1
+    far: int = FAR
     index: Rule | None = None  # decides where a search of independent arms is too short
 
-    def ahead(self, arms: int, left: int) -> int:
-        """Return the depth of the search."""
+    def way(self, arms: int, left: int) -> Way:
+        """Return how the search goes ahead, and how many pulls of one arm are weighed besides."""
         if self.depth is not None:
-            return min(self.depth, left)
+            return Way(singles(min(self.depth, left)))
         if self.index is not None:
-            return depth_of(arms, self.effort, left)
-        return way_ahead(arms, self.effort, left, self.far)[0]
-
-    def stops(self, arms: int, left: int) -> int:
-        """Return how many pulls of one arm are weighed besides; 0: none."""
-        if self.depth is not None or self.index is not None:
-            return 0
-        depth, long_way = way_ahead(arms, self.effort, left, self.far)
-        return most_stops(depth, left) if long_way else 0
+            return Way(singles(depth_of(arms, self.effort, left)))
+        return way_ahead(arms, self.effort, left, self.far)
 
     def searches(self, arms: int, left: int) -> bool:
         """Return whether a search decides, not an index."""
@@ -70,31 +67,28 @@ def search_of(problem: Problem, policy: object) -> Search | None:
 
 def arrays_of(search: Search, problem: Problem) -> int:
     """Return how many layers are held at one time."""
-    long = search.stops(problem.arms, problem.steps) > 0
-    return 5 + 2 * problem.arms * long
+    long = search.way(problem.arms, problem.steps).stops > 0
+    return 5 + 4 * problem.arms * long
 
 
 def sweeps_of(search: Search, problem: Problem) -> float:
     """Return how many sweeps, with their weights, a layer takes on average."""
     arms, horizon = problem.arms, problem.steps
-    return (
-        sum(
-            max(search.ahead(arms, left), search.stops(arms, left) * (1 + arms) / 2)
-            for left in range(1, horizon + 1)
-        )
-        / horizon
-    )
+    ways = [search.way(arms, left) for left in range(1, horizon + 1)]
+    each = [(way.depth + way.stops) * (1 + arms) / 2 if way.stops else way.depth for way in ways]
+    return sum(each) / horizon
 
 
 class Rooms:
-    """Arrays that searches use in turn: two for the search, two for each arm's many pulls."""
+    """Arrays that searches use in turn: two for the search; for each arm two of a step, two of many pulls."""
 
     def __init__(self, sweeps: LayerSweeps, search: Search) -> None:
         arms, horizon = sweeps.problem.arms, sweeps.problem.steps
         self.size = sweeps.numbering.size(horizon - 1)
         self._ahead = [sweeps.device.empty(self.size) for _ in range(2)]
-        long = search.stops(arms, horizon) > 0
+        long = search.way(arms, horizon).stops > 0
         self._stops = [sweeps.device.empty(self.size * arms) for _ in range(2 * long)]
+        self._steps = [sweeps.device.empty(self.size * arms) for _ in range(2 * long)]
 
     def ahead(self, made: int) -> Any:
         """Return the search's array of a layer."""
@@ -108,20 +102,30 @@ class Rooms:
         """Return that of one arm."""
         return self._stops[made % 2][arm * self.size :]
 
+    def steps_of(self, made: int) -> Any:
+        """Return the arrays of all arms' pulls of one step, one after the other."""
+        return self._steps[made % 2]
+
+    def step(self, arm: int, made: int) -> Any:
+        """Return that of one arm."""
+        return self._steps[made % 2][arm * self.size :]
+
 
 def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: Rooms, layer: int) -> None:
     """Set values[1] to the worth of the policy in a layer, values[0] being that of the next one."""
     arms, horizon = sweeps.problem.arms, sweeps.problem.steps
     left = horizon - layer
-    depth, most = search.ahead(arms, left), search.stops(arms, left)
+    way = search.way(arms, left)
+    most = way.stops
     later = values[0] if layer + 1 < horizon else NULL
     if search.index is not None and not search.searches(arms, left):
         sweeps.whole(search.index.kernel, layer, later, values[1], search.index.more(sweeps.device, layer))
         return
-    top = layer + depth
+    top = layer + way.depth
+    chosen = {layer + made for made in accumulate(way.steps)}  # layers where an arm is chosen
     ahead: Any = NULL  # of the layer after the one swept
     stops: list[Any] = [NULL] * arms
-    for made in range(layer + max(depth, most), layer, -1):
+    for made in range(layer + max(way.depth, most), layer, -1):
         times = float(horizon - made)
         if made == horizon:
             continue  # nothing is earned any more
@@ -135,12 +139,18 @@ def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: 
                 stops[arm] = room.stop(arm, made)
         if made == top:
             sweeps.whole("sweep_commit", made, NULL, room.ahead(made), (times,))
+        elif made < top and made not in chosen:
+            for arm in range(arms):
+                before = ahead if made + 1 in chosen else room.step(arm, made + 1)
+                sweeps.whole("sweep_stop", made, before, room.step(arm, made), (arm + sweeps.first, 0.0))
+        elif made < top and made + 1 not in chosen:
+            sweeps.whole("sweep_step", made, NULL, room.ahead(made), (room.steps_of(made + 1), room.size))
         elif made < top:
             sweeps.whole("sweep_best", made, ahead, room.ahead(made))
-        if made <= top:
+        if made in chosen:
             ahead = room.ahead(made)
     if most:
-        gains = (STALLED, WORTHWHILE / search.far, SETTLED)
+        gains = (STALLED, WORTHWHILE, SETTLED)
         more = (ahead, room.stops_of(layer + 1), room.size, float(left), *gains)
         sweeps.whole("sweep_plan", layer, later, values[1], more)
     else:

@@ -4,6 +4,10 @@ The states are those of `elsv.lattice.small` with the root at its origin. With W
 frontier, every earlier layer is :math:`W(s) = W(s{+}\text{success}) + W(s{+}\text{failure})`, and
 :math:`W p_l(s) = W(s{+}\text{success}_l)`.
 
+Layers are counted as `elsv.lattice.small` lists them. Between two of them lies one pull, or a step of k pulls
+of one arm, after which j successes stand in :math:`\binom{k}{j}` orders:
+:math:`W(s) = \sum_j \binom{k}{j} W(s{+}j\ \text{successes})`, and :math:`k\,W p_l(s)` has another factor j.
+
 A block of a search fits into the fastest cache, so it is no use to cut it into tiles. Runs of consecutive
 states that differ in the successes of arm i and of later arms alone stay runs after a pull of arm i.
 """
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel, merged
+from elsv._jit import helper, kernel, merged
 from elsv._typing import FloatArray
 from elsv.lattice._tile_kernels import pull_free, pull_weighted
 from elsv.lattice.small import Layers
@@ -20,16 +24,22 @@ from elsv.lattice.small import Layers
 
 @merged
 def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: int) -> None:
-    """Set W of layer m, stored from `first` on, by a pull of the last arm to layer m + 1, from `later` on."""
-    last = layers.pulls.shape[1] - 1
+    """Set W of layer m, stored from `first` on, by pulls of the first arm to layer m + 1, from `later` on.
+
+    That arm takes a block to runs that are as long as itself.
+    """
+    step = layers.steps[m]
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
-        width = layers.pulls[block, last] + 1
-        start, end = layers.starts[block + m], layers.starts[block + m + 1]
-        lost = later + layers.after[block, last]
-        for row in range((end - start) // width):
-            at, fail = np.uint64(first + start + row * width), np.uint64(lost + row * (width + 1))
-            for j in range(np.uint64(width)):
-                weights[at + j] = weights[fail + j] + weights[fail + j + np.uint64(1)]
+        start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
+        stride = size // (layers.pulls[block, 0] + 1)
+        at, fail = np.uint64(first + start), np.uint64(later + layers.after[block, 0])
+        win = fail + np.uint64(stride)
+        for j in range(np.uint64(size)):
+            weights[at + j] = weights[fail + j] + step * weights[win + j]
+        for won in range(2, step + 1):
+            win += np.uint64(stride)
+            for j in range(np.uint64(size)):
+                weights[at + j] += layers.ways[step, won] * weights[win + j]
 
 
 @merged
@@ -105,6 +115,55 @@ def maximise(
                 out[at + j] = room[j] if i == 0 else max(out[at + j], room[j])
 
 
+@helper
+def pulls_at_once(step: int, discount: float) -> float:
+    """Return how many pulls at once the pulls of a step are worth."""
+    total = 0.0
+    for _ in range(step):
+        total = total * discount + 1.0
+    return total
+
+
+@merged
+def leap(
+    m: int,
+    layers: Layers,
+    rewards: FloatArray,
+    pays: float,
+    values: FloatArray,
+    weights: FloatArray,
+    room: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Do what `maximise` does for a step of several pulls of one arm, which count as `pays` at once."""
+    step = layers.steps[m]
+    for block in range(layers.first_block[m], layers.first_block[m + 1]):
+        start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
+        stride = size
+        for i in range(len(rewards)):
+            width = layers.pulls[block, i] + 1
+            stride //= width
+            length = stride * width
+            # Runs are short for the last arm. So sums go through all of them at once, and what stands
+            # between two runs is left out afterwards.
+            apart = length + step * stride
+            span = np.uint64(size // length * apart - step * stride)
+            for won in range(step + 1):
+                ways = layers.ways[step, won]
+                pay = ways * rewards[i] * pays * won / step
+                to = np.uint64(layers.after[block, i] + won * stride)
+                if won == 0:
+                    for j in range(span):
+                        room[j] = values[to + j]
+                else:
+                    for j in range(span):
+                        room[j] += pay * weights[to + j] + ways * values[to + j]
+            for run in range(size // length):
+                at, of = np.uint64(start + run * length), np.uint64(run * apart)
+                for j in range(np.uint64(length)):
+                    out[at + j] = room[of + j] if i == 0 else max(out[at + j], room[of + j])
+
+
 @kernel
 def back_up(
     rewards: FloatArray,
@@ -113,17 +172,20 @@ def back_up(
     discount: float,
     layers: Layers,
     weights: FloatArray,
+    rooms: FloatArray,
     q: FloatArray,
 ) -> None:
     """Set q ``[B, C]`` of the roots from W of the last layer; `weights` ``[B, states]`` is filled up.
 
-    Without weights, ``[B, 0]``, the arms are independent, and `prior` ``[B, C, 2]`` are the roots' counts.
+    `rooms` ``[3, states of the frontier]`` is overwritten.
+
+    Without weights, ``[B, 0]``, the arms are independent, every step is one pull, and `prior` ``[B, C, 2]``
+    are the roots' counts.
     `rewards` are ``[B, C]``; `left` counts the pulls, or discounted pulls, that remain at the frontier.
     """
     depth = len(layers.first_block) - 3
     states = layers.first_state
-    largest = states[depth + 1] - states[depth]
-    values, spare, room = np.empty(largest), np.empty(largest), np.empty(largest)
+    values, spare, room = rooms[0], rooms[1], rooms[2]
     for n in range(len(rewards)):
         own, known = rewards[n], weights[n]
         weighted = len(known) > 0
@@ -134,7 +196,10 @@ def back_up(
                 commit(m, layers, own, prior[n], left, known, states[m + 1], values)
             elif m > 0:
                 later = known[states[m + 1] :] if weighted else known
-                maximise(m, layers, own, prior[n], values, later, room, spare)
+                if layers.steps[m] == 1:
+                    maximise(m, layers, own, prior[n], values, later, room, spare)
+                else:
+                    leap(m, layers, own, pulls_at_once(layers.steps[m], discount), values, later, room, spare)
                 values, spare = spare, values
             else:
                 for c in range(len(own)):
@@ -145,6 +210,6 @@ def back_up(
                     else:
                         p = prior[n, c, 0] / (prior[n, c, 0] + prior[n, c, 1])
                         q[n, c] = p * (own[c] + values[won]) + (1 - p) * values[lost]
-            if discount != 1.0:
+            if discount != 1.0 and m > 0:
                 for s in range(states[m + 1] - states[m]):
-                    values[s] *= discount
+                    values[s] *= discount ** layers.steps[m - 1]

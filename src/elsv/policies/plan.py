@@ -35,6 +35,7 @@ from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
     EFFORT,
+    FAR,
     MOST_CANDIDATES,
     POINTS,
     candidates,
@@ -93,7 +94,7 @@ class Plan(BestScore):
     effort: int = EFFORT
     points: int = POINTS
     belief: Belief | None = None
-    far: int = 1
+    far: int = FAR
 
     def __post_init__(self) -> None:
         check_count(self.points)
@@ -179,23 +180,27 @@ class Plan(BestScore):
         arms = self.problem.arms
         count = min(arms, MOST_CANDIDATES)
         pulls = None if self.problem.horizon is None else round(left)
-        depth, long_way = way_ahead(count, self.effort, pulls, self.far)
+        way = way_ahead(count, self.effort, pulls, self.far)
+        long_way = way.stops > 0
         chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
         if arms == count and not long_way:
-            return search.ahead(roots, worth, chosen, depth, left)
+            return search.ahead(roots, worth, chosen, way.steps, left)
+        most = way.stops or most_stops(way.depth, pulls)
         q = q.copy()
         for block in search.blocks(len(q)):
             here = np.arange(len(q))[block]
             root, paid = part(roots, here), worth[here]
             shared = search.shared_points(root)
-            stops = search.stops(root, paid, most_stops(depth, pulls), left, shared)
+            stops = search.stops(root, paid, most, left, shared)
             if long_way:
                 learns = unsettled(stops, left * paid.max(axis=1))
+                if not learns.any():
+                    continue
                 here, root, paid, stops = here[learns], part(root, learns), paid[learns], stops[learns]
                 shared = shared and (shared[0][learns], shared[1][learns])
             arms_ahead = candidates(paid, stops, count) if arms > count else chosen[here]
             found = q[here]
-            ahead = search.ahead(root, paid, arms_ahead, depth, left, shared)
+            ahead = search.ahead(root, paid, arms_ahead, way.steps, left, shared)
             np.put_along_axis(found, arms_ahead, ahead, axis=1)
-            q[here] = prefer(found, stops, left * paid.max(axis=1), self.far) if long_way else found
+            q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
         return q

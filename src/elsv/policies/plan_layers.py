@@ -16,14 +16,14 @@ from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import COMMIT, PASS, PULL, Start, Work, growth
+from elsv.lattice.work import COMMIT, MAXIMISE, PASS, PULL, Start, Work, growth
 from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
+    FAR,
     MOST_CANDIDATES,
     depth_of,
     is_long_way,
-    most_stops,
     prefer,
     searches_free,
     unsettled,
@@ -81,28 +81,27 @@ class PlannedSearch:
     arms: int
     effort: int
     horizon: int
-    far: int = 1
+    far: int = FAR
 
     @property
     def reach(self) -> int:
         """The longer way to the frontier, and one layer for the commit value there."""
-        depth, long_way = way_ahead(self.arms, self.effort, self.horizon, self.far)
-        return 1 + (most_stops(depth, None) if long_way else depth)
+        way = way_ahead(self.arms, self.effort, self.horizon, self.far)
+        return 1 + max(way.depth, way.stops)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
         left = sweeps.horizon - layer.made
-        depth, long_way = way_ahead(self.arms, self.effort, left, self.far)
-        search = Search(self.value, self.belief, depth)
-        if not long_way:
-            return search.decide(sweeps, layer)
+        way = way_ahead(self.arms, self.effort, left, self.far)
+        if not way.stops:
+            return Search(self.value, self.belief, way.depth).decide(sweeps, layer)
         weights = sweeps.weights(layer.made, self.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         committed = self._commit(sweeps, layer.made)
         sure = committed / unit[:, 0]
         sweeps.give(committed)
-        stops = self._stops(sweeps, layer, most_stops(depth, left)) / unit
-        scores = prefer(self._ahead(sweeps, layer, search) / unit, stops, sure, self.far)
+        stops = self._stops(sweeps, layer, way.stops) / unit
+        scores = prefer(self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
         settled = ~unsettled(stops, sure)
         scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
         return sweeps.best_arms(scores)
@@ -110,17 +109,22 @@ class PlannedSearch:
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes."""
         arms, left = self.arms, problem.steps - made
-        depth, long_way = way_ahead(arms, self.effort, left, self.far)
-        search = Search(self.value, self.belief, depth).work(problem, made)
-        if not long_way:
-            return search
-        most = most_stops(depth, left)
-        pulled = sum(growth(arms, made, made + k) for k in range(most))
-        weighed = PULL * pulled + COMMIT * arms * (pulled + growth(arms, made, made + most))
+        way = way_ahead(arms, self.effort, left, self.far)
+        if not way.stops:
+            return Search(self.value, self.belief, way.depth).work(problem, made)
+        size = [growth(arms, made, made + k) for k in range(max(way.depth, way.stops) + 1)]
+        pulled = sum(size[: way.stops])
+        weighed = PULL * pulled + COMMIT * arms * (pulled + size[way.stops])
+        searched, passed, calls, at = COMMIT * size[way.depth], 0.0, 1, way.depth
+        for step in reversed(way.steps[1:]):
+            at -= step
+            searched += MAXIMISE * size[at] if step == 1 else PULL * sum(size[at : at + step])
+            passed += (step > 1) * (size[at + step] + size[at])
+            calls += 1 if step == 1 else step * arms
         return Work(
-            shared=search.shared + arms * (COMMIT + PULL + weighed),
-            alone=search.alone + arms * (_COMPARING + PASS * pulled),
-            calls=search.calls + arms * (2 * most + 2),
+            shared=arms * (searched + COMMIT + PULL + weighed),
+            alone=arms * (_COMPARING + PASS * (pulled + passed)),
+            calls=calls + arms * (2 * way.stops + 2),
             rooms=4,
             passing=6.5 * arms + 1,
         )
@@ -134,9 +138,34 @@ class PlannedSearch:
         nothing[:] = 0.0
         return self._each(sweeps, layer, nothing)
 
-    def _ahead(self, sweeps: Sweeps, layer: Layer, search: Search) -> FloatArray:
+    def _ahead(self, sweeps: Sweeps, layer: Layer, steps: tuple[int, ...]) -> FloatArray:
         """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
-        return self._each(sweeps, layer, search.values_after(sweeps, layer))
+        made = layer.made + sum(steps)
+        values = self._commit(sweeps, made)
+        for step in reversed(steps[1:]):
+            made -= step
+            if step == 1:
+                values = sweeps.maximise(sweeps.layer(made), values, self.belief)
+            else:
+                values = self._leap(sweeps, made, step, values)
+        return self._each(sweeps, layer, values)
+
+    def _leap(self, sweeps: Sweeps, made: int, step: int, values: FloatArray) -> FloatArray:
+        """Return W times the worth of `step` pulls of whichever arm is best so; `values` is given back."""
+        best: FloatArray | None = None
+        for arm in range(self.arms):
+            worth = sweeps.take(len(values))
+            worth[:] = values
+            for at in range(made + step - 1, made - 1, -1):
+                worth = sweeps.pull(sweeps.layer(at), worth, arm, self.belief)
+            if best is None:
+                best = worth
+                continue
+            np.maximum(best, worth, out=best)
+            sweeps.give(worth)
+        sweeps.give(values)
+        assert best is not None
+        return best
 
     def _each(self, sweeps: Sweeps, layer: Layer, values: FloatArray) -> FloatArray:
         """Return W times the worth of pulling each arm ``[states, N]``; `values` is given back."""

@@ -1,29 +1,37 @@
 """The rules of `Plan`: how far it searches, among which arms, and when many pulls of one arm decide.
 
 With a long way to go, many pulls of one arm are weighed first. Where they gain nothing over committing at
-once all is settled, and the best arm is pulled. So a search where they do may take longer (`far`).
+once all is settled, and the best arm is pulled. So a search where they do may take longer: it goes farther
+ahead by steps that grow, since what is done far ahead need not be decided pull by pull.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.lattice.small import depth_within
+from elsv.lattice.small import depth_within, singles, steps_within
 
 EFFORT = 1 << 16
 POINTS = 768
 MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
-PATIENCE = 3  # how many times as many pulls of a single arm are weighed
+FAR = 3  # how many times as many states are expanded with a long way to go
+FARTHEST = 80  # pulls that such a search looks ahead
+PATIENCE, LONG_PATIENCE = (
+    3,
+    6,
+)  # how many times as many pulls of a single arm are weighed; with a long way to go
 LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
-WORTHWHILE = 1e-3  # such a gain that makes many pulls of one arm worth it where a search gains none
-SETTLED = 1e-4  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
+WORTHWHILE = 1e-4  # such a gain that makes many pulls of one arm worth it where a search gains none
+SETTLED = 3e-5  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 
 
@@ -53,13 +61,10 @@ def unsettled(stops: FloatArray, committed: FloatArray) -> AnyArray:
     return np.asarray(stops.max(axis=-1) - committed > SETTLED * committed)
 
 
-def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray, far: int = 1) -> FloatArray:
-    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does.
-
-    Who looks farther (`far`) goes by a smaller gain, too.
-    """
+def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
+    """Return `stops` ``[..., N]`` where `ahead` gains nothing over `committed` ``[...]`` and it does."""
     stalled = ahead.max(axis=-1) - committed <= STALLED * committed
-    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE / far * committed
+    worthwhile = stops.max(axis=-1) - committed > WORTHWHILE * committed
     return np.where((stalled & worthwhile)[..., None], stops, ahead)
 
 
@@ -68,19 +73,32 @@ def depth_of(arms: int, effort: int, left: int | None) -> int:
     return depth_within(arms, effort, DEEPEST if left is None else min(left, DEEPEST))
 
 
-def most_stops(depth: int, left: int | None) -> int:
+def most_stops(depth: int, left: int | None, patience: int = PATIENCE) -> int:
     """Return how many pulls of one arm are weighed besides a search of this depth."""
-    return PATIENCE * depth if left is None else min(PATIENCE * depth, left)
+    return patience * depth if left is None else min(patience * depth, left)
 
 
-def way_ahead(arms: int, effort: int, left: int | None, far: int = 1) -> tuple[int, bool]:
-    """Return how many pulls of ordered arms are looked ahead, and whether there is a long way to go.
+@dataclass(frozen=True)
+class Way:
+    """How a search of ordered arms goes ahead, in pulls of one arm, and how many of one are weighed first."""
 
-    If there is, `far` times as many states are expanded.
-    """
+    steps: tuple[int, ...]
+    stops: int = 0  # none: there is no long way to go
+
+    @property
+    def depth(self) -> int:
+        """How many pulls it looks ahead."""
+        return sum(self.steps)
+
+
+@lru_cache(maxsize=1 << 12)
+def way_ahead(arms: int, effort: int, left: int | None, far: int = FAR) -> Way:
+    """Return the way that the effort allows; `far` times as much if it is long, by steps that grow."""
     depth = depth_of(arms, effort, left)
-    long_way = is_long_way(depth, left)
-    return (depth_of(arms, far * effort, left) if long_way else depth), long_way
+    if not is_long_way(depth, left):
+        return Way(singles(depth))
+    most = FARTHEST if left is None else min(left, FARTHEST)
+    return Way(steps_within(arms, far * effort, most), most_stops(depth, left, LONG_PATIENCE))
 
 
 def searches_free(arms: int, effort: int, left: int) -> bool:

@@ -18,7 +18,6 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.policies.plan_rules import (
     STALLED,
-    WORTHWHILE,
     depth_of,
     is_long_way,
     most_stops,
@@ -31,6 +30,7 @@ from elsv.segments import Segments
 from elsv.state import State
 
 MOST_CANDIDATES = 6  # of all segments together
+WORTHWHILE = 1e-3  # gain over committing that makes many pulls of one arm worth it where a search gains none
 
 
 def states_in_segments(effort: int) -> int:

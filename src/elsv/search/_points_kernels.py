@@ -83,9 +83,9 @@ class Tables(NamedTuple):
 
 
 @merged
-def new_tables(count: int, layers: Layers) -> Tables:
-    """Return room for `count` candidates."""
-    most = len(layers.first_block) - 2
+def new_tables(count: int, layers: Layers, sums: FloatArray) -> Tables:
+    """Return room for `count` candidates, with that of the sums."""
+    most = layers.tail_states.shape[1] - 2
     width = layers.tail_states[count - 2, most + 1]
     widest = layers.tail_states[count - 1, most + 1] - layers.tail_states[count - 1, most]
     powers = (count, TOGETHER, most + 1)
@@ -96,7 +96,7 @@ def new_tables(count: int, layers: Layers) -> Tables:
         np.empty((TOGETHER, width)),
         np.empty((TOGETHER, widest)),
         np.empty((2, width)),
-        np.empty(layers.first_state[most + 1] - layers.first_state[most]),
+        sums,
     )
 
 
@@ -225,13 +225,17 @@ def add_runs(layers: Layers, tables: Tables) -> None:
 
 
 @kernel
-def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: FloatArray) -> None:
+def weigh_layer(
+    theta: FloatArray, weight: FloatArray, layers: Layers, weights: FloatArray, sums: FloatArray
+) -> None:
     """Set W of all states of the last layer, which stand last in `weights` ``[B, states]``.
+
+    `sums` ``[states of the last layer]`` is overwritten.
 
     `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are the candidates' points. Runs of points that are a
     product given the second candidate are added up beforehand.
     """
-    tables = new_tables(theta.shape[2], layers)
+    tables = new_tables(theta.shape[2], layers, sums)
     for n in range(len(theta)):
         for j in range(len(tables.sums)):
             tables.sums[j] = 0.0
@@ -255,15 +259,15 @@ def weigh_layer(theta: FloatArray, weight: FloatArray, layers: Layers, weights: 
 @merged
 def in_order(layers: Layers, tail: int, sums: FloatArray, out: FloatArray) -> None:
     """Put the sums where the lattice has them: the first arm's successes inside the blocks of the others."""
-    most = len(layers.first_block) - 2
-    first = layers.first_block[most] + most
+    most, last = layers.tail_states.shape[1] - 2, len(layers.first_block) - 2
+    first = layers.first_block[last] + last
     at, block = 0, 0
     for n in range(most + 1):
         begin, end = layers.tail_blocks[tail, most - n], layers.tail_blocks[tail, most - n + 1]
         for s in range(n + 1):
             for b in range(begin, end):
                 length = layers.tail_sizes[b]
-                to = layers.first_state[most] + layers.starts[first + block + b - begin] + s * length
+                to = layers.first_state[last] + layers.starts[first + block + b - begin] + s * length
                 for j in range(length):
                     out[to + j] = sums[at + j]
                 at += length

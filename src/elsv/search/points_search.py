@@ -13,7 +13,8 @@ import numpy as np
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
 from elsv.beliefs.points import arm_points, joint_points
-from elsv.lattice.small import Layers, search_layers
+from elsv.lattice.small import Layers, search_layers, singles
+from elsv.search._rooms import rooms_for
 from elsv.state import State
 
 ALONE = 16  # points of an arm that is pulled many times
@@ -57,7 +58,7 @@ class PointsSearch:
         state: State,
         worth: FloatArray,
         chosen: IntArray,
-        depth: int,
+        steps: tuple[int, ...],
         left: float,
         shared: Points | None = None,
     ) -> FloatArray:
@@ -71,16 +72,16 @@ class PointsSearch:
             Expected rewards there ``[B, N]``.
         chosen
             The arms that are pulled in the search.
-        depth
-            Number of pulls to look ahead.
+        steps
+            How the search goes ahead: by so many pulls of one arm, one step after the other. The first is 1.
         left
             How many pulls, or discounted pulls, remain at the root.
         shared
             Joint points of all arms that are known already (`shared_points`).
         """
         q = np.empty(chosen.shape)
-        layers = search_layers(chosen.shape[1], depth)
-        after = left - depth if self.discount == 1.0 else left
+        layers = search_layers(chosen.shape[1], steps)
+        after = left - sum(steps) if self.discount == 1.0 else left
         for here in chunks(len(q), self.points * chosen.shape[1]):
             if shared is None:
                 theta, weight = joint_points(self.belief, part(state, here), self.points, chosen[here])
@@ -127,9 +128,11 @@ def search_independent(state: State, rewards: FloatArray, depth: int, left: floa
     from elsv.lattice.backup_kernels import back_up
 
     alpha, beta = state.rows()
-    q, layers = np.empty(alpha.shape), search_layers(len(rewards), depth)
+    q, layers = np.empty(alpha.shape), search_layers(len(rewards), singles(depth))
     payoff = np.repeat(rewards[None], len(q), axis=0)
-    back_up(payoff, np.stack((alpha, beta), axis=2), left - depth, 1.0, layers, np.empty((len(q), 0)), q)
+    room = rooms_for(layers, len(q), weighted=False)
+    prior = np.stack((alpha, beta), axis=2)
+    back_up(payoff, prior, left - depth, 1.0, layers, room.weights, room.values, q)
     return q
 
 
@@ -152,9 +155,9 @@ def search_points(
     q, states = np.empty(rewards.shape), int(layers.first_state[-1])
     none = np.empty((len(q), 0, 2))
     for here in chunks(len(q), states):
-        weights = np.empty((len(q[here]), states))
-        weigh_layer(theta[here], weight[here], layers, weights)
-        back_up(rewards[here], none[here], left, discount, layers, weights, q[here])
+        room = rooms_for(layers, len(q[here]))
+        weigh_layer(theta[here], weight[here], layers, room.weights, room.sums)
+        back_up(rewards[here], none[here], left, discount, layers, room.weights, room.values, q[here])
     return q
 
 

@@ -18,8 +18,9 @@ import numpy as np
 from elsv._typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
 from elsv.beliefs.points import arm_points, joint_points, match_means
-from elsv.lattice.small import search_layers
+from elsv.lattice.small import search_layers, singles
 from elsv.problem import Problem
+from elsv.search._rooms import rooms_for
 from elsv.search.points_search import ALONE, chunks, part, tight
 from elsv.segments import Segments
 from elsv.state import State
@@ -71,7 +72,7 @@ class SegmentSearch:
         from elsv.search._points_kernels import weigh_layer
 
         q, coming = np.empty(chosen.shape), self.coming(state)
-        layers, discount = search_layers(chosen.shape[1], depth), self.problem.discount or 1.0
+        layers, discount = search_layers(chosen.shape[1], singles(depth)), self.problem.discount or 1.0
         states = int(layers.first_state[-1])
         after = left - depth if self.problem.discount is None else left
         learnt = self.segments.shares is None
@@ -80,10 +81,10 @@ class SegmentSearch:
             known = np.take_along_axis(worth[here], chosen[here], axis=1) / self.problem.rewards[chosen[here]]
             weight = match_means(theta, known, start)
             rewards, segment = self.problem.rewards[chosen[here]], self.segments.of_arm[chosen[here]]
-            weights = np.empty((len(rewards), states))
-            weigh_layer(tight(theta), tight(weight), layers, weights)
+            room = rooms_for(layers, len(rewards))
+            weigh_layer(tight(theta), tight(weight), layers, room.weights, room.sums)
             came = self._came(part(state, here))
-            back_up_segments(rewards, segment, came, learnt, after, discount, layers, weights, q[here])
+            back_up_segments(rewards, segment, came, learnt, after, discount, layers, room.weights, q[here])
             mean = np.einsum("bm,bmc->bc", weight, theta)
             q[here] += self._off(worth[here], mean, chosen[here], coming[here], left)
         return q
