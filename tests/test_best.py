@@ -8,6 +8,11 @@ import pytest
 import paper_best
 import paper_panels
 from elsv.beliefs import Chain, Independent
+from elsv.beliefs._best_kernels import cut_off, open_chain
+from elsv.beliefs._chain_best import best_of_chain
+from elsv.beliefs._chain_panels import place
+from elsv.beliefs._largest import Contenders
+from elsv.beliefs._largest_kernels import beyond
 from elsv.beliefs._largest_panels_kernels import lay_panels
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate
@@ -242,3 +247,37 @@ def test_panels_are_those_of_lists_and_sets(seed):
             assert (panels[0, count], panels[2, count]) == (wanted[-1][1], wanted[-1][2])
         few = np.full((4, 3), np.nan)
         assert lay_panels(rewards, low, high, cut, rough, rewards[k], low[k], top, few) == count
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_what_a_chain_looks_at_first_is_what_its_steps_give_one_by_one(tolerance):
+    rng = np.random.default_rng(8)
+    for arms, scale in [(1, 3.0), (2, 0.3), (3, 30.0), (5, 3.0), (9, 300.0)]:
+        alpha, beta = scale * rng.random((2, 1, arms)) + 0.1
+        rewards = np.sort(0.5 + 0.5 * rng.random(arms))
+        cut = 5.5 - float(np.log(tolerance))
+        placed = place(alpha, beta, 7.0, cut - 3.0 if tolerance > 1e-6 else cut + 2)
+        ends = [placed.edges[0][windows[0]] for windows in (placed.first, placed.last)]
+        contenders = Contenders(rewards, *ends, beta[0].cumsum())
+        solution, who = open_chain(alpha, beta, placed), np.arange(arms)[contenders.alive]
+
+        def evaluate(limit, count, counts=(alpha[0], beta[0]), solution=solution, who=who, high=ends[1]):
+            below, density = np.empty(len(limit)), np.empty((count, len(who)))
+            cut_off(*counts, solution, who, high[who], limit, below, density)
+            return below, density
+
+        noise = 1e-14 + 1e-15 * float((alpha[0] + beta[0]).sum())
+        step_by_step = contenders.largest(evaluate, tolerance, noise)
+        found = best_of_chain(alpha[0], beta[0], rewards, tolerance, 7.0, cut)
+        np.testing.assert_array_equal(found.chance, step_by_step.chance)
+        assert found.mean == step_by_step.mean
+
+
+def test_what_is_beyond_a_budget_is_what_remains_of_the_largest():
+    rng = np.random.default_rng(4)
+    for size in (0, 1, 2, 3, 10, 300):
+        values = rng.permutation(rng.random(size) ** 4)
+        ranked = np.sort(values)
+        for budget in (0.0, 0.1, float(values.sum()) + 1):
+            left_out = int((ranked.cumsum() <= budget).sum())
+            np.testing.assert_array_equal(np.sort(values[beyond(values, budget)]), ranked[left_out:])

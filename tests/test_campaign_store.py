@@ -11,6 +11,7 @@ import pytest
 
 from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
+from elsv.campaign.sqlite import SqliteStore
 from elsv.campaign.store import migrations, statements
 
 QUICK = {"policy": "random:pending=ignore"}
@@ -222,3 +223,23 @@ def test_migrations_travel_with_the_package():
 
     root = Path(elsv.__file__).parent / "campaign" / "migrations"
     assert {p.name for p in root.iterdir()} == {"sqlite", "postgres"}
+
+
+def test_a_store_that_may_only_be_read_shows_what_others_write(path, monkeypatch):
+    def count(store):
+        with store.reading() as reading:
+            return reading.rows("SELECT COUNT(*) FROM elsv_decision")[0][0]
+
+    with Campaign.open(path, "x", shop(), **QUICK) as campaign:
+        campaign.decide()
+        campaign.close()
+        with monkeypatch.context() as others:
+            others.setattr(os, "access", lambda place, mode: mode != os.W_OK)
+            store = SqliteStore(path, create=False)
+            assert count(store) == 1
+        campaign.decide()
+        campaign.close()
+        assert count(store) == 2
+        campaign.decide()  # the store may write by now, and so keeps its connection
+        assert count(store) == 3
+        store.close()

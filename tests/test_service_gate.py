@@ -7,11 +7,13 @@ import sqlite3
 import threading
 
 import pytest
+from fastapi import Request
 
 from elsv.campaign.batches import Asked
 from elsv.campaign.opening import open_store
 from elsv.campaign.pool import Pool
 from elsv.campaign.store import StoreError
+from elsv.service.bodies import json_of
 from elsv.service.lanes import MOST_WAITING, Lane
 from elsv.service.problems import RefusedError, refusal_of
 from elsv.service.roles import Role
@@ -59,6 +61,23 @@ def test_large_bodies_are_refused_whether_or_not_their_size_is_told(guarded):
 
     assert guarded.post(path, content=pieces(), headers=admin).status_code == 413
     assert guarded.post(path, content=b"{}" + b" " * 9_000, headers=admin).status_code == 200
+
+
+def test_a_body_may_come_in_pieces_but_not_in_part():
+    async def read(*messages):
+        left = iter(messages)
+
+        async def receive():
+            return next(left)
+
+        headers = [(b"content-type", b"application/json")]
+        return await json_of(Request({"type": "http", "headers": headers}, receive))
+
+    first = {"type": "http.request", "body": b'{"count":', "more_body": True}
+    empty = {"type": "http.request", "more_body": True}
+    assert asyncio.run(read(first, empty, {"type": "http.request", "body": b" 3}"})) == {"count": 3}
+    with pytest.raises(RefusedError, match="whole"):
+        asyncio.run(read(first, {"type": "http.disconnect"}))
 
 
 def test_an_address_that_sends_too_much_is_slowed_down(tmp_path):

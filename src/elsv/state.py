@@ -145,7 +145,7 @@ class State:
         """
         shape = (-1, self.arms)
         alpha, beta = self.alpha.reshape(shape)[:, ::turn], self.beta.reshape(shape)[:, ::turn]
-        return np.require(alpha, requirements=("C", "W")), np.require(beta, requirements=("C", "W"))
+        return alpha if alpha.flags.carray else alpha.copy(), beta if beta.flags.carray else beta.copy()
 
     def __eq__(self, other: object) -> bool:
         return (

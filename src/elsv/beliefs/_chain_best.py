@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._best_kernels import cut_off, open_chain
+from elsv.beliefs._best_kernels import cut_off, first_look, open_chain
 from elsv.beliefs._chain_panels import place
-from elsv.beliefs._largest import Contenders, Largest, refuse
+from elsv.beliefs._largest import Contenders, Largest, goal_of, refuse
 
 _SHALLOWER = 3.0  # nats by which a tail matters less to a probability than to a mean
 
@@ -21,27 +21,52 @@ def best_of_chain(
     # Messages are exponentials of sums that are as large as the counts.
     noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
     refuse(noise)
-    row, other = alpha[None], beta[None]
-    placed = place(row, other, nats, cut - _SHALLOWER if tolerance > 1e-6 else cut + 2)
+    row, other, chance = alpha[None], beta[None], np.zeros(len(alpha))
+    goal, (paying, pays) = goal_of(tolerance), _paying(rewards.tobytes())
+    coarse = tolerance > 1e-6  # then panels are seldom refined
+    deep = cut - _SHALLOWER if coarse else cut + 2
+    mean, left, short = 0.0, np.inf, 0.0
+    if coarse:
+        placed = place(row, other, nats, deep)
+        mean, left, short = first_look(row, other, placed, paying, pays, goal.rule, goal.budget, chance)
+    error = left + short + noise
+    if left > goal.enough:
+        chance[paying], mean, error = _step_by_step(row, other, paying, pays, tolerance, noise, nats, deep)
+    refuse(error)
+    return Largest(chance, mean, error + 0.1 * tolerance)
+
+
+def _step_by_step(
+    row: FloatArray,
+    other: FloatArray,
+    paying: IntArray,
+    pays: FloatArray,
+    tolerance: float,
+    noise: float,
+    nats: float,
+    deep: float,
+) -> Largest:
+    """Return what is known of the largest of the arms `paying` of one state ``[1, N]``, panels refined."""
+    placed = place(row, other, nats, deep)
     low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
     solution = open_chain(row, other, placed)
-    paying = _paying(rewards.tobytes())
-    contenders = Contenders(rewards[paying], low[paying], high[paying], beta.cumsum()[paying])
+    contenders = Contenders(pays, low[paying], high[paying], other[0].cumsum()[paying])
     arms = paying[contenders.alive]
 
     def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         below, density = np.empty(len(limit)), np.empty((count, len(arms)))
-        cut_off(alpha, beta, solution, arms, contenders.high, limit, below, density)
+        cut_off(row[0], other[0], solution, arms, high[arms], limit, below, density)
         return below, density
 
-    found = contenders.largest(evaluate, tolerance, noise)
-    chance = np.zeros(len(alpha))
-    chance[paying] = found.chance
-    return Largest(chance, found.mean, found.error + 0.1 * tolerance)
+    return contenders.largest(evaluate, tolerance, noise)
 
 
 @lru_cache(maxsize=64)
-def _paying(rewards: bytes) -> IntArray:
-    """Return the arms that can be best: one that pays no more than one above it in the order never is."""
+def _paying(rewards: bytes) -> tuple[IntArray, FloatArray]:
+    """Return the arms that can be best, and their rewards.
+
+    One that pays no more than one above it in the order never is.
+    """
     pays = np.frombuffer(rewards)
-    return np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))
+    arms = np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))
+    return arms, pays[arms]

@@ -85,7 +85,7 @@ def batch_moments(
         panels, messages, log_weight[s] = solve(alpha, beta, placed, s, room)
         for i in range(alpha.shape[1]):
             if i > 0:
-                upper_message(i - 1, panels, messages)
+                upper_message(i - 1, 0, panels, messages)
             marginal(i, log_weight[s], panels, messages, out)
             total, first = 0.0, 0.0
             for p in range(panels.first[i], panels.last[i]):

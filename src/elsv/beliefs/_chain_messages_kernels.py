@@ -241,13 +241,13 @@ def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages
 
 
 @helper
-def upper_message(i: int, panels: Panels, messages: Messages) -> None:
-    """Replace U of arm i-1 in `messages.upper` by U of arm i, on the window of arm i."""
+def upper_message(i: int, bottom: int, panels: Panels, messages: Messages) -> None:
+    """Replace U of arm i-1 in `messages.upper` by U of arm i, on its window from panel `bottom` up."""
     integrand = np.empty(POINTS)
     integral = np.empty(POINTS)
     constant = messages.upper_log[panels.first[i - 1]] if i > 0 else 0.0
     total_log = -np.inf
-    for p in range(panels.last[i] - 1, panels.first[i] - 1, -1):
+    for p in range(panels.last[i] - 1, max(panels.first[i], bottom) - 1, -1):
         row = panels.start[i] + p
         for k in range(POINTS):
             integrand[k] = messages.density[row, k]

@@ -170,7 +170,7 @@ def batch_marginals(
         panels, messages, log_weight = solve(alpha, beta, placed, s, room)
         for i in range(alpha.shape[1]):
             if i > 0:
-                upper_message(i - 1, panels, messages)
+                upper_message(i - 1, 0, panels, messages)
             marginal(i, log_weight, panels, messages, probabilities)
             total, first = 0.0, 0.0
             for p in range(panels.first[i], panels.last[i]):

@@ -62,7 +62,7 @@ class _Curves:
         before = np.asarray(np.cumprod(np.hstack([ones, below]), axis=1), np.float64)
         after = np.asarray(np.cumprod(np.hstack([ones, below[:, ::-1]]), axis=1)[:, ::-1], np.float64)
         others = before[:count, :-1] * after[:count, 1:]
-        return before[:, -1], others * self._density(limit[:count]) if count else others
+        return before[:, -1].copy(), others * self._density(limit[:count]) if count else others
 
     def _distribution(self, y: FloatArray) -> FloatArray:
         """Return P(logit <= y)."""

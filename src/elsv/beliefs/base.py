@@ -131,7 +131,7 @@ def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray
 def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
     """Return `rewards` as one positive number for each arm ``[N]``."""
     payoff = np.ascontiguousarray(numbers("rewards", rewards))
-    if payoff.shape != (state.arms,) or not ((payoff > 0) & (payoff < np.inf)).all():
+    if payoff.shape != (state.arms,) or not (payoff.min() > 0 and payoff.max() < np.inf):
         raise InvalidInputError(
             f"rewards must be {state.arms} positive numbers, one for each arm, got {rewards!r}"
         )

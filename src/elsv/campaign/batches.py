@@ -8,7 +8,7 @@ appended as it is if the log has not gone on meanwhile, and made anew inside the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from elsv._numbers import shown
 from elsv.campaign import deciding, log
@@ -93,7 +93,7 @@ class Batches(Desk):
         if asked:
             if draft is None or not fits:
                 draft = self._draft(writing, head, asked, now)
-            head = replace(draft.after)
+            head = draft.after.copy()
             log.append_decisions(writing, head, draft.rows)
             for key, rows in draft.requests:
                 log.append_request(writing, head, key, rows)
@@ -103,7 +103,7 @@ class Batches(Desk):
         return decisions, receipts
 
     def _draft(self, transaction: Transaction, head: Head, asked: Sequence[Asked], now: float) -> Draft:
-        before, head = replace(head), replace(head)
+        before, head = head.copy(), head.copy()
         tallies = log.tallies(transaction, head)
         known = {one.key: log.answer_to(transaction, head, one.key) for one in asked if one.key is not None}
         first = {one.key: place for place, one in reversed(list(enumerate(asked)))}

@@ -23,9 +23,10 @@ from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
+from elsv.campaign.streams import stream_of
 from elsv.policies import Fixed, Greedy, Policy
 from elsv.policies.chances import chances_of
-from elsv.policies.pending import IGNORE, expected_state, pending_of
+from elsv.policies.pending import IGNORE, pending_of, with_expected
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -46,8 +47,10 @@ class Choice:
 
     def in_text(self) -> str:
         """Return the probabilities as the log keeps them: not rounded, empty for an arm not on offer."""
-        shown = range(len(self.propensities)) if self.offered is None else self.offered
-        return ",".join(f"{p:.17g}" if i in shown else "" for i, p in enumerate(self.propensities))
+        chances = self.propensities.tolist()
+        if self.offered is None:
+            return ",".join([f"{p:.17g}" for p in chances])
+        return ",".join([f"{p:.17g}" if i in self.offered else "" for i, p in enumerate(chances)])
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,9 @@ class Chooser:
         arm = int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
             return Choice(arm, reason, chances, offered)
-        rng = new_rng()
-        mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
+        rng, mixed = new_rng(), chances
+        if floor or holdout:
+            mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
         if offered is not None:
             mixed = np.where(np.isin(np.arange(len(chances)), offered), mixed, 0.0)
         if holdout:
@@ -205,7 +209,7 @@ class _Batch:
             self._waiting.append(waiting)
 
     def _rng(self, number: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, number))
+        return stream_of(self._seed, number)
 
 
 class _Once:
@@ -231,10 +235,10 @@ class _Planned:
 
     def state(self, policy: Policy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
         """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
-        if pending_of(policy) == IGNORE or not waiting.any():
+        if pending_of(policy) == IGNORE or not any(waiting.tolist()):
             return self._state
         belief = getattr(policy, "belief", None) or self._problem.belief
         if id(belief) not in self._means:
             drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
             self._means[id(belief)] = mean_of(belief, self._state, drawn)
-        return expected_state(self._state, self._means[id(belief)], waiting)
+        return with_expected(self._state, self._means[id(belief)], waiting)

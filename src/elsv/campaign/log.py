@@ -36,6 +36,10 @@ class Head:
     events: int
     decisions: int
 
+    def copy(self) -> Head:
+        """Return one that is counted on by itself."""
+        return Head(self.id, self.problem, self.seed, self.version, self.events, self.decisions)
+
     def next_event(self) -> int:
         """Return the number of the event that is appended now."""
         self.events += 1

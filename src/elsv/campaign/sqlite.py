@@ -37,6 +37,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._identity: tuple[int, int] | None = None  # of the file that was opened
+        self._stays = True  # whether what was opened shows what others write
         if not create and not path.exists():
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
         if path.is_dir():
@@ -70,7 +71,7 @@ class SqliteStore:
             connection.execute("BEGIN")
             with self._ending(connection):
                 yield Cursor(connection)
-            if not self._writable:
+            if not self._stays:
                 self.close()  # whoever may write it may have done so by the next time
 
     def close(self) -> None:
@@ -106,6 +107,7 @@ class SqliteStore:
                 "backup, and try again"
             )
         # After a fork the connection is the parent's: leave it to it.
+        self._stays = self._writable
         connection = sqlite3.connect(
             self._address(),
             timeout=PATIENCE,

@@ -47,7 +47,7 @@ def chances_of(
         chances = np.asarray(own(state, step), dtype=np.float64)
         if chances.shape == (state.arms,) and mask is not None:
             chances = np.where(mask, chances, 0.0)
-        if chances.shape != (state.arms,) or not (chances >= -1e-6).all() or not 0.99 < chances.sum() < 1.01:
+        if chances.shape != (state.arms,) or not chances.min() >= -1e-6 or not 0.99 < chances.sum() < 1.01:
             raise InvalidInputError(
                 f"chances of a policy must be {state.arms} probabilities that add up to 1, got {chances}"
             )

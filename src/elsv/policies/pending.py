@@ -53,8 +53,12 @@ def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) ->
         raise InvalidInputError(
             f"open decisions must be {state.arms} counts, one for each arm, got {open_decisions!r}"
         )
-    alpha, beta = state.alpha + waiting * mean, state.beta + waiting * (1.0 - mean)
-    return State.trusted(alpha, beta)
+    return with_expected(state, mean, waiting)
+
+
+def with_expected(state: State, mean: FloatArray, waiting: FloatArray) -> State:
+    """Return what `expected_state` does for counts that are known to be some."""
+    return State.trusted(state.alpha + waiting * mean, state.beta + waiting * (1.0 - mean))
 
 
 def planning_state(

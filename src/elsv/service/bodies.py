@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import ClientDisconnect
 
 from elsv._numbers import shown
 from elsv._typing import FloatArray
@@ -144,12 +143,7 @@ async def json_of(request: Request) -> dict[str, Any]:
             shown(kind) if kind else "no Content-Type",
             "send the header Content-Type: application/json",
         )
-    try:
-        content = await request.body()
-    except ClientDisconnect as error:
-        raise RefusedError(
-            400, "a body must come whole", "the end of the connection", "send it again"
-        ) from error
+    content = await _whole_body(request)
     try:
         found = _DECODER.decode(content.decode("utf-8"))
         if b"\\u" in content:  # half a pair of surrogates is no text
@@ -160,6 +154,18 @@ async def json_of(request: Request) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RefusedError(422, "a body must be a JSON object", shown(found), "send {…}")
     return found
+
+
+async def _whole_body(request: Request) -> bytes:
+    """Return the bytes that a request carries; most come in one piece, for which the framework takes long."""
+    parts, more = [], True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise RefusedError(400, "a body must come whole", "the end of the connection", "send it again")
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 def read(model: type[Model], values: Mapping[str, Any]) -> Model:
