@@ -21,7 +21,7 @@ from elsv.policies.plan_rules import way_ahead
 
 # arms, milliseconds aimed for
 DECISIONS = ((3, 1.5), (10, 3), (50, 15))
-PLAYED = {12: "early", 60: "later"}  # pulls before a decision: something or little is left to learn
+EARLY, SETTLED = 12, 60  # pulls before a decision
 REWARDS = ([0.8, 0.9, 1], [0.5, 0.75, 1], [0.4, 0.7, 1], [1 / 3, 1 / 2, 1], [0.25, 0.5, 1])
 EFFORTS = (1 << 10, 1 << 13, 1 << 16, 1 << 18)
 
@@ -79,8 +79,14 @@ def _decisions() -> list[dict]:
     rows = []
     for arms, target in DECISIONS:
         problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
-        for pulls, when in PLAYED.items():
-            decide = partial(Plan(problem), _played(problem, pulls), pulls + 1)
+        last = State.initial(problem)
+        for _ in range(SETTLED):
+            last = last.observe(np.array(arms - 1), True)
+        for state, pulls, when in (
+            (_played(problem, EARLY), EARLY, "early"),
+            (last, SETTLED, "where all is settled"),
+        ):
+            decide = partial(Plan(problem), state, pulls + 1)
             rows.append(
                 {
                     "name": f"plan, one decision, {arms} ordered arms, T = 200, {when}",
