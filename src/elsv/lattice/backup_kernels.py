@@ -8,7 +8,8 @@ Layers are counted as `elsv.lattice.small` lists them. Between two of them lies 
 of one arm, after which j successes stand in :math:`\binom{k}{j}` orders:
 :math:`W(s) = \sum_j \binom{k}{j} W(s{+}j\ \text{successes})`, and :math:`k\,W p_l(s)` has another factor j.
 
-A block of a search fits into the fastest cache, so it is no use to cut it into tiles. Runs of consecutive
+Numbers have the precision of the arrays that are given. A block of a search fits into the fastest cache, so
+it is no use to cut it into tiles. Runs of consecutive
 states that differ in the successes of arm i and of later arms alone stay runs after a pull of arm i.
 """
 
@@ -34,12 +35,14 @@ def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: 
         stride = size // (layers.pulls[block, 0] + 1)
         at, fail = np.uint64(first + start), np.uint64(later + layers.after[block, 0])
         win = fail + np.uint64(stride)
+        ways = weights.dtype.type(step)
         for j in range(np.uint64(size)):
-            weights[at + j] = weights[fail + j] + step * weights[win + j]
+            weights[at + j] = weights[fail + j] + ways * weights[win + j]
         for won in range(2, step + 1):
+            ways = weights.dtype.type(layers.ways[step, won])
             win += np.uint64(stride)
             for j in range(np.uint64(size)):
-                weights[at + j] += layers.ways[step, won] * weights[win + j]
+                weights[at + j] += ways * weights[win + j]
 
 
 @merged
@@ -60,7 +63,7 @@ def commit(
             out[start + j] = 0.0
         stride = size
         for i in range(len(rewards)):
-            width, reward = layers.pulls[block, i] + 1, left * rewards[i]
+            width, reward = layers.pulls[block, i] + 1, out.dtype.type(left * rewards[i])
             stride //= width
             length = stride * width
             for run in range(size // length):
@@ -101,7 +104,8 @@ def maximise(
             for run in range(size // length):
                 at, fail = run * length, lost + run * (length + stride)
                 if len(weights) > 0:
-                    pull_weighted(rewards[i], fail, fail + stride, length, values, weights, at, room)
+                    reward = room.dtype.type(rewards[i])
+                    pull_weighted(reward, fail, fail + stride, length, values, weights, at, room)
                     continue
                 scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
                 for won in range(1 if i == last else width):
@@ -149,8 +153,8 @@ def leap(
             apart = length + step * stride
             span = np.uint64(size // length * apart - step * stride)
             for won in range(step + 1):
-                ways = layers.ways[step, won]
-                pay = ways * rewards[i] * pays * won / step
+                ways = room.dtype.type(layers.ways[step, won])
+                pay = room.dtype.type(layers.ways[step, won] * rewards[i] * pays * won / step)
                 to = np.uint64(layers.after[block, i] + won * stride)
                 if won == 0:
                     for j in range(span):
@@ -212,4 +216,4 @@ def back_up(
                         q[n, c] = p * (own[c] + values[won]) + (1 - p) * values[lost]
             if discount != 1.0 and m > 0:
                 for s in range(states[m + 1] - states[m]):
-                    values[s] *= discount ** layers.steps[m - 1]
+                    values[s] *= values.dtype.type(discount ** layers.steps[m - 1])

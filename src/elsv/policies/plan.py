@@ -81,7 +81,8 @@ class Plan(BestScore):
         the search needs its means and points (`elsv.beliefs.points`).
     far
         How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33.
+        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33. A third of it counts with
+        more pulls left than 25 times those of a search.
 
     Examples
     --------
@@ -193,14 +194,18 @@ class Plan(BestScore):
             shared = search.shared_points(root)
             stops = search.stops(root, paid, most, left, shared)
             if long_way:
-                learns = unsettled(stops, left * paid.max(axis=1))
+                learns = unsettled(stops, left * paid.max(axis=1), way.settled)
                 if not learns.any():
                     continue
-                here, root, paid, stops = here[learns], part(root, learns), paid[learns], stops[learns]
-                shared = shared and (shared[0][learns], shared[1][learns])
-            arms_ahead = candidates(paid, stops, count) if arms > count else chosen[here]
-            found = q[here]
-            ahead = search.ahead(root, paid, arms_ahead, way.steps, left, shared)
-            np.put_along_axis(found, arms_ahead, ahead, axis=1)
+                if not learns.all():
+                    here, root, paid, stops = here[learns], part(root, learns), paid[learns], stops[learns]
+                    shared = shared and (shared[0][learns], shared[1][learns])
+            if arms == count:
+                found = search.ahead(root, paid, chosen[here], way.steps, left, shared)
+            else:
+                arms_ahead = candidates(paid, stops, count)
+                found = q[here]
+                ahead = search.ahead(root, paid, arms_ahead, way.steps, left, shared)
+                np.put_along_axis(found, arms_ahead, ahead, axis=1)
             q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
         return q

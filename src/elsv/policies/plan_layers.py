@@ -102,7 +102,7 @@ class PlannedSearch:
         sweeps.give(committed)
         stops = self._stops(sweeps, layer, way.stops) / unit
         scores = prefer(self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
-        settled = ~unsettled(stops, sure)
+        settled = ~unsettled(stops, sure, way.settled)
         scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
         return sweeps.best_arms(scores)
 

@@ -22,16 +22,16 @@ MOST_CANDIDATES = 3
 DEEPEST = 40  # pulls that a search looks ahead
 FAR = 3  # how many times as many states are expanded with a long way to go
 FARTHEST = 51  # pulls that such a search looks ahead: up to there points of the belief are exact to 3e-7
-PATIENCE, LONG_PATIENCE = (
-    3,
-    6,
-)  # how many times as many pulls of a single arm are weighed; with a long way to go
+PATIENCE = 3  # how many times as many pulls of a single arm are weighed
+LONG_PATIENCE = 6  # the same with a long way to go
 LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
+KNOWN_WAY = 25  # how many times as many may be left for that to be worth its time: the optimum is known to 20
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
 WORTHWHILE = 1e-4  # such a gain that makes many pulls of one arm worth it where a search gains none
 SETTLED = 3e-5  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
+QUICK = 1e-4  # the same beyond the known way
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 
 
@@ -56,9 +56,9 @@ def candidates(worth: FloatArray, stops: FloatArray, count: int) -> IntArray:
     return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
 
 
-def unsettled(stops: FloatArray, committed: FloatArray) -> AnyArray:
+def unsettled(stops: FloatArray, committed: FloatArray, settled: float) -> AnyArray:
     """Return where many pulls of an arm ``[..., N]`` gain over `committed` ``[...]``: something to learn."""
-    return np.asarray(stops.max(axis=-1) - committed > SETTLED * committed)
+    return np.asarray(stops.max(axis=-1) - committed > settled * committed)
 
 
 def prefer(ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
@@ -84,6 +84,7 @@ class Way:
 
     steps: tuple[int, ...]
     stops: int = 0  # none: there is no long way to go
+    settled: float = 0.0  # gain of these up to which nothing is searched
 
     @property
     def depth(self) -> int:
@@ -93,12 +94,18 @@ class Way:
 
 @lru_cache(maxsize=1 << 12)
 def way_ahead(arms: int, effort: int, left: int | None, far: int = FAR) -> Way:
-    """Return the way that the effort allows; `far` times as much if it is long, by steps that grow."""
+    """Return the way that the effort allows; `far` times as much if it is long, by steps that grow.
+
+    Beyond what is known of the optimum a decision is quicker: there are many.
+    """
     depth = depth_of(arms, effort, left)
     if not is_long_way(depth, left):
         return Way(singles(depth))
     most = FARTHEST if left is None else min(left, FARTHEST)
-    return Way(steps_within(arms, far * effort, most), most_stops(depth, left, LONG_PATIENCE))
+    if left is not None and left > KNOWN_WAY * depth:
+        more = max(1, far // FAR)
+        return Way(steps_within(arms, more * effort, most), most_stops(depth, left), QUICK)
+    return Way(steps_within(arms, far * effort, most), most_stops(depth, left, LONG_PATIENCE), SETTLED)
 
 
 def searches_free(arms: int, effort: int, left: int) -> bool:

@@ -77,7 +77,9 @@ class Tables(NamedTuple):
     lost: FloatArray  # [C, TOGETHER, d + 2], powers of 1 - θ
     heads: FloatArray  # [TOGETHER, states of the first candidate]
     tails: FloatArray  # [TOGETHER, states of the third candidate on]
-    slab: FloatArray  # [TOGETHER, states of the second candidate on with as many pulls]
+    slab: (
+        FloatArray  # [TOGETHER, states of the second candidate on with as many pulls], as precise as the sums
+    )
     spare: FloatArray  # [2, states of the third candidate on]
     sums: FloatArray  # [states of the last layer], by the first candidate's state
 
@@ -94,7 +96,7 @@ def new_tables(count: int, layers: Layers, sums: FloatArray) -> Tables:
         np.empty(powers),
         np.empty((TOGETHER, (most + 1) * (most + 2) // 2)),
         np.empty((TOGETHER, width)),
-        np.empty((TOGETHER, widest)),
+        np.empty((TOGETHER, widest), sums.dtype),
         np.empty((2, width)),
         sums,
     )
@@ -209,7 +211,7 @@ def add_runs(layers: Layers, tables: Tables) -> None:
     """Add the runs in `tables` to the sums: a block of a matrix product."""
     most = tables.won.shape[2] - 1
     tail = len(tables.won) - 2
-    factor = np.empty(TOGETHER)
+    factor = np.empty(TOGETHER, tables.sums.dtype)
     at = 0
     for n in range(most + 1):
         m = most - n
