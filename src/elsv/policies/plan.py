@@ -81,7 +81,7 @@ class Plan(BestScore):
         the search needs its means and points (`elsv.beliefs.points`).
     far
         How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33. A third of it counts with
+        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33. A third counts with
         more pulls left than 25 times those of a search.
 
     Examples
