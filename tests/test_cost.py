@@ -60,7 +60,7 @@ def test_what_is_announced_for_an_absurd_horizon_is_absurd(name):
         ("elsv", 4, "decreasing", 20),
         ("solve and keep", 3, "", 42),
         ("ids", 3, "decreasing", 9),
-        ("isotonic-kl-ucb", 4, "decreasing", 13),
+        ("isotonic-kl-ucb", 4, "decreasing", 14),
     ],
 )
 def test_memory_is_known_beforehand(name, arms, order, horizon):
