@@ -245,6 +245,14 @@ def test_with_a_long_way_to_go_the_search_goes_farther_by_steps_that_grow():
     assert 1.0 <= regrets[1] < 1.005 < regrets[0] < 1.02
 
 
+def test_whole_layers_read_as_far_as_the_longest_way_whatever_the_horizon():
+    problem = Problem([0.6, 1.0], horizon=40, **ORDERED)
+    plan = Plan(problem, effort=10)
+    assert way_ahead(2, 10, 40).stops < way_ahead(2, 10, 25).stops
+    layers, states = evaluate(problem, [plan, StateByState(plan)])
+    assert layers.value == pytest.approx(states.value, abs=1e-7)
+
+
 @pytest.mark.parametrize("rewards", [[0.8, 1.0], [0.6, 0.7, 1.0]])
 def test_whole_layers_are_searched_by_the_same_steps(rewards):
     problem = Problem(rewards, horizon=14, **ORDERED)

@@ -21,6 +21,7 @@ from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
 from elsv.policies.plan_rules import (
     FAR,
+    KNOWN_WAY,
     MOST_CANDIDATES,
     depth_of,
     is_long_way,
@@ -85,9 +86,13 @@ class PlannedSearch:
 
     @property
     def reach(self) -> int:
-        """The longer way to the frontier, and one layer for the commit value there."""
-        way = way_ahead(self.arms, self.effort, self.horizon, self.far)
-        return 1 + max(way.depth, way.stops)
+        """The longest way to a frontier, and one layer for the commit value there."""
+        known = KNOWN_WAY * depth_of(self.arms, self.effort, self.horizon)
+        ways = [
+            way_ahead(self.arms, self.effort, left, self.far)
+            for left in (min(known, self.horizon), self.horizon)
+        ]
+        return 1 + max(max(way.depth, way.stops) for way in ways)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
