@@ -225,7 +225,7 @@ def _sum_up(rows: list[dict]) -> None:
 if __name__ == "__main__":
     began = time.perf_counter()
     _sum_up(list(measured(tuple(sys.argv[1:]), show=True)))
-    from elsv.machine import slowness
+    from elsv._base.machine import slowness
 
     print(
         f"{time.perf_counter() - began:.0f} s; numbers take {slowness():.2f} times as long as where the "

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv import triangle
-from elsv._jit import kernel
-from elsv._typing import FloatArray
+from elsv._base import triangle
+from elsv._base.jit import kernel
+from elsv._base.typing import FloatArray
 from elsv.indices._gittins_solver import solve_levels, solve_state
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.gallery_pages import MIXED, WITHOUT, draw, tables
 from elsv import Problem, State, compare
 from elsv import structure as st
-from elsv._files import write_text
+from elsv._base.files import write_text
 from elsv.exact import evaluate
 from elsv.policies import make_policy
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.tables import plus_minus, table
 from elsv import Problem, State
-from elsv._files import write_text
+from elsv._base.files import write_text
 from elsv.report._drawing import draw_lines
 from elsv.report._labels import label_ends
 from elsv.report.figures import styles, to_svg

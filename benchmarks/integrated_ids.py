@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betainc, betaln, expit
 
 from elsv import State
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.policies.ids import least_ratio
 from elsv.policies.mixing import drawn
 

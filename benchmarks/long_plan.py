@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from elsv import Problem, State, evaluate
+from elsv.exact.cuda.device import find_device
+from elsv.exact.cuda.losses import losses
 from elsv.exact.solve import largest_reward
-from elsv.gpu.device import find_device
-from elsv.gpu.losses import losses
 from elsv.policies import make_policy
 
 EACH = 64  # paths that one call plays

@@ -20,7 +20,7 @@ from benchmarks.integrated_ids import IntegratedIds
 from benchmarks.tables import plus_minus, table
 from elsv import Independent, Problem, State, compare
 from elsv import structure as st
-from elsv._files import write_text
+from elsv._base.files import write_text
 from elsv.policies import make_policy
 from elsv.simulation.intervals import interval
 

@@ -1,4 +1,4 @@
-"""The kernels of `elsv.gpu` compiled for the CPU by g++, and a device that runs them."""
+"""The kernels of `elsv.exact.cuda` compiled for the CPU by g++, and a device that runs them."""
 
 import ctypes
 import shutil
@@ -52,7 +52,7 @@ def compile_kernels(folder: Path) -> ctypes.CDLL:
     if compiler is None:
         pytest.skip("g++ is not installed")
     target = folder / "lattice.so"
-    source = files("elsv.gpu").joinpath("lattice.cu")
+    source = files("elsv.exact.cuda").joinpath("lattice.cu")
     options = ["-std=c++17", "-O2", "-Wall", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
     command = [compiler, *options, "-include", str(HEADER), "-x", "c++", str(source), "-o", str(target)]
     subprocess.run(command, check=True)

@@ -1,4 +1,4 @@
-// Lets g++ compile src/elsv/gpu/lattice.cu: a kernel becomes a loop over all threads, one after the other.
+// Lets g++ compile src/elsv/exact/cuda/lattice.cu: a kernel becomes a loop over all threads, one after the other.
 #include <cmath>
 using std::fabs;
 using std::fmax;

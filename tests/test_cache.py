@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elsv import _cache_files, cache
+from elsv._base import cache
+from elsv._base import cache_files as _cache_files
 from elsv.errors import InvalidInputError
 from test_cli import elsv
 
@@ -268,11 +269,12 @@ def test_threads_do_not_compute_the_same_table_twice():
 
 def test_processes_that_write_at_once_leave_one_good_file(directory):
     program = (
-        "import numpy as np; from elsv.cache import cached_table, forget_tables\n"
+        "import numpy as np; from elsv._base.cache import cached_table, forget_tables\n"
         "for _ in range(20):\n"
         f"    table = cached_table('kind-1', {PARAMETERS!r}, lambda: np.arange({STATES}.0), {STATES})\n"
         f"    assert (table == np.arange({STATES})).all(); forget_tables()\n"
-        "    from elsv._cache_files import table_path, write_table; from elsv.cache import describe\n"
+        "    from elsv._base.cache_files import table_path, write_table\n"
+        "    from elsv._base.cache import describe\n"
         f"    key = describe('kind-1', {PARAMETERS!r}); write_table(table_path(key, {STATES}), key, table)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]

@@ -12,9 +12,9 @@ from elsv.campaign.batches import Asked, UnknownDecisionError
 from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError, begin_once, change
 from elsv.campaign.listing import campaigns_of
 from elsv.campaign.opening import open_store
-from elsv.campaign.pool import Apart, Pool
-from elsv.campaign.store import StoreError
-from elsv.campaign.together import SharedCommits, run_together
+from elsv.stores.base import StoreError
+from elsv.stores.group_commit import SharedCommits, run_together
+from elsv.stores.pool import Apart, Pool
 
 
 def opened(path, policy="thompson", clock=None, **settings):

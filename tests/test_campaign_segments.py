@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from campaigns import Clock, shop
 from elsv import Campaign, InvalidInputError, Problem
-from elsv.campaign.store import migrations, statements
 from elsv.cli.app import app
+from elsv.stores.base import migrations, statements
 from test_campaign import place, server  # noqa: F401
 
 NAMES = ["new: 10 %", "new: none", "returning: 10 %", "returning: none"]

@@ -11,8 +11,8 @@ import pytest
 
 from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
-from elsv.campaign.sqlite import SqliteStore
-from elsv.campaign.store import migrations, statements
+from elsv.stores.base import migrations, statements
+from elsv.stores.sqlite import SqliteStore
 
 QUICK = {"policy": "random:pending=ignore"}
 
@@ -221,7 +221,7 @@ except MissingExtraError as error:
 def test_migrations_travel_with_the_package():
     import elsv
 
-    root = Path(elsv.__file__).parent / "campaign" / "migrations"
+    root = Path(elsv.__file__).parent / "stores" / "migrations"
     assert {p.name for p in root.iterdir()} == {"sqlite", "postgres"}
 
 

@@ -395,7 +395,7 @@ class TestWatched:
         assert bandit.explain().to_dict()["evidence"] is None
 
     def test_the_bandit_says_it_once(self, caplog, monkeypatch):
-        monkeypatch.setattr("elsv._notices._said", set())
+        monkeypatch.setattr("elsv._base.notices._said", set())
         caplog.set_level("INFO", "elsv")
         bandit = elsv.Bandit(problem_of(decreasing(), 2), "greedy", state=self.AGAINST)
         bandit.choose()
@@ -404,7 +404,7 @@ class TestWatched:
         assert record.getMessage().startswith("after 22 outcomes the data speak against what is assumed")
 
     def test_the_bandit_is_silent_where_data_agree(self, caplog, monkeypatch):
-        monkeypatch.setattr("elsv._notices._said", set())
+        monkeypatch.setattr("elsv._base.notices._said", set())
         caplog.set_level("INFO", "elsv")
         elsv.Bandit(problem_of(decreasing(), 2), "greedy", state=elsv.State([12, 1], [1, 12])).choose()
         assert not [r for r in caplog.records if "assumed" in r.getMessage()]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from elsv.experiments.claims import (
+from elsv.paper.claims import (
     Change,
     Lead,
     Ratio,

@@ -161,8 +161,8 @@ def test_a_table_that_cannot_be_written_is_not_lost(problem, tmp_path, name):
 def test_a_missing_extra_names_the_pip_line(tmp_path, monkeypatch):
     import numpy as np
 
+    from elsv._base.export import write_columns
     from elsv.errors import MissingExtraError
-    from elsv.export import write_columns
 
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'elsv\[data\]'"):

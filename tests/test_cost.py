@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from elsv import Problem
+from elsv._base.machine import slowness
 from elsv.exact import estimate, evaluate
 from elsv.exact.evaluate import on_layers
 from elsv.exact.passes import cost_of, passes_of
 from elsv.lattice.numbering import layer_size
 from elsv.lattice.work import neighbours, seconds_for_each, some_states
-from elsv.machine import slowness
 from elsv.policies.registry import policy_names
 
 REWARDS = (0.4, 0.6, 0.7, 1.0)

@@ -6,7 +6,7 @@ import pytest
 import paper
 from elsv import Problem, State, best_arm, compare, make_policy
 from elsv.exact import PolicyValue, evaluate, gap_percent, solve
-from elsv.experiments.theorem import random_states
+from elsv.paper.theorem import random_states
 from elsv.policies import policy_names
 from elsv.simulation.engine import Run, run_chunk
 from elsv.simulation.instances import FromPrior

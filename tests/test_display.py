@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from elsv import Bandit, Problem, compare, evaluate, solve
-from elsv._html import block, shortened, table
-from elsv._progress import bar_html, in_notebook, progress_bar, watched
+from elsv._base.html import block, shortened, table
+from elsv._base.progress import bar_html, in_notebook, progress_bar, watched
 
 PROBLEM = Problem([8, 9, 10], "decreasing", 6, names=["<b>cheap</b>", "usual", "dear & fine"])
 
@@ -142,8 +142,8 @@ def kernel(monkeypatch):
     found = Kernel()
     for name, module in found.modules().items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr("elsv._progress._PATIENCE", 0.0)
-    monkeypatch.setattr("elsv._progress._PAUSE", 0.0)
+    monkeypatch.setattr("elsv._base.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("elsv._base.progress._PAUSE", 0.0)
     return found
 
 
@@ -171,7 +171,7 @@ def test_no_bar_where_none_is_wanted(kernel):
 
 
 def test_a_short_job_shows_no_bar(kernel, monkeypatch):
-    monkeypatch.setattr("elsv._progress._PATIENCE", 60.0)
+    monkeypatch.setattr("elsv._base.progress._PATIENCE", 60.0)
     solve(Problem([1, 1], horizon=8))
     assert kernel.shown == []
 

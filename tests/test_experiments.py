@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from elsv.cli.reproduce import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
-from elsv.experiments import (
+from elsv.paper import (
     arms,
     cost,
     decomposition,
@@ -28,8 +28,8 @@ from elsv.experiments import (
     transition,
     values,
 )
-from elsv.experiments.base import Context, Simulation
-from elsv.experiments.claims import (
+from elsv.paper.base import Context, Simulation
+from elsv.paper.claims import (
     Change,
     Lead,
     Ratio,
@@ -43,9 +43,9 @@ from elsv.experiments.claims import (
     minus,
     no_difference,
 )
-from elsv.experiments.exact_views import short_of_memory
-from elsv.experiments.registry import EXPERIMENTS, NAMES, chosen
-from elsv.experiments.run import reproduce
+from elsv.paper.exact_views import short_of_memory
+from elsv.paper.registry import EXPERIMENTS, NAMES, chosen
+from elsv.paper.run import reproduce
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report._drawing import last_finite
@@ -148,14 +148,14 @@ def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
 
 def test_horizons_that_need_more_memory_than_there_is_are_left_out(monkeypatch):
     full = optimum.EXPERIMENT.full
-    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: 10**9)
+    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: 10**9)
     cases = exact_cases.cases_of(full)
     assert cases["wide"].horizons[-1] == 70
     assert cases["pair"].horizons == full.horizons
     assert short_of_memory(full, cases).endswith("memory: T = 100 (ordered, rewards 0.4, 0.7, 1).")
-    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: 0)
+    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: 0)
     assert exact_cases.cases_of(full)["discounts"].horizons[-1] == 50
-    monkeypatch.setattr("elsv.experiments.exact_cases.available_memory", lambda: None)
+    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: None)
     assert exact_cases.cases_of(full)["wide"].horizons[-1] == 100
     assert short_of_memory(full, exact_cases.cases_of(full)) == ""
 
@@ -374,7 +374,7 @@ def test_unknown_names():
 @pytest.fixture
 def tiny(monkeypatch):
     """Make ``quick`` tiny, and leave out nothing."""
-    from elsv.experiments import registry, run
+    from elsv.paper import registry, run
 
     small = tuple(dataclasses.replace(e, quick=TINY[e.name]) for e in EXPERIMENTS)
     monkeypatch.setattr(registry, "EXPERIMENTS", small)
@@ -495,8 +495,8 @@ def test_out_is_required():
 
 
 def test_the_papers_own_horizon_is_shown_from_the_results_that_are_kept():
-    from elsv.experiments.long_horizon import EXPERIMENT as LONG
-    from elsv.experiments.long_runs import computed, kept
+    from elsv.paper.long_horizon import EXPERIMENT as LONG
+    from elsv.paper.long_runs import computed, kept
 
     known = kept()
     row = known["regrets"][(0.8, 0.9, 1.0)][290]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from elsv import _temporaries as temporaries
-from elsv._files import check_writable, write_atomically, write_bytes, write_text
+from elsv._base import temporaries
+from elsv._base.files import check_writable, write_atomically, write_bytes, write_text
 from elsv.errors import InvalidInputError
 from elsv.live import Bandit
 from elsv.problem import Problem
@@ -22,7 +22,7 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="links, modes and signals of 
 FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 DIES = (
     "import os, signal, sys\n"
-    "from elsv._files import write_atomically\n"
+    "from elsv._base.files import write_atomically\n"
     "write_atomically(sys.argv[1], lambda stream: (stream.write(b'half'), stream.flush(), {}))\n"
 )
 
@@ -77,7 +77,8 @@ def test_an_existing_file_keeps_its_mode(tmp_path, wanted):
 @POSIX
 def test_a_new_file_follows_the_mask_of_the_process(tmp_path):
     program = (
-        "import os, sys; os.umask(0o027)\nfrom elsv._files import write_text\nwrite_text(sys.argv[1], 'x')"
+        "import os, sys; os.umask(0o027)\nfrom elsv._base.files import write_text\n"
+        "write_text(sys.argv[1], 'x')"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "f")], check=True)
     assert mode(tmp_path / "f") == 0o640
@@ -192,7 +193,7 @@ def test_a_device_is_written_to_and_not_replaced():
 def test_a_full_disk_while_writing_parquet(tmp_path):
     import numpy as np
 
-    from elsv.export import write_columns
+    from elsv._base.export import write_columns
 
     pytest.importorskip("polars")
     (tmp_path / "t.parquet").symlink_to("/dev/full")
@@ -233,7 +234,7 @@ def without_permission(tmp_path):
     (tmp_path / "open" / "kept").write_text("old")
     (tmp_path / "open" / "kept").chmod(0o444)
     program = (
-        "import os, sys\nfrom elsv._files import *\nfrom elsv.errors import InvalidInputError\n"
+        "import os, sys\nfrom elsv._base.files import *\nfrom elsv.errors import InvalidInputError\n"
         "os.setuid(65534)\n"
         "for path in sys.argv[1:]:\n"
         "    for attempt in (check_writable, lambda path: write_text(path, 'x')):\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from elsv import cache, triangle
+from elsv._base import cache, triangle
 from elsv.errors import InvalidInputError
 from elsv.indices import _gittins_grid, _gittins_solver, finite_gittins, gittins
 from elsv.indices.base import Setting

@@ -6,12 +6,12 @@ import pytest
 from cuda_host import HostDevice, compile_kernels
 from elsv import Problem, State, evaluate, solve
 from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.exact.cuda.cost import room_for
+from elsv.exact.cuda.device import find_device
+from elsv.exact.cuda.losses import losses
+from elsv.exact.cuda.run import check_policy, evaluate_cost, root_scores, solve_cost, value_of
+from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights
 from elsv.exact.evaluate import on_layers
-from elsv.gpu.cost import room_for
-from elsv.gpu.device import find_device
-from elsv.gpu.losses import losses
-from elsv.gpu.run import check_policy, evaluate_cost, root_scores, solve_cost, value_of
-from elsv.gpu.sweeps import LayerSweeps, Numbering, Weights
 from elsv.lattice.numbering import Lattice
 from elsv.policies.plan import Plan
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paper_indices as paper
-from elsv import triangle
+from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.indices import (
     INDEX_NAMES,

@@ -5,9 +5,9 @@ import pytest
 
 from elsv import State
 from elsv.beliefs import Chain, Independent
-from elsv.beliefs._counted import concentration
-from elsv.beliefs.kept import Kept
-from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.best.counted import concentration
+from elsv.beliefs.filtered import Kept
+from elsv.beliefs.ladder.belief import Ladder
 from elsv.beliefs.points import spread_points
 from elsv.beliefs.samples import Samples
 

@@ -17,7 +17,7 @@ import paper
 import paper_structure
 from elsv import Chain, Independent, InvalidInputError, Problem, State, solve
 from elsv.beliefs import Ladder, Mixture, Samples, abilities
-from elsv.beliefs.ranking import known_rankings
+from elsv.beliefs.ladder.ranking import known_rankings
 from elsv.structure import bounds, decreasing, free, grid, mixture, order, unimodal
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "structure.json").read_text())

@@ -206,7 +206,7 @@ def test_tables_and_sentences_of_a_comparison(shops):
     assert columns["earnings"][19] == shops["thompson"].earnings[-1]
     single = elsv.compare(SHOP, ["random"], 1)
     assert "±" not in earned(single)
-    json.dumps(elsv._numbers.finite(single.to_dict()), allow_nan=False)
+    json.dumps(elsv._base.numbers.finite(single.to_dict()), allow_nan=False)
 
 
 def test_the_command_that_repeats_a_run(shops):
@@ -291,7 +291,7 @@ def test_latex_has_options(shops):
 
 
 def test_latex_is_escaped():
-    from elsv.export import latex_table
+    from elsv._base.export import latex_table
 
     text = latex_table(["a_b", "5 %"], [["$x^2$ & {y}~\\", "1 ± 2 × 3 – 4 −5 µs"]])
     assert r"a\_b & 5 \% \\" in text
@@ -303,7 +303,7 @@ def test_parquet_is_read_by_pandas(tmp_path, shops):
     pytest.importorskip("pyarrow")
     import pandas
 
-    from elsv.export import write_columns
+    from elsv._base.export import write_columns
 
     write_columns(tmp_path / "r.parquet", shops.columns())
     pandas.testing.assert_frame_equal(

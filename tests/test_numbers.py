@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from elsv._numbers import as_float, counted, duration, finite, memory, numbers, shown
+from elsv._base.numbers import as_float, counted, duration, finite, memory, numbers, shown
 from elsv.errors import InvalidInputError
 
 

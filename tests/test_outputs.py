@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from elsv._base.outputs import MANIFEST, Outputs
 from elsv.errors import InvalidInputError
-from elsv.outputs import MANIFEST, Outputs
 
 
 def write(outputs, *names):

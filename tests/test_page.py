@@ -63,7 +63,7 @@ def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
 
 def test_a_policy_at_its_end_leaves_the_rest_of_the_page(db, monkeypatch):
     begun(db, policy="elsv")
-    monkeypatch.setattr("elsv.triangle.MOST_LEVELS", 20)
+    monkeypatch.setattr("elsv._base.triangle.MOST_LEVELS", 20)
     with visit(db) as client:
         answer = client.get("/ui/campaigns/spring")
     said = text_of(answer.text)

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
+from elsv._base.outputs import Outputs
 from elsv.errors import InvalidInputError, MissingExtraError
-from elsv.outputs import Outputs
 from elsv.problem import Problem
 from elsv.simulation.aggregate import Accumulator
 from elsv.simulation.compare import compare

@@ -11,7 +11,7 @@ import pytest
 
 from elsv import Problem, State
 from elsv.beliefs import Chain
-from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.ladder.belief import Ladder
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate

@@ -9,10 +9,10 @@ import pytest
 
 import elsv
 from elsv.errors import InvalidInputError
-from elsv.experiments.base import Drawing, Outcome
-from elsv.experiments.regions import regions
-from elsv.experiments.registry import chosen
 from elsv.indices.gittins import gittins_table
+from elsv.paper.base import Drawing, Outcome
+from elsv.paper.regions import regions
+from elsv.paper.registry import chosen
 from elsv.report import figures
 from elsv.report._labels import equal_series, free_legend, wrapped
 from elsv.report.page import Page

@@ -7,7 +7,7 @@ import pytest
 
 from elsv import Problem, State
 from elsv.beliefs import Chain, Independent
-from elsv.beliefs._gauss_kernels import gauss_rule
+from elsv.beliefs.chain.gauss_kernels import gauss_rule
 from elsv.beliefs.independent import beta_rule
 from elsv.beliefs.points import arm_points, joint_points, match_means, rule_sizes, uniforms
 from elsv.errors import InvalidInputError

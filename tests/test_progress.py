@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elsv import Problem
-from elsv._progress import watched
+from elsv._base.progress import watched
 from elsv.simulation.compare import compare
 from elsv.simulation.steps import Steps, counter_in
 
@@ -99,9 +99,9 @@ def test_a_chunk_that_starts_over_takes_nothing_back():
 
 def test_whoever_waits_long_on_a_terminal_is_told_once(monkeypatch):
     said, now = [], [0.0]
-    monkeypatch.setattr("elsv._progress.say_once", said.append)
-    monkeypatch.setattr("elsv._progress._at_terminal", lambda: True)
-    monkeypatch.setattr("elsv._progress.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("elsv._base.progress.say_once", said.append)
+    monkeypatch.setattr("elsv._base.progress._at_terminal", lambda: True)
+    monkeypatch.setattr("elsv._base.progress.time.perf_counter", lambda: now[0])
     with watched(None, "comparing") as report:
         report(1, 100)
         assert said == []
@@ -116,6 +116,6 @@ def test_whoever_waits_long_on_a_terminal_is_told_once(monkeypatch):
 
 
 def test_nobody_is_told_where_there_is_no_terminal(monkeypatch):
-    monkeypatch.setattr("elsv._progress._at_terminal", lambda: False)
+    monkeypatch.setattr("elsv._base.progress._at_terminal", lambda: False)
     with watched(None, "comparing") as report:
         assert report is None

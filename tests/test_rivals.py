@@ -13,7 +13,7 @@ import elsv
 from elsv import Bandit, Problem, State, compare, evaluate, make_policy
 from elsv import structure as st
 from elsv.errors import InvalidInputError
-from elsv.experiments.theorem import random_states
+from elsv.paper.theorem import random_states
 from elsv.policies.glm_ucb import logistic_fit
 from elsv.policies.ids import least_ratio, losses_and_news
 from elsv.policies.meanings import legend, meaning

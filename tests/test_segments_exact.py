@@ -13,7 +13,7 @@ import paper_structure
 from elsv import InvalidInputError, Problem, evaluate, make_policy, solve
 from elsv.beliefs import Independent
 from elsv.beliefs.abilities import layer_weights
-from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.ladder.belief import Ladder
 from elsv.exact import OptimalPolicy, estimate
 from elsv.exact.solve import largest_by_segment
 from elsv.lattice.numbering import Lattice

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paper
-from elsv import triangle
+from elsv._base import triangle
 from elsv.beliefs import Independent
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError

@@ -11,13 +11,13 @@ from fastapi import Request
 
 from elsv.campaign.batches import Asked
 from elsv.campaign.opening import open_store
-from elsv.campaign.pool import Pool
-from elsv.campaign.store import StoreError
+from elsv.service.batching import MOST_WAITING, Lane
 from elsv.service.bodies import json_of
-from elsv.service.lanes import MOST_WAITING, Lane
 from elsv.service.problems import RefusedError, refusal_of
 from elsv.service.roles import Role
 from elsv.service.settings import ServiceSettings
+from elsv.stores.base import StoreError
+from elsv.stores.pool import Pool
 from shops import SHOP, shop
 
 

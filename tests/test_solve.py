@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import paper
 import paper_beliefs
-from elsv import CorruptFileError, InvalidInputError, Problem, State, machine
+from elsv import CorruptFileError, InvalidInputError, Problem, State
+from elsv._base import machine
 from elsv.exact.cost import estimate
 from elsv.exact.solve import largest_reward, solve
 from elsv.lattice import workers

@@ -15,9 +15,9 @@ from elsv.campaign import copying
 from elsv.campaign.backup import backup
 from elsv.campaign.copying import copy_campaigns
 from elsv.campaign.opening import open_store
-from elsv.campaign.store import migrations
 from elsv.campaign.tables import campaign_tables
 from elsv.cli import app
+from elsv.stores.base import migrations
 
 QUICK = {"policy": "random:pending=ignore"}
 

@@ -9,8 +9,8 @@ import pytest
 import elsv
 from elsv import Chain, CorruptFileError, InvalidInputError, Problem, State
 from elsv.beliefs import Gibbs, Kept
+from elsv.beliefs.ladder.ranking import TooWideError
 from elsv.beliefs.points import joint_points
-from elsv.beliefs.ranking import TooWideError
 from elsv.structure import (
     bounds,
     decreasing,

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import elsv
+from elsv._base.export import write_columns
 from elsv.cli.serve import serve
 from elsv.client import Client
-from elsv.export import write_columns
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
 ORDER = 'order = "decreasing"\n'

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import borrowing, kernel
+from elsv._base.jit import borrowing, kernel
+from elsv._base.typing import FloatArray, IntArray
 from elsv._ties import TIE_TOLERANCE
-from elsv._typing import FloatArray, IntArray
 
 
 @borrowing

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from elsv._base.typing import FloatArray, IntArray
 from elsv._ties import TIE_TOLERANCE
-from elsv._typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 
 __all__ = ["TIE_TOLERANCE", "best_arm"]

@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._files import unreadable, write_text
-from elsv._html import block, note, shortened, table
-from elsv._numbers import numbers, shown
-from elsv._typing import FloatArray, IntArray
+from elsv._base.files import unreadable, write_text
+from elsv._base.html import block, note, shortened, table
+from elsv._base.numbers import numbers, shown
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name

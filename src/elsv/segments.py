@@ -20,8 +20,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import numbers, shown
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.numbers import numbers, shown
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import Arms, State, check_width
 

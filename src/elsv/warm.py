@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from elsv._compiling import compiling
+from elsv._base.compiling import compiling
 from elsv.beliefs.base import Order
 from elsv.campaign.streams import stream_of
 from elsv.exact import evaluate, solve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from elsv._numbers import finite
+from elsv._base.numbers import finite
 from elsv.beliefs import MethodUsed
 from elsv.structure import Outline
 from elsv.structure.evidence import Evidence

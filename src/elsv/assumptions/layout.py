@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elsv.beliefs.ranking import Pairs
+from elsv.beliefs.ladder.ranking import Pairs
 
 
 def line(arms: int, pairs: Pairs) -> list[int] | None:

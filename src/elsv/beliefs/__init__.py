@@ -7,11 +7,11 @@ for whole layers of the lattice.
 """
 
 from elsv.beliefs.base import Belief, ExactBelief
-from elsv.beliefs.chain import Chain
+from elsv.beliefs.chain.belief import Chain
+from elsv.beliefs.filtered import Kept
 from elsv.beliefs.gibbs import Gibbs
 from elsv.beliefs.independent import Independent
-from elsv.beliefs.kept import Kept
-from elsv.beliefs.ladder import Ladder
+from elsv.beliefs.ladder.belief import Ladder
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.mixture import Mixture
 from elsv.beliefs.rejection import Estimate, Rejection

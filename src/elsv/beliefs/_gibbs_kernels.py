@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, kernel
-from elsv._typing import FloatArray, IntArray
+from elsv._base.jit import helper, kernel
+from elsv._base.typing import FloatArray, IntArray
 
 _FAR = 45.0  # nats from the mode beyond which an arm's density is nothing
 

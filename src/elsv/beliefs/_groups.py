@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 
 
 def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:

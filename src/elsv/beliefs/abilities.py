@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._inheritance import still_holds
-from elsv._typing import FloatArray
+from elsv._base.inheritance import still_holds
+from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError

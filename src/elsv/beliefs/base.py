@@ -8,8 +8,8 @@ from typing import Literal, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import numbers
-from elsv._typing import FloatArray
+from elsv._base.numbers import numbers
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 

@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from elsv._notices import say_once
-from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs._counted import CountedBest
+from elsv._base.notices import say_once
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.best.counted import CountedBest
+from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
-from elsv.beliefs.ranking import Pairs, closure, covers
 from elsv.state import State
 
 CHAINS = 16

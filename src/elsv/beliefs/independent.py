@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
@@ -117,8 +117,8 @@ class Independent:
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
-        from elsv.beliefs._independent_best import best_of_independent
-        from elsv.beliefs._largest import best_of_states
+        from elsv.beliefs.best.independent import best_of_independent
+        from elsv.beliefs.best.integral import best_of_states
 
         goal = check_tolerance(1e-8 if tolerance is None else tolerance)
         best_of = partial(best_of_independent, tolerance=goal)
@@ -144,7 +144,7 @@ class Independent:
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
         """Return P(arm i is best) in all states of a layer, ``[N, states]``; None for very many arms."""
-        from elsv.beliefs.layer_best import best_of_independent
+        from elsv.beliefs.layers.best import best_of_independent
 
         return best_of_independent(arms, layer, crew)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from elsv._inheritance import still_holds
+from elsv._base.inheritance import still_holds
 from elsv.beliefs.base import Belief
 from elsv.state import State
 

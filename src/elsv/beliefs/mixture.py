@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import abilities
 from elsv.beliefs.base import Belief, MeasuredBest, check_level, mean_of
 from elsv.beliefs.method import MethodUsed, method_of

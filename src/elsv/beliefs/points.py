@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv._typing import FloatArray, IntArray
+from elsv._base.numbers import shown, whole
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief, mean_of
 from elsv.errors import InvalidInputError
 from elsv.state import State

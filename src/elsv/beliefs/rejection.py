@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.numbers import shown, whole
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, SamplingError
 from elsv.state import State

@@ -19,12 +19,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._notices import say_once
-from elsv._numbers import numbers
-from elsv._typing import FloatArray, IntArray
-from elsv.beliefs._counted import CountedBest
+from elsv._base.notices import say_once
+from elsv._base.numbers import numbers
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs._groups import grouped
 from elsv.beliefs.base import check_level
+from elsv.beliefs.best.counted import CountedBest
 from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError

@@ -12,7 +12,7 @@ from elsv.campaign.log import UnknownCampaignError
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import ArmStatus, Status
-from elsv.campaign.store import StoreError
+from elsv.stores.base import StoreError
 
 __all__ = [
     "ArmStatus",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from elsv._jit import helper, kernel
-from elsv._typing import IntArray
+from elsv._base.jit import helper, kernel
+from elsv._base.typing import IntArray
 
 _BITS = 0xFFFFFFFF  # all is done modulo 2**32
 _FIRST, _FIRST_FACTOR = 0x43B0D7E5, 0x931E8875

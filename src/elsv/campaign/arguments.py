@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elsv._numbers import shown, whole
+from elsv._base.numbers import shown, whole
 from elsv.campaign.records import Decision
 from elsv.errors import InvalidInputError
 

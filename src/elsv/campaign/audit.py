@@ -10,8 +10,8 @@ from typing import Any
 from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.records import Tally, weight_of
-from elsv.campaign.store import Transaction
 from elsv.segments import Segments
+from elsv.stores.base import Transaction
 
 _MOST_NAMED = 20
 

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from elsv._files import make_atomically
-from elsv._progress import Progress
+from elsv._base.files import make_atomically
+from elsv._base.progress import Progress
 from elsv.campaign import log
 from elsv.campaign.audit import replay
 from elsv.campaign.opening import segments_of
-from elsv.campaign.sqlite import Cursor, applied, as_told
-from elsv.campaign.store import needs_migration
 from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.stores.base import needs_migration
+from elsv.stores.sqlite import Cursor, applied, as_told
 
 _PAGES = 2048  # that are copied between two reports of progress
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.campaign import deciding, log
 from elsv.campaign.desk import Desk
 from elsv.campaign.log import Head
 from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt, Row, told
-from elsv.campaign.store import Transaction
 from elsv.errors import InvalidInputError
 from elsv.segments import number_of
+from elsv.stores.base import Transaction
 
 Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
 

@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from elsv._numbers import whole
+from elsv._base.numbers import whole
 from elsv.campaign import log
 from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
@@ -25,11 +25,11 @@ from elsv.campaign.opening import begin, open_store, problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
-from elsv.campaign.store import Store
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
 from elsv.problem import Problem
+from elsv.stores.base import Store
 
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""

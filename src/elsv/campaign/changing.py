@@ -6,14 +6,14 @@ import json
 import secrets
 from typing import Any
 
-from elsv._numbers import whole
+from elsv._base.numbers import whole
 from elsv.campaign import log
 from elsv.campaign.opening import check_horizon, difference, problem_of, settings_of, with_arms
 from elsv.campaign.settings import Settings
-from elsv.campaign.store import Store
 from elsv.errors import InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem
+from elsv.stores.base import Store
 
 
 class BegunOtherwiseError(InvalidInputError):

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from elsv._progress import Progress
+from elsv._base.progress import Progress
 from elsv.campaign import log
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.log import Head
 from elsv.campaign.opening import open_store, segments_of
-from elsv.campaign.store import Store, StoreError, Transaction
 from elsv.campaign.tables import Table, campaign_tables, columns_of_campaigns
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
+from elsv.stores.base import Store, StoreError, Transaction
 
 _AT_ONCE = 5000  # rows that are held in memory
 

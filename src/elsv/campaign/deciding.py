@@ -18,7 +18,7 @@ from elsv.campaign.records import (
     Row,
     Tally,
 )
-from elsv.campaign.store import Transaction
+from elsv.stores.base import Transaction
 
 Customer = tuple[str | None, int | None]  # who it is, None: not known; the segment, from 0
 

@@ -13,9 +13,9 @@ from elsv.campaign.log import Head
 from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import problem_as_planned
-from elsv.campaign.store import Store, StoreError, Transaction
 from elsv.errors import InvalidInputError
 from elsv.policies import Policy, make_policy
+from elsv.stores.base import Store, StoreError, Transaction
 
 
 class Desk:

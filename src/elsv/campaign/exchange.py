@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from elsv._table_files import count, read_rows, truth
+from elsv._base.export import check_suffix, write_columns
+from elsv._base.table_files import count, read_rows, truth
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
-from elsv.campaign.store import Transaction
 from elsv.errors import InvalidInputError
-from elsv.export import check_suffix, write_columns
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
+from elsv.stores.base import Transaction
 
 _COLUMNS = ("decision, success", "arm, success", "arm, successes, failures")
 

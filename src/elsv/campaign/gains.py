@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import POINTS, points
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.records import SQUARE_UNIT, WEIGHT_UNIT, Tally

@@ -9,7 +9,7 @@ from elsv.campaign import log
 from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import as_time
 from elsv.campaign.status import phase_of
-from elsv.campaign.store import Store, Transaction
+from elsv.stores.base import Store, Transaction
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from elsv.campaign.records import Row, Tally, weight_of
-from elsv.campaign.store import Store, Transaction
 from elsv.errors import InvalidInputError
+from elsv.stores.base import Store, Transaction
 
 _CAMPAIGN = "SELECT id, problem, seed, version, events, decisions FROM elsv_campaign WHERE name = ?"
 _COLUMNS = ", ".join(Row._fields)

@@ -8,16 +8,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from elsv._numbers import whole
+from elsv._base.numbers import whole
 from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.settings import Arm, Settings
-from elsv.campaign.store import Store, Transaction
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.policies import make_policy
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.segments import Segments
+from elsv.stores.base import Store, Transaction
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
@@ -30,10 +30,10 @@ def open_store(place: str | Path, create: bool = True, patience: float | None = 
     """
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
-        from elsv.campaign.postgres import PostgresStore
+        from elsv.stores.postgres import PostgresStore
 
         return PostgresStore(text) if patience is None else PostgresStore(text, patience)
-    from elsv.campaign.sqlite import SqliteStore
+    from elsv.stores.sqlite import SqliteStore
 
     return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
 

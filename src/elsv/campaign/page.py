@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.campaign.status import Status
 from elsv.report import figures
 from elsv.report.page import Page

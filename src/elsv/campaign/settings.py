@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.beliefs.abilities import best, best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import GainSoFar, gains_of, groups_of

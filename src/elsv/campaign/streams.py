@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
-from elsv._typing import AnyArray
+from elsv._base.typing import AnyArray
 
 _LARGEST = 2**63 - 1
 

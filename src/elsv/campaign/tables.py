@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from elsv.campaign.store import Transaction, migrations
+from elsv.stores.base import Transaction, migrations
 
 _SQLITE = "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid"
 _POSTGRES = """

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from elsv._notices import hush
+from elsv._base.notices import hush
 from elsv.cli.cache import cache
 from elsv.cli.campaign import campaign
 from elsv.cli.check import check

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._files import unreadable
+from elsv._base.files import unreadable
 from elsv.cli.console import Json, ProblemFile, SegmentName, print_json, show_explanations, working
 from elsv.errors import InvalidInputError
 

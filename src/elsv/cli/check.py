@@ -21,7 +21,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Assumptions of a problem: what they say and imply, what they cost, whether data contradict them."""
-    from elsv._files import check_writable, write_text
+    from elsv._base.files import check_writable, write_text
     from elsv.assumptions import check as check_problem
     from elsv.errors import InvalidInputError
     from elsv.problem import Problem

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elsv._files import unreadable
-from elsv._numbers import counted, numbers
+from elsv._base.files import unreadable
+from elsv._base.numbers import counted, numbers
 from elsv.cli.console import (
     Against,
     Batch,
@@ -32,7 +32,7 @@ from elsv.cli.tables import show_comparison
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
-    from elsv._typing import FloatArray
+    from elsv._base.typing import FloatArray
     from elsv.problem import Problem
     from elsv.simulation.compare import Comparison
 
@@ -208,7 +208,7 @@ def _check(
         raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
     if out is None:
         return
-    from elsv.outputs import Outputs
+    from elsv._base.outputs import Outputs
     from elsv.report.comparison import check_extras, report_files
 
     check_extras()
@@ -283,7 +283,7 @@ def _is_number(text: str) -> bool:
 
 def _write(comparison: Comparison, out: Path, command: str) -> None:
     """Write the report, after which the chunks are no longer needed."""
-    from elsv.outputs import Outputs
+    from elsv._base.outputs import Outputs
     from elsv.report.comparison import write_comparison
     from elsv.simulation.store import is_chunk
 
@@ -298,7 +298,7 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from elsv.outputs import Outputs
+        from elsv._base.outputs import Outputs
         from elsv.simulation.store import is_chunk
 
         kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._numbers import finite
-from elsv._progress import progress_bar
+from elsv._base.numbers import finite
+from elsv._base.progress import progress_bar
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from elsv._typing import AnyArray
+    from elsv._base.typing import AnyArray
     from elsv.problem import Problem
 
 __all__ = ["progress_bar"]
@@ -111,7 +111,7 @@ def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **set
 
     If they cannot be written after all they are printed, so that what was computed is not lost.
     """
-    from elsv.export import csv_text, write_columns
+    from elsv._base.export import csv_text, write_columns
 
     rows = len(next(iter(columns.values())))
     try:

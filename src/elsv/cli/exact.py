@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._compiling import compiling
-from elsv._numbers import counted, duration
-from elsv._numbers import memory as memory_in_words
+from elsv._base.compiling import compiling
+from elsv._base.numbers import counted, duration
+from elsv._base.numbers import memory as memory_in_words
 from elsv.cli.console import (
     Against,
     Horizon,
@@ -60,8 +60,8 @@ def solve(
     """Solve a problem exactly: the most that can be earned in expectation, and the arms to pull first."""
     from elsv.exact import estimate
     from elsv.exact import solve as run
-    from elsv.gpu.device import check_device, find_device
-    from elsv.gpu.run import solve_cost
+    from elsv.exact.cuda.device import check_device, find_device
+    from elsv.exact.cuda.run import solve_cost
 
     if keep is not None and save is None:
         raise InvalidInputError("--keep goes with --save FILE")

@@ -72,8 +72,8 @@ def gittins(
 
 
 def _gittins_table(size: int, out: Path | None, discount: float, tolerance: float, as_json: bool) -> None:
-    from elsv import triangle
-    from elsv.export import check_target
+    from elsv._base import triangle
+    from elsv._base.export import check_target
     from elsv.indices.gittins import gittins_table
 
     if size < 2:

@@ -47,7 +47,7 @@ def prior(
     as_json: Json = False,
 ) -> None:
     """Prior rows from last season's outcomes, or from what you expect, and what they imply."""
-    from elsv._files import check_writable
+    from elsv._base.files import check_writable
     from elsv.prior.sources import prior_from
 
     if out is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from elsv._numbers import duration
+from elsv._base.numbers import duration
 from elsv.cli.console import (
     Batch,
     Delay,
@@ -50,7 +50,7 @@ def rehearse(
 
     Says first how long it will take; fewer customers, shops or policies make it quicker.
     """
-    from elsv._files import check_writable
+    from elsv._base.files import check_writable
     from elsv.problem import Problem
     from elsv.simulation.rehearse import rehearse as run
 

@@ -12,7 +12,7 @@ from elsv.cli.console import Json, print_json, progress_bar
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elsv.experiments.run import Reproduction
+    from elsv.paper.run import Reproduction
 
 
 def reproduce(
@@ -46,7 +46,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
-    from elsv.experiments.run import reproduce as run
+    from elsv.paper.run import reproduce as run
 
     if seed < 0:
         raise InvalidInputError(f"--seed must be at least 0, got {seed}")

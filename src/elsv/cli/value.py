@@ -32,8 +32,8 @@ def value(
     as_json: Json = False,
 ) -> None:
     """Separable value υ_t of an index: one row for every state of an arm (reward 1)."""
-    from elsv import triangle
-    from elsv.export import check_target
+    from elsv._base import triangle
+    from elsv._base.export import check_target
     from elsv.indices import index_from_name
     from elsv.values import SeparableValue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from elsv._numbers import duration
+from elsv._base.numbers import duration
 from elsv.cli.console import Json, print_json, progress_bar
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 from urllib.parse import quote
 
-from elsv._files import write_bytes
+from elsv._base.files import write_bytes
 from elsv.campaign import Audit, Decision, RewardReceipt, Settings, Status
 from elsv.campaign.listing import Listed
 from elsv.client import results

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from elsv._numbers import shown, whole
+from elsv._base.numbers import shown, whole
 from elsv.client.calls import Answer, Call
 from elsv.client.errors import UnavailableError, error_of
 from elsv.errors import InvalidInputError

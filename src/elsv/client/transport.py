@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv._version import __version__
 from elsv.client.calls import Answer, Call
 from elsv.client.exchange import Lost

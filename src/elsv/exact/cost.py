@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from elsv._numbers import as_float, counted, duration
-from elsv._numbers import memory as memory_in_words
+from elsv._base.machine import available_memory, cores, slowness
+from elsv._base.numbers import as_float, counted, duration
+from elsv._base.numbers import memory as memory_in_words
 from elsv.beliefs.abilities import factors
-from elsv.beliefs.work import weights_compiled, weights_work
+from elsv.beliefs.layers.work import weights_compiled, weights_work
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import block_count, layer_size, states_up_to
 from elsv.lattice.work import ADD, FOLLOW, MAXIMISE, MIX, PASS, Start, Work, sweeps_compiled
 from elsv.lattice.workers import CHUNK
-from elsv.machine import available_memory, cores, slowness
 from elsv.problem import Problem
 
 _PARTS = 48  # of the layers, each estimated by one of its own

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from elsv._progress import Progress, watched
-from elsv._typing import FloatArray
+from elsv._base.machine import available_memory, cores, jobs_of
+from elsv._base.progress import Progress, watched
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cost import check_memory
+from elsv.exact.cuda.device import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
 from elsv.exact.passes import Found, Weights, cost_of, passes_of
 from elsv.exact.solve import largest_by_segment
-from elsv.gpu.device import check_device
-from elsv.machine import available_memory, cores, jobs_of
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import (
     InPlacePolicy,
@@ -143,8 +143,8 @@ def _on_gpu(
     announce: Callable[[Any], None] | None,
 ) -> dict[int, Found]:
     """Return the same, computed on a GPU one after the other."""
-    from elsv.gpu.device import find_device
-    from elsv.gpu.run import check_policy, evaluate_cost, value_of
+    from elsv.exact.cuda.device import find_device
+    from elsv.exact.cuda.run import check_policy, evaluate_cost, value_of
 
     for policy, name in zip(policies, names, strict=True):
         check_policy(problem, policy, name)

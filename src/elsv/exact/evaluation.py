@@ -8,11 +8,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from elsv._html import block, note, table
-from elsv._typing import FloatArray
-from elsv._words import REGRET
+from elsv._base.export import latex_table, pandas_frame, polars_frame
+from elsv._base.html import block, note, table
+from elsv._base.typing import FloatArray
+from elsv._base.words import REGRET
 from elsv.errors import InvalidInputError
-from elsv.export import latex_table, pandas_frame, polars_frame
 from elsv.policies.single import (
     Gain,
     best_single_arm,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.lattice.numbering import Lattice, layer_size
 from elsv.lattice.segments import spread_by_segment

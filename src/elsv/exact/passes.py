@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.errors import InvalidInputError
 from elsv.exact.cost import Cost, cost_by_layers, cost_in_place, together

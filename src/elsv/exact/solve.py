@@ -22,28 +22,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from elsv._files import check_writable
-from elsv._html import block, facts, note, table
-from elsv._numbers import duration
-from elsv._progress import Progress, watched
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.files import check_writable
+from elsv._base.html import block, facts, note, table
+from elsv._base.machine import cores, jobs_of
+from elsv._base.numbers import duration
+from elsv._base.progress import Progress, watched
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cost import Cost, check_memory, estimate
+from elsv.exact.cuda.device import check_device
 from elsv.exact.forward import expected_rewards
-from elsv.gpu.device import check_device
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.segments import best_step_by_segment
 from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
 from elsv.lattice.workers import Work
-from elsv.machine import cores, jobs_of
 from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
 
 if TYPE_CHECKING:
-    from elsv.gpu.cost import GpuCost
+    from elsv.exact.cuda.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -222,8 +222,8 @@ def _on_gpu(
     progress: Progress | bool | None,
 ) -> Solution:
     """Return the optimum computed on a GPU."""
-    from elsv.gpu.device import find_device
-    from elsv.gpu.run import root_scores, solve_cost
+    from elsv.exact.cuda.device import find_device
+    from elsv.exact.cuda.run import root_scores, solve_cost
 
     if save is not None or keep is not None:
         raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 
 FARTHEST = 1024
 """Pulls within which arms may meet; a table from a corner so far off would be larger than it is worth."""

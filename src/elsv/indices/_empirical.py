@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.indices.base import Setting
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
 _MOST_INTERPOLATED = 2048  # beyond, the tables would not fit into memory

@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
-from elsv._jit import helper, inlined, kernel
-from elsv._typing import FloatArray, IntArray
+from elsv._base.jit import helper, inlined, kernel
+from elsv._base.typing import FloatArray, IntArray
 
 LONE = 0.125  # expected successes, or failures, below which one outcome decides
 

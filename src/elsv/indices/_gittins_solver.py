@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv import triangle
-from elsv._typing import FloatArray
+from elsv._base import triangle
+from elsv._base.typing import FloatArray
 from elsv.indices._gittins_states import check_ahead, check_pulls_left, check_work
 
 _BRACKET_SHARE = 0.9

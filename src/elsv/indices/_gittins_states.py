@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import counted, duration, numbers
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.numbers import counted, duration, numbers
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices._parameters import real
 from elsv.indices.base import Setting

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from elsv._jit import inlined, kernel
-from elsv._typing import FloatArray
+from elsv._base.jit import inlined, kernel
+from elsv._base.typing import FloatArray
 
 # Newton's method needs about 5 steps, and 30 where p is within 1e-9 of 0 or 1.
 _MOST_STEPS = 100

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv import triangle
-from elsv._typing import FloatArray, IntArray
+from elsv._base import triangle
+from elsv._base.typing import FloatArray, IntArray
 from elsv.indices.base import check_index
 
 _NODES = 10

@@ -11,8 +11,8 @@ from collections import OrderedDict
 
 import numpy as np
 
-from elsv import triangle
-from elsv._typing import FloatArray
+from elsv._base import triangle
+from elsv._base.typing import FloatArray
 from elsv.indices.base import Index, Setting
 from elsv.indices.tables import Triangles, triangles
 from elsv.problem import Problem, distinct_priors

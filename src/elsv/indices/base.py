@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from elsv._numbers import numbers, shown
-from elsv._typing import FloatArray
+from elsv._base.numbers import numbers, shown
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices._corners import shared_corners
 from elsv.problem import Problem

@@ -20,9 +20,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv import triangle
-from elsv._numbers import numbers, shown
-from elsv._typing import FloatArray, IntArray
+from elsv._base import triangle
+from elsv._base.numbers import numbers, shown
+from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices._gittins_grid import Grid, parts
 from elsv.indices._gittins_solver import solve_levels, solve_state

@@ -17,10 +17,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv import triangle
-from elsv._numbers import whole
-from elsv._typing import FloatArray
-from elsv.cache import cached_table, known_table, largest_size
+from elsv._base import triangle
+from elsv._base.cache import cached_table, known_table, largest_size
+from elsv._base.numbers import whole
+from elsv._base.typing import FloatArray
 from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_levels, solve_state, table_sweeps
 from elsv.indices._gittins_states import (
     check_counts,
@@ -84,8 +84,8 @@ def gittins_table(
 ) -> FloatArray:
     """Return the indices of all states with fewer than `levels` pulls from the prior (alpha, beta).
 
-    The flat array in the numbering of `elsv.triangle` is read-only: it is computed once per process, and
-    large ones once per machine (`elsv.cache`).
+    The flat array in the numbering of `elsv._base.triangle` is read-only: it is computed once per process,
+    and large ones once per machine (`elsv._base.cache`).
 
     Examples
     --------

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.indices._empirical import of_pulled
 from elsv.indices._parameters import horizon_of
 from elsv.indices.base import Setting

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv._typing import FloatArray
+from elsv._base.numbers import shown, whole
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.problem import check_discount

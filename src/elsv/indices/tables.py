@@ -1,7 +1,7 @@
 """Tables of an index over all states of one arm, for callers that need them at every step.
 
 At step t an arm has at most t − 1 pulls: a triangle of t (t + 1)/2 states in the order of
-`elsv.triangle`. An index that does not use the step is called once for all steps. One that can be
+`elsv._base.triangle`. An index that does not use the step is called once for all steps. One that can be
 evaluated at any real log t (it has a method ``at_log_step``) is interpolated between steps, to 1e-11.
 Any other is called at every step.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from elsv import triangle
-from elsv._typing import FloatArray
+from elsv._base import triangle
+from elsv._base.typing import FloatArray
 from elsv.indices.base import Index, Setting, check_index
 
 Triangles = Callable[[int], FloatArray]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsv._base.jit import borrowing, kernel
+from elsv._base.typing import FloatArray, IntArray
 from elsv._choice_kernels import clear_of, first_best, least_within
-from elsv._jit import borrowing, kernel
-from elsv._typing import FloatArray, IntArray
 from elsv.lattice._tile_kernels import (
     Tile,
     Walk,

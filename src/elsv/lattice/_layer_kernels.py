@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import borrowing, kernel
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.jit import borrowing, kernel
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.lattice._tile_kernels import (
     Tile,
     Walk,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsv._base.jit import borrowing, inlined
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv._choice_kernels import least_tied
-from elsv._jit import borrowing, inlined
-from elsv._typing import AnyArray, FloatArray, IntArray
 
 TILE = 1024  # states; a tile has at least one row, however long
 
@@ -116,7 +116,7 @@ def successes(walk: Walk, i: int, row: int) -> int:
 
 @borrowing
 def table_start(walk: Walk, tile: Tile, i: int) -> int:
-    """Return the number of arm i's state without successes in the tile's block (`elsv.triangle`)."""
+    """Return the number of arm i's state without successes in the tile's block (`elsv._base.triangle`)."""
     n = walk.pulls[tile.block, i]
     return int(n * (n + 1) // 2)
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import helper, kernel, merged
-from elsv._typing import FloatArray
+from elsv._base.jit import helper, kernel, merged
+from elsv._base.typing import FloatArray
 from elsv.lattice._tile_kernels import pull_free, pull_weighted
 from elsv.lattice.small import Layers
 

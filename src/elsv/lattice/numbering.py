@@ -20,7 +20,7 @@ from math import comb
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.state import Arms, State
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel, merged
-from elsv._typing import FloatArray, IntArray
+from elsv._base.jit import kernel, merged
+from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice._tile_kernels import pull_weighted
 from elsv.lattice.backup_kernels import add_weights
 from elsv.lattice.small import Layers

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.triangle import number
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Blocks, Step, plain, spread
 from elsv.lattice.sweeps import Sweeps
 from elsv.state import Arms
-from elsv.triangle import number
 
 _NO_ACTIONS = np.empty((0, 0), np.uint8)
 _BATCH = 1 << 16

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 
 QUARTER = 4  # a step is at most this part of the way behind it

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Cascade, Progress, Work
 from elsv.state import Arms

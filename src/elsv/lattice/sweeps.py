@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size

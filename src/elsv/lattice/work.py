@@ -1,6 +1,6 @@
 """What sweeps over the lattice take, by measurement: with this an exact answer is announced before it starts.
 
-Nanoseconds are those of one core for one state; `elsv.machine.slowness` says how another machine compares.
+Nanoseconds are those of one core for one state; `slowness` says how another machine compares.
 `benchmarks/bench_announce.py` sets what is announced against what it takes.
 """
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from elsv._base.machine import cores
 from elsv.lattice.numbering import Layer
-from elsv.machine import cores
 
 CHUNK = 1 << 15  # least number of states that are worth a call
 Work = Callable[[int, int], None]  # on a range of blocks

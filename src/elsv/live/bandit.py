@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv._files import unreadable, write_text
-from elsv._notices import say_once
-from elsv._numbers import whole
+from elsv._base.files import unreadable, write_text
+from elsv._base.notices import say_once
+from elsv._base.numbers import whole
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse

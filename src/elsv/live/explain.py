@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._html import block, note, table
+from elsv._base.html import block, note, table
 from elsv.beliefs.abilities import best as chances_of
 from elsv.beliefs.abilities import best_in_groups, factors, marginals
 from elsv.policies import Policy, ScoringPolicy

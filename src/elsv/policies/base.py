@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv._inheritance import still_holds
-from elsv._typing import FloatArray
+from elsv._base.inheritance import still_holds
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.base import Policy
 from elsv.policies.layers import check_answer

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._numbers import shown
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.policies.base import BestScore

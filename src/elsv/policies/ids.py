@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm

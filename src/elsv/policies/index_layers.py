@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.triangle import number, states
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
@@ -15,7 +16,6 @@ from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.work import BATCH_ROOM, COUNTING, GAIN, TABLE, Start, Work
 from elsv.problem import Problem, distinct_priors
-from elsv.triangle import number, states
 from elsv.values.layers import layer_start
 from elsv.values.separable import SeparableValue
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from elsv._typing import FloatArray
-from elsv.beliefs.ranking import closure
+from elsv._base.typing import FloatArray
+from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.kl_ucb import KLUCB

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best, layer_best_within
-from elsv.beliefs.work import best_work
+from elsv.beliefs.layers.work import best_work
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size

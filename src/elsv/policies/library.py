@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._inheritance import still_holds
-from elsv._typing import FloatArray, IntArray
+from elsv._base.inheritance import still_holds
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best, best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.work import BATCH_ROOM, COUNTING, Work, seconds_for_each

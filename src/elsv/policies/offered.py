@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import shown
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._files import unreadable, write_bytes
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.files import unreadable, write_bytes
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name

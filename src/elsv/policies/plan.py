@@ -20,8 +20,8 @@ from typing import cast
 
 import numpy as np
 
-from elsv._numbers import whole
-from elsv._typing import FloatArray, IntArray
+from elsv._base.numbers import whole
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.lattice.small import depth_within, singles, steps_within
 
 EFFORT = 1 << 16

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.indices.base import Index, Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs.ranking import closure, covers
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
 from elsv.lattice.work import neighbours, seconds_for_each_of
 from elsv.policies.layers import OnLayers, StateByState, check_answer

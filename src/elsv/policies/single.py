@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import shown
-from elsv._typing import FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
 from elsv.beliefs.base import mean_of
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError, unknown_name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, quantiles, repeats
 from elsv.beliefs.base import mean_of

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from elsv._inheritance import still_holds
-from elsv._numbers import shown
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.inheritance import still_holds
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best, best_in_groups
 from elsv.errors import InvalidInputError

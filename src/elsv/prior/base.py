@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import finite
-from elsv._typing import FloatArray
+from elsv._base.numbers import finite
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import marginals
 from elsv.prior.solving import tails
 from elsv.problem import Problem

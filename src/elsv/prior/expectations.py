@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elsv._numbers import shown
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Independent
 from elsv.beliefs.abilities import factors
-from elsv.beliefs.ranking import closure
+from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.prior.base import ArmPrior, implied, percent

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._table_files import TableRows, count, read_rows, truth
-from elsv._typing import FloatArray
+from elsv._base.table_files import TableRows, count, read_rows, truth
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.problem import Problem

@@ -31,8 +31,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import numbers, shown
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.numbers import numbers, shown
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import error, factors, repeats
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name

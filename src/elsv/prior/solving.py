@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import marginals, quantiles
 from elsv.beliefs.base import mean_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import IntArray
+from elsv._base.typing import IntArray
 from elsv.report.style import Style
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from elsv._files import write_text
-from elsv._numbers import finite
+from elsv._base.export import write_columns
+from elsv._base.files import write_text
+from elsv._base.numbers import finite
+from elsv._base.outputs import Outputs
 from elsv.errors import MissingExtraError
-from elsv.export import write_columns
-from elsv.outputs import Outputs
 from elsv.report import figures
 from elsv.report.comparison_page import FIGURES, comparison_page, draw
 from elsv.simulation.compare import Comparison

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv._html import block, note, table
-from elsv._numbers import duration
-from elsv._words import EARNINGS, REGRET
+from elsv._base.html import block, note, table
+from elsv._base.numbers import duration
+from elsv._base.words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
     REGRET_HEADERS,

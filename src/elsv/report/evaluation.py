@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from elsv._numbers import whole
+from elsv._base.numbers import whole
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.policies.single import choice_name
 from elsv.report.money import gain_cells, gain_sentence, number

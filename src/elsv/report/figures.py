@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.report._drawing import draw_lines, last_finite, plain_log_ticks, thinned
 from elsv.report._labels import Labels, equal_series, free_legend, legend_below, merged, name_lines, wrapped
 from elsv.report._rows import dot_plot, paired_differences

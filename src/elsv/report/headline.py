@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from elsv._numbers import duration, whole
+from elsv._base.numbers import duration, whole
 from elsv.policies.single import choice_name, rivals
 from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
 from elsv.simulation.aggregate import QUANTILES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from elsv._numbers import with_minus
-from elsv._words import BEFOREHAND
+from elsv._base.numbers import with_minus
+from elsv._base.words import BEFOREHAND
 from elsv.policies.single import Gain
 
 _LITTLE = 1.0  # per cent: what is below is called so

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from elsv._files import write_text
+from elsv._base.files import write_text
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
 from elsv.report.theme import dark_rules

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv import triangle
+from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.report import figures
 from elsv.report._labels import Labels
@@ -170,7 +170,7 @@ def plot_index(
     Parameters
     ----------
     table
-        The index of all states with fewer pulls than some number, in the numbering of `elsv.triangle`.
+        The index of all states with fewer pulls than some number, in the numbering of `elsv._base.triangle`.
     prior
         The counts (α, β) that the table begins with.
 

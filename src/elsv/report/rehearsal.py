@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.policies.single import choice_name
 from elsv.report import figures
 from elsv.report.page import Page

@@ -16,7 +16,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
-from elsv._files import write_atomically, write_text
+from elsv._base.files import write_atomically, write_text
 from elsv.errors import MissingExtraError
 
 INK, SOFT_INK, RULE = "#222222", "#5a5f66", "#d9dce0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from elsv._words import REGRET
+from elsv._base.words import REGRET
 from elsv.policies.meanings import legend
 from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table

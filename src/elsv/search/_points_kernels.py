@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._jit import helper, kernel, merged
-from elsv._typing import FloatArray
+from elsv._base.jit import helper, kernel, merged
+from elsv._base.typing import FloatArray
 from elsv.lattice.small import Layers
 
 TOGETHER = 8  # points that one pass over the states adds up

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import helper, kernel
-from elsv._typing import FloatArray
+from elsv._base.jit import helper, kernel
+from elsv._base.typing import FloatArray
 from elsv.search._points_kernels import TOGETHER, add_points, fill_powers
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._inheritance import still_holds
-from elsv._numbers import whole
-from elsv._typing import FloatArray
+from elsv._base.inheritance import still_holds
+from elsv._base.numbers import whole
+from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Belief, mean_of
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
 from elsv.beliefs.points import arm_points, joint_points
 from elsv.lattice.small import Layers, search_layers, singles
-from elsv.search._rooms import rooms_for
+from elsv.search._buffers import rooms_for
 from elsv.state import State
 
 ALONE = 16  # points of an arm that is pulled many times

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief
 from elsv.beliefs.points import arm_points, joint_points, match_means
 from elsv.lattice.small import search_layers, singles
 from elsv.problem import Problem
-from elsv.search._rooms import rooms_for
+from elsv.search._buffers import rooms_for
 from elsv.search.points_search import ALONE, chunks, part, tight
 from elsv.segments import Segments
 from elsv.state import State

@@ -13,8 +13,8 @@ from math import comb
 
 import numpy as np
 
-from elsv._recent import Recent
-from elsv._typing import FloatArray, IntArray
+from elsv._base.recent import Recent
+from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import shares
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from elsv._numbers import finite
+from elsv._base.numbers import finite
 
 _DECISION: Any = {
     "id": "0d6f5a1c9f5b4b3aa1c2d3e4f5a6b7c8",

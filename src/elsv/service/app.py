@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv._version import __version__
 from elsv.errors import ElsvError
 from elsv.service import page

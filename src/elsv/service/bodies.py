@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from elsv._numbers import shown
-from elsv._typing import FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
 from elsv.campaign.arguments import text_of
 from elsv.names import parse
 from elsv.problem import Problem

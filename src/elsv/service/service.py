@@ -16,14 +16,14 @@ from elsv.campaign.batches import Asked, Outcomes
 from elsv.campaign.changing import begin_once, change
 from elsv.campaign.listing import Listed, campaigns_of
 from elsv.campaign.settings import Settings, as_kept
-from elsv.campaign.store import Transaction
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
-from elsv.service.lanes import MOST_DECISIONS, Answers, Lane
+from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.metrics import Metrics
 from elsv.service.roles import Tokens
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
+from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.errors import InvalidInputError
 
 PORT = 8763

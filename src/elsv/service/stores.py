@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import Protocol, TypeVar
 
 from elsv.campaign.opening import open_store
-from elsv.campaign.pool import Apart, Pool
-from elsv.campaign.store import Store, Transaction
-from elsv.campaign.together import SharedCommits
 from elsv.errors import InvalidInputError
 from elsv.service.settings import ServiceSettings
+from elsv.stores.base import Store, Transaction
+from elsv.stores.group_commit import SharedCommits
+from elsv.stores.pool import Apart, Pool
 
 fcntl: ModuleType | None
 try:

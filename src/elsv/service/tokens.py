@@ -21,8 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elsv._files import write_text
-from elsv._numbers import shown
+from elsv._base.files import write_text
+from elsv._base.numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.service.roles import Role
 

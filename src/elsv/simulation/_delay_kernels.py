@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from elsv._base.jit import kernel
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv._choice_kernels import first_best
-from elsv._jit import kernel
-from elsv._typing import AnyArray, FloatArray, IntArray
 from elsv.simulation._engine_kernels import uniform
 
 _NEVER = 2**31 - 1

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from elsv._base.jit import inlined, kernel
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv._choice_kernels import first_best
-from elsv._jit import inlined, kernel
-from elsv._typing import AnyArray, FloatArray, IntArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.policies.single import choices
 from elsv.simulation.arrivals import SegmentResult, segment_results
 from elsv.simulation.earnings import ArmTally, ArmTotals, totals_of

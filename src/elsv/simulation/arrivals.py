@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.segments import Segments
 from elsv.simulation.intervals import interval
 

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import whole
-from elsv._progress import Progress, watched
-from elsv._typing import IntArray
+from elsv._base.export import latex_table, pandas_frame, polars_frame
+from elsv._base.machine import jobs_of
+from elsv._base.numbers import whole
+from elsv._base.outputs import Outputs
+from elsv._base.progress import Progress, watched
+from elsv._base.typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
-from elsv.export import latex_table, pandas_frame, polars_frame
-from elsv.machine import jobs_of
-from elsv.outputs import Outputs
 from elsv.policies import Policy
 from elsv.policies.meanings import legend
 from elsv.policies.single import (

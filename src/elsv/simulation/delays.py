@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._numbers import shown, whole
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.numbers import shown, whole
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 
 _EXAMPLES = "give customers, such as 60, or their mean number, such as geometric:60"

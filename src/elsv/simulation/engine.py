@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._typing import AnyArray
+from elsv._base.typing import AnyArray
 from elsv.state import State
 
 _LEAST = 8  # states that are worth a thread

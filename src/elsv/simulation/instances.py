@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import numbers
-from elsv._typing import FloatArray
+from elsv._base.numbers import numbers
+from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem

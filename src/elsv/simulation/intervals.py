@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 
 Z95 = 1.959963984540054
 

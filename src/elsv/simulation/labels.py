@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elsv._typing import IntArray
+from elsv._base.typing import IntArray
 from elsv.errors import InvalidInputError
 from elsv.names import parse
 from elsv.policies import Policy

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray, IntArray
+from elsv._base.triangle import number
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices.arm_tables import IndexTables
 from elsv.policies import Policy
 from elsv.policies.layers import check_answer
@@ -16,7 +17,6 @@ from elsv.problem import Problem
 from elsv.simulation.arrivals import Arrivals, best_by_segment
 from elsv.simulation.delays import Waiting
 from elsv.state import State
-from elsv.triangle import number
 
 Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
 Asking = Callable[[AnyArray, AnyArray, int, IntArray], IntArray]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from elsv._numbers import counted
+from elsv._base.machine import available_memory
+from elsv._base.numbers import counted
 from elsv.errors import InvalidInputError
-from elsv.machine import available_memory
 from elsv.simulation.engine import Run
 
 _MOST_STEPS = 10_000_000

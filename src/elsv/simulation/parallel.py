@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from elsv._base.machine import cores
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
-from elsv.machine import cores
 from elsv.simulation.engine import ChunkTally, Run, run_chunk
 from elsv.simulation.helpers import Helpers
 from elsv.simulation.steps import SECONDS, Steps, counter_in

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.problem import Problem
 from elsv.state import State
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import whole
-from elsv._progress import Progress
-from elsv._typing import FloatArray
+from elsv._base.numbers import whole
+from elsv._base.progress import Progress
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import weighs
 from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate, on_layers

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from elsv.machine import cores
+from elsv._base.machine import cores
 from elsv.simulation.engine import Run
 from elsv.simulation.parallel import run_chunks
 

@@ -72,7 +72,7 @@ class Sharing:
 
     def _repr_html_(self) -> str:
         """Return the comparison and what it says of sharing, for notebooks."""
-        from elsv._html import note
+        from elsv._base.html import note
 
         return self.comparison._repr_html_() + note(self.verdict())
 

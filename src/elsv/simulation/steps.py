@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from elsv._progress import Progress
-from elsv._typing import IntArray
+from elsv._base.progress import Progress
+from elsv._base.typing import IntArray
 
 SECONDS = 0.1  # between two reports
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from elsv._files import write_bytes
+from elsv._base.files import write_bytes
+from elsv._base.outputs import Outputs
 from elsv.errors import InvalidInputError
-from elsv.outputs import Outputs
 from elsv.simulation.earnings import ArmTally
 from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
 from elsv.simulation.identity import Identity, identity_of

@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import shown
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError, unknown_name

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Chain, Gibbs, Independent, Kept, Ladder
-from elsv.beliefs.kept import Condition
-from elsv.beliefs.ranking import Pairs, TooWideError, closure, covers, known_rankings
+from elsv.beliefs.filtered import Condition
+from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers, known_rankings
 from elsv.errors import InvalidInputError
 from elsv.state import State
 from elsv.structure.facts import Facts

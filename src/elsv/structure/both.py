@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import AnyArray
+from elsv._base.typing import AnyArray
 from elsv.beliefs import Belief, Kept
-from elsv.beliefs.kept import Condition
+from elsv.beliefs.filtered import Condition
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 from elsv.structure.base import (

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._files import unreadable
-from elsv._numbers import numbers, shown, whole
-from elsv._typing import AnyArray, FloatArray
+from elsv._base.files import unreadable
+from elsv._base.numbers import numbers, shown, whole
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
 from elsv.beliefs.abilities import points
 from elsv.beliefs.points import uniforms

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.abilities import factors, log_weight, weighs
 from elsv.state import State

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from elsv._typing import AnyArray, FloatArray
-from elsv.beliefs.ranking import Pairs, closure
+from elsv._base.typing import AnyArray, FloatArray
+from elsv.beliefs.ladder.ranking import Pairs, closure
 from elsv.errors import InvalidInputError
 
 Scale = Literal["mean", "reward"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import shown
-from elsv._typing import AnyArray
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
 from elsv.state import State

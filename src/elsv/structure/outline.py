@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from elsv.beliefs.ranking import Pairs, closure, covers
+from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.structure.base import Structure
 from elsv.structure.facts import Facts, Scale
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._typing import AnyArray
+from elsv._base.typing import AnyArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Offers, Statement

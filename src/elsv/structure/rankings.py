@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._numbers import whole
-from elsv._typing import AnyArray
+from elsv._base.numbers import whole
+from elsv._base.typing import AnyArray
 from elsv.beliefs import Belief, Chain, Rejection
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name

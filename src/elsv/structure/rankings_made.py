@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
 from elsv.structure.base import register

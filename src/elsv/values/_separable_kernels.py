@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._jit import kernel
-from elsv._typing import FloatArray, IntArray
+from elsv._base.jit import kernel
+from elsv._base.typing import FloatArray, IntArray
 
 
 @kernel

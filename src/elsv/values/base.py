@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from elsv._typing import FloatArray
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.state import State
 

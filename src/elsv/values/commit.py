@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._numbers import shown
-from elsv._typing import FloatArray
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError

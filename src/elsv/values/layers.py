@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._inheritance import still_holds
-from elsv._typing import FloatArray
+from elsv._base.inheritance import still_holds
+from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweeps

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv import triangle
-from elsv._typing import FloatArray, IntArray
+from elsv._base import triangle
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
@@ -100,7 +100,7 @@ class SeparableValue:
     def table(self, step: int, arm: int = 0) -> FloatArray:
         r"""Return :math:`\upsilon_{step}` of `arm` (from 0) for reward 1 and weight 1.
 
-        A flat array in the numbering of `elsv.triangle`: every state with fewer than `step` pulls.
+        A flat array in the numbering of `elsv._base.triangle`: every state with fewer than `step` pulls.
         """
         if not 0 <= arm < self.problem.arms:
             raise InvalidInputError(f"arm must lie between 0 and {self.problem.arms - 1}, got {arm}")

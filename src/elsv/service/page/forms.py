@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Request
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.campaign.arguments import text_of
 from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 
 COLOURS = 9  # classes c0 … c8 of the style sheet
 _EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off

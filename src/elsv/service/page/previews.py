@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.assumptions import check
 from elsv.problem import Problem
 from elsv.service.page import pictures

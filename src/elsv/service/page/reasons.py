@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.campaign.status import Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from elsv._numbers import with_minus
+from elsv._base.numbers import with_minus
 from elsv.campaign.gains import GainSoFar
 from elsv.campaign.listing import Listed
 from elsv.campaign.status import SegmentStatus, Status

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.campaign import Campaign
 from elsv.campaign.settings import Settings
 from elsv.service.answers import (

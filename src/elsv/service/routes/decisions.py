@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
-from elsv._numbers import shown
+from elsv._base.numbers import shown
 from elsv.service.answers import DecisionsAnswer, ReceiptAnswer, ReceiptsAnswer
 from elsv.service.auth import require, service_of
 from elsv.service.bodies import (

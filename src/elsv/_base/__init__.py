@@ -1,0 +1,1 @@
+"""Plumbing that knows nothing of bandits: numbers, files, caches, compilation, progress."""

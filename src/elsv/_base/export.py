@@ -1,0 +1,137 @@
+"""Columns to files and frames: CSV with nothing installed, Parquet through polars (extra ``data``), LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from elsv._base.files import check_writable, write_atomically, write_text
+from elsv._base.typing import AnyArray
+from elsv.errors import InvalidInputError, MissingExtraError
+
+SUFFIXES = (".csv", ".parquet")
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "µ": r"\textmu{}",
+}
+
+
+def check_suffix(path: str | Path) -> str:
+    """Return the suffix of `path` if it is one that can be written."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InvalidInputError(f"a table is written as {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    return suffix
+
+
+def check_target(path: str | Path) -> None:
+    """Raise an error if columns could not be written to `path` now."""
+    if check_suffix(path) == ".parquet" and find_spec("polars") is None:
+        raise MissingExtraError("writing Parquet", "data")
+    check_writable(path)
+
+
+def csv_text(columns: Mapping[str, AnyArray]) -> str:
+    """Return named columns of one length as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+    return text.getvalue()
+
+
+def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
+    """Write named columns of one length, atomically; the suffix chooses the format."""
+    if check_suffix(path) == ".csv":
+        write_text(path, csv_text(columns))
+        return
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError("writing Parquet", "data") from error
+
+    frame = polars.DataFrame(
+        {name: c.tolist() if c.dtype.kind == "O" else c for name, c in columns.items()},
+        infer_schema_length=None,
+    )
+
+    def write(stream: BinaryIO) -> None:
+        try:
+            frame.write_parquet(stream)
+        except polars.exceptions.PolarsError as error:
+            raise _as_os_error(error) from error
+
+    write_atomically(path, write)
+
+
+def polars_frame(columns: Mapping[str, AnyArray]) -> Any:
+    """Return named columns of one length as a polars frame (extra ``data``)."""
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError("to_polars", "data") from error
+    return polars.DataFrame(dict(columns))
+
+
+def pandas_frame(columns: Mapping[str, AnyArray]) -> Any:
+    """Return named columns of one length as a pandas frame (extra ``pandas``)."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError("to_pandas", "pandas") from error
+    return pandas.DataFrame(dict(columns))
+
+
+def latex_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str | None = None,
+    label: str | None = None,
+    booktabs: bool = True,
+) -> str:
+    """Return a ``tabular``: text on the left, numbers on the right.
+
+    Parameters
+    ----------
+    headers, rows
+        Plain text; what LaTeX would read as its own is escaped.
+    caption, label
+        Put it into a ``table`` with a caption, as plain text, and a label.
+    booktabs
+        Rules of the package ``booktabs``; else those of LaTeX itself.
+    """
+    top, middle, bottom = (
+        (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
+    )
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (headers, *rows)]
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}"
+    body = [begin, top, lines[0], middle, *lines[1:], bottom, r"\end{tabular}"]
+    if caption is not None or label is not None:
+        said = [] if caption is None else [rf"\caption{{{_latex(caption)}}}"]
+        said += [] if label is None else [rf"\label{{{label}}}"]
+        body = [r"\begin{table}", r"\centering", *said, *body, r"\end{table}"]
+    return "\n".join(body) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _as_os_error(error: Exception) -> OSError:
+    """Return the system's error behind one of polars, which words errors of the disk in its own way."""
+    found = re.search(r"(?:os error|Errno) (\d+)", str(error))
+    return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))

@@ -1,0 +1,295 @@
+"""Panels of the largest reward to begin with, nodes on panels, and what the densities there come to."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from elsv._base.jit import helper, kernel
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.best.panels_kernels import NEAR_ONE, contend, lay_panels
+
+SAFETY = 0.02  # measured: what the square of the last coefficients is at most, against the error of a rule
+_SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
+_ROOM = 256  # panels to begin with that there is room for at first
+_ROW = 128  # numbers that are added without halving
+_DEPTH = 64  # times that as many as there can be are halved
+
+
+class Field(NamedTuple):
+    """The arms that can be best, and the panels to begin with."""
+
+    alive: IntArray  # [C], their numbers
+    unit: float  # the largest reward
+    rewards: FloatArray  # [C], relative to that
+    high: FloatArray  # [C], logits below which nearly all of an arm's probability lies
+    cut: AnyArray  # [C], whether an arm has a cut of its own at its reward
+    panels: FloatArray  # [4, P + 1], as `lay_panels` sets them
+    limit: FloatArray  # [P + 1, C], logits of the arms at the ends of panels; empty if there are none
+
+
+class Spans(NamedTuple):
+    """Panels of u."""
+
+    left: FloatArray  # [P]
+    right: FloatArray  # [P]
+    reward: FloatArray  # [P], h
+    before: FloatArray  # [P], G at the left end
+    after: FloatArray  # [P], G at the right end
+    straight: AnyArray  # [P], true where nodes are placed in v and not in u
+
+
+class Rule(NamedTuple):
+    """Gauss–Legendre nodes on a panel."""
+
+    nodes: FloatArray  # [K]
+    weights: FloatArray  # [K]
+    last: FloatArray  # [2, K], the last two Legendre coefficients of what the nodes show
+
+
+@kernel
+def spread(
+    left: FloatArray,
+    right: FloatArray,
+    reward: FloatArray,
+    straight: AnyArray,
+    t: FloatArray,
+    rewards: FloatArray,
+    cut: AnyArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return, for t in [-1, 1] on every panel, v and the logits of v/r_j and their derivatives by t.
+
+    Shapes are ``[P K]`` and ``[P K, C]``. An arm that has a cut of its own at r_j lies below any larger v.
+    """
+    points = len(t)
+    v = np.empty(len(left) * points)
+    limit, rate = np.empty((len(v), len(rewards))), np.empty((len(v), len(rewards)))
+    for p in range(len(left)):
+        half, h = 0.5 * (right[p] - left[p]), reward[p]
+        far, near = 1 / (1 + math.exp(min(left[p], 700.0))), 1 / (1 + math.exp(min(right[p], 700.0)))
+        for k in range(points):
+            n = p * points + k
+            if straight[p]:
+                rest = 0.5 * ((far + near) + (near - far) * t[k])  # 1 - v/h
+                u = math.log1p(-rest) - math.log(rest)
+                per_t = 0.5 * (far - near) / (rest * (1 - rest))
+            else:
+                u, per_t = 0.5 * (left[p] + right[p]) + half * t[k], half
+            small = math.exp(-abs(u))
+            rest = (small if u > 0 else 1.0) / (1 + small)
+            log_share = min(u, 0.0) - math.log1p(small)
+            v[n] = h * math.exp(log_share)
+            for j in range(len(rewards)):
+                gap = 0.0 if cut[j] and rewards[j] < h else (rewards[j] - h) + h * rest
+                if rewards[j] == h:
+                    limit[n, j], rate[n, j] = u, per_t
+                elif gap > 0:
+                    limit[n, j] = math.log(h / gap) + log_share
+                    rate[n, j] = per_t * rest * rewards[j] / gap
+                else:
+                    limit[n, j], rate[n, j] = np.inf, 0.0
+    return v, limit, rate
+
+
+@kernel
+def collect(
+    density: FloatArray, rate: FloatArray, v: FloatArray, spans: Spans, rule: Rule
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return every panel's part of P(best) ``[P, C]`` and of E[max] ``[P]``, and its error ``[P]``.
+
+    `density` and `rate` are ``[P K, C]``.
+    """
+    weights, last = rule.weights, rule.last
+    size, points, count = density.shape[1], len(weights), len(spans.left)
+    chance, worth, error = np.zeros((count, size)), np.zeros(count), np.zeros(count)
+    for p in range(count):
+        mass = spans.after[p] - spans.before[p]  # what G grows by
+        mass = 0.0 if mass < 0 else mass
+        total, rough = 0.0, 0.0
+        for j in range(size):
+            peak, first, second = 1e-300, 0.0, 0.0
+            for k in range(points):
+                n = p * points + k
+                value = density[n, j] * rate[n, j]
+                chance[p, j] += weights[k] * value
+                worth[p] += weights[k] * value * v[n]
+                first += last[0, k] * value
+                second += last[1, k] * value
+                peak = max(peak, value)
+            total += chance[p, j]
+            share = min(0.5 * (abs(first) + abs(second)) / peak, 1.0)
+            rough += peak * share * share
+        error[p] = max(abs(total - mass), SAFETY * rough)
+        if total > 0:
+            factor = mass / total
+            worth[p] *= factor
+            for j in range(size):
+                chance[p, j] *= factor
+    return chance, worth, error
+
+
+@helper
+def _row_total(values: FloatArray, start: int, end: int) -> float:
+    """Return the sum of up to `_ROW` of the values: eight sums side by side, and what is left over."""
+    total, whole = 0.0, end - (end - start) % 8
+    if whole > start:
+        side = values[start : start + 8].copy()
+        for k in range(start + 8, whole):
+            side[(k - start) % 8] += values[k]
+        total = ((side[0] + side[1]) + (side[2] + side[3])) + ((side[4] + side[5]) + (side[6] + side[7]))
+    for k in range(whole, end):
+        total += values[k]
+    return total
+
+
+@helper
+def _total(values: FloatArray) -> float:
+    """Return the sum of values, halved until they are few: to the last bit what NumPy gives."""
+    waiting, levels, sums = np.empty((_DEPTH, 3), np.int64), np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(values), 0
+    left, done = 1, 0
+    while left:
+        left -= 1
+        start, end, level = waiting[left, 0], waiting[left, 1], waiting[left, 2]
+        half = (end - start) // 2
+        if end - start > _ROW:
+            middle = start + half - half % 8
+            waiting[left, 0], waiting[left, 1], waiting[left, 2] = middle, end, level + 1
+            waiting[left + 1, 0], waiting[left + 1, 1], waiting[left + 1, 2] = start, middle, level + 1
+            left += 2
+            continue
+        total = _row_total(values, start, end)
+        while done and levels[done - 1] == level:
+            done -= 1
+            level -= 1
+            total = sums[done] + total
+        levels[done], sums[done] = level, total
+        done += 1
+    return float(sums[0])
+
+
+@kernel
+def add_up(
+    alive: IntArray,
+    unit: float,
+    chance: FloatArray,
+    worth: FloatArray,
+    error: FloatArray,
+    out: FloatArray,
+) -> tuple[float, float, float]:
+    """Set P(best) of the arms that are `alive` from what panels add; rewards are relative to `unit`.
+
+    Return E[max], the error of the panels, and what their probabilities fall short of 1 by.
+    """
+    panels, arms = chance.shape
+    mass = _total(chance.reshape(chance.size))
+    left, short = _total(error), abs(1 - mass)
+    if not mass > 0:
+        return 0.0, left, short
+    for c in range(arms):
+        mine = 0.0
+        for p in range(panels):
+            mine += chance[p, c]
+        out[alive[c]] = min((mine if arms > 1 else mass) / mass, 1.0)
+    return unit * (_total(worth) / mass), left, short
+
+
+@kernel
+def beyond(values: FloatArray, budget: float) -> AnyArray:
+    """Return which `values` remain when the smallest are left out that come to `budget` together."""
+    rank, gap = np.arange(len(values)), len(values)
+    while gap > 1:  # Shell's sort: NumPy's takes a second to compile
+        gap = 1 if gap < 5 else 5 * gap // 11
+        for k in range(gap, len(rank)):
+            mine, place = rank[k], k
+            while place >= gap and values[rank[place - gap]] > values[mine]:
+                rank[place] = rank[place - gap]
+                place -= gap
+            rank[place] = mine
+    out, total = np.empty(len(values), np.bool_), 0.0
+    for k in range(len(rank)):
+        total += values[rank[k]]
+        out[rank[k]] = total > budget
+    return out
+
+
+@kernel
+def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> Field:
+    """Return who can be best and the panels to begin with.
+
+    Parameters
+    ----------
+    rewards
+        Of the arms, ``[A]``.
+    low, high
+        Logits between which nearly all of an arm's probability lies, ``[A]``.
+    power
+        Near a mean of 1 an arm's density is like 1 - x to this power, less one, ``[A]``.
+    """
+    unit = 0.0
+    for reward in rewards:
+        unit = max(unit, reward)
+    relative, numbers = np.empty(len(rewards)), np.empty(len(rewards), np.int64)
+    for j in range(len(rewards)):
+        relative[j] = rewards[j] / unit
+    count, floor, top = contend(relative, low, high, numbers)
+    alive, cut, rough = np.empty(count, np.int64), np.empty(count, np.bool_), np.empty(count, np.bool_)
+    pays, lowest, highest = np.empty(count), np.empty(count), np.empty(count)
+    for c in range(count):
+        j = numbers[c]
+        alive[c], pays[c], lowest[c], highest[c] = j, relative[j], low[j], high[j]
+        cut[c] = high[j] > NEAR_ONE and relative[j] < top
+        rough[c] = power[j] != np.rint(power[j]) and power[j] < _SMOOTH
+    start = relative[floor], low[floor], top
+    panels = np.empty((4, _ROOM))
+    used = lay_panels(pays, lowest, highest, cut, rough, *start, panels)
+    if used >= _ROOM:
+        panels = np.empty((4, used + 1))
+        lay_panels(pays, lowest, highest, cut, rough, *start, panels)
+    ends = used + 1 if used else 0
+    own = np.empty((4, used + 1))
+    for k in range(used + 1):
+        for row in range(4):
+            own[row, k] = panels[row, k]
+    # A panel begins where the one before it ends, if in another u.
+    u, h = own[0][:ends], own[2][:ends]
+    limit = spread(u, u, h, np.zeros(ends, np.bool_), np.zeros(1), pays, cut)[1]
+    return Field(alive, unit, pays, highest, cut, own, limit)
+
+
+@kernel
+def first_nodes(
+    field: Field, below: FloatArray, budget: float, nodes: FloatArray
+) -> tuple[Spans, FloatArray, FloatArray, FloatArray]:
+    """Return the panels to begin with that matter, and what `spread` gives at their nodes.
+
+    Parameters
+    ----------
+    field
+        Who can be best.
+    below
+        G at the ends of all panels, ``[P + 1]``.
+    budget
+        The probability that may be left out.
+    nodes
+        On a panel, from -1 to 1.
+    """
+    mass, count = np.empty(max(len(below) - 1, 0)), 0
+    for p in range(len(mass)):
+        mass[p] = below[p + 1] - below[p]
+    chosen = beyond(mass, budget)
+    for one in chosen:
+        count += one
+    left, right, reward = np.empty(count), np.empty(count), np.empty(count)
+    before, after, straight = np.empty(count), np.empty(count), np.empty(count, np.bool_)
+    k = 0
+    for p in range(len(chosen)):
+        if chosen[p]:
+            left[k], right[k], reward[k] = field.panels[0, p], field.panels[1, p], field.panels[2, p]
+            before[k], after[k], straight[k] = below[p], below[p + 1], field.panels[3, p] > 0
+            k += 1
+    spans = Spans(left, right, reward, before, after, straight)
+    v, limit, rate = spread(left, right, reward, straight, nodes, field.rewards, field.cut)
+    return spans, v, limit, rate

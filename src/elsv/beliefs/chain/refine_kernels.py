@@ -1,0 +1,342 @@
+r"""Panels for any chain, found by splitting: long chains, sharp arms, data that contradict the order.
+
+On the panel edges alone, with :math:`\log(f_i L_{i+1})` taken as linear between them, the messages and the
+log-densities of all arms follow in the log domain, however extreme. Densities are log-concave, so
+splitting the panels beside each arm's best edge finds its peak. A panel is split until, for every arm with
+mass on it, neither f, nor a message, nor the density spans more than ``nats``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from elsv._base.jit import helper, kernel
+from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.chain.march_kernels import finer, left_end, widest
+from elsv.beliefs.chain.messages_kernels import log_complement, probability
+
+ROUNDS = 60
+MARGIN = 40.0  # nats beyond the cut that the log-domain messages of the next round still cover
+
+
+class Sketch(NamedTuple):
+    """Log-domain messages on edges; arm i has entries from edge ``low[i]`` to ``high[i]``, inclusive."""
+
+    density: FloatArray  # [N, edges], log f
+    lower: FloatArray  # [N, edges], log L
+    upper: FloatArray  # [N, edges], log U
+    low: IntArray  # [N]
+    high: IntArray  # [N]
+
+
+class Draft(NamedTuple):
+    """Room for edges that are being split. States share it: fresh arrays took a third of the time."""
+
+    edges: FloatArray  # [capacity]
+    other: FloatArray  # [capacity], the edges of the next round
+    complement: FloatArray  # [capacity], log(1 - x) at the edges
+    x: FloatArray  # [capacity]
+    log_density: FloatArray  # [capacity]
+    demand: FloatArray  # [capacity], by panel
+    place: IntArray  # [capacity], numbers of the edges in the next round
+    sketch: Sketch
+
+
+@helper
+def new_draft(arms: int, capacity: int) -> Draft:
+    """Return room for `capacity` edges of `arms` arms."""
+    return Draft(
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity),
+        np.empty(capacity, np.int64),
+        Sketch(
+            np.empty((arms, capacity)),
+            np.empty((arms, capacity)),
+            np.empty((arms, capacity)),
+            np.empty(arms, np.int64),
+            np.empty(arms, np.int64),
+        ),
+    )
+
+
+@helper
+def first_edges(
+    alpha: FloatArray, beta: FloatArray, bottom: float, top: float, cut: float, edges: FloatArray
+) -> int:
+    """Set a coarse grid with an edge near every mode; return the number of edges."""
+    arms = len(alpha)
+    modes, spread = np.log(alpha / beta), np.sqrt(1 / alpha + 1 / beta)
+    lowest, highest = min(max(modes.min(), bottom), top), min(max(modes.max(), bottom), top)
+    left, right = np.inf, -np.inf
+    for i in range(arms):
+        # Past the modes of all arms the order only makes an arm's density fall faster than its f.
+        a, b = alpha[i], beta[i]
+        peak = a * modes[i] + (a + b) * log_complement(modes[i])
+        fall = peak - a * lowest - (a + b) * log_complement(lowest) if lowest < modes[i] else 0.0
+        left = min(left, left_end(a, b, peak, fall + 2 * cut))
+        fall = peak - a * highest - (a + b) * log_complement(highest) if highest > modes[i] else 0.0
+        right = max(right, -left_end(b, a, peak, fall + 2 * cut))
+    left, right = max(left, bottom), min(right, top)
+    if not left < right:
+        left, right = (bottom, bottom + 1.0) if left == bottom else (top - 1.0, top)
+    order = np.argsort(modes)
+    count, j = 1, 0
+    edges[0] = left
+    while edges[count - 1] < right:
+        y = edges[count - 1]
+        while j < arms and modes[order[j]] <= y + 0.5 * min(spread[order[j]], 1.0):
+            j += 1
+        step = min(y + 0.6 * widest(y), right)
+        if j < arms and modes[order[j]] < step:
+            step = modes[order[j]]
+        if count + 1 >= len(edges):
+            break
+        edges[count] = step
+        count += 1
+    edges[count - 1] = right
+    return count
+
+
+@helper
+def _log_cell(left: float, right: float, width: float, arms_at_zero: int) -> float:
+    """Return the log of the integral of exp of the line from `left` to `right`, over `width`."""
+    high, low = max(left, right), min(left, right)
+    if low == -np.inf:
+        return high + math.log(width / (arms_at_zero + 1))
+    span = high - low
+    if span < 1e-5:
+        return high + math.log(width) - 0.5 * span
+    return high + math.log(width * -math.expm1(-span) / span)
+
+
+@helper
+def _log_add(a: float, b: float) -> float:
+    high, low = max(a, b), min(a, b)
+    if low == -np.inf:
+        return high
+    return high + math.log1p(math.exp(low - high))
+
+
+@helper
+def lower_sketch(
+    alpha: FloatArray,
+    beta: FloatArray,
+    edges: FloatArray,
+    complement: FloatArray,
+    bounded: bool,
+    sketch: Sketch,
+) -> None:
+    """Fill log f and log L."""
+    arms = len(alpha)
+    density, lower, low, high = sketch.density, sketch.lower, sketch.low, sketch.high
+    for i in range(arms - 1, -1, -1):
+        previous, slope = 0.0, 0.0
+        for e in range(low[i], high[i] + 1):
+            density[i, e] = alpha[i] * edges[e] + (alpha[i] + beta[i]) * complement[e]
+            value = density[i, e]
+            if i + 1 < arms:
+                value += lower[i + 1, min(e, high[i + 1])]
+            if e > low[i]:
+                cell = _log_cell(previous, value, edges[e] - edges[e - 1], arms - 1 - i)
+                lower[i, e] = _log_add(lower[i, e - 1], cell)
+            elif bounded and e == 0:
+                lower[i, e] = -np.inf
+            else:
+                slope = alpha[i] - (alpha[i] + beta[i]) * probability(edges[e])
+                if i + 1 < arms and e < high[i + 1]:
+                    slope += (lower[i + 1, e + 1] - lower[i + 1, e]) / (edges[e + 1] - edges[e])
+                lower[i, e] = value - math.log(max(slope, 0.1))
+            previous = value
+
+
+@helper
+def upper_sketch(
+    alpha: FloatArray, beta: FloatArray, edges: FloatArray, count: int, bounded: bool, sketch: Sketch
+) -> None:
+    """Fill log U."""
+    density, upper, low, high = sketch.density, sketch.upper, sketch.low, sketch.high
+    for i in range(len(alpha)):
+        previous = 0.0
+        for e in range(high[i], low[i] - 1, -1):
+            value = density[i, e]
+            if i > 0:
+                value += upper[i - 1, max(e, low[i - 1])]
+            if e < high[i]:
+                cell = _log_cell(previous, value, edges[e + 1] - edges[e], i)
+                upper[i, e] = _log_add(upper[i, e + 1], cell)
+            elif bounded and e == count - 1:
+                upper[i, e] = -np.inf
+            else:
+                slope = (alpha[i] + beta[i]) * probability(edges[e]) - alpha[i]
+                if i > 0 and e > low[i - 1]:
+                    slope += (upper[i - 1, e - 1] - upper[i - 1, e]) / (edges[e] - edges[e - 1])
+                upper[i, e] = value - math.log(max(slope, 0.1))
+            previous = value
+
+
+@helper
+def _below(sketch: Sketch, i: int, e: int) -> float:
+    return 0.0 if i + 1 == len(sketch.low) else sketch.lower[i + 1, min(e, sketch.high[i + 1])]
+
+
+@helper
+def _above(sketch: Sketch, i: int, e: int) -> float:
+    return 0.0 if i == 0 else sketch.upper[i - 1, max(e, sketch.low[i - 1])]
+
+
+@helper
+def _change(left: float, right: float, arms_at_zero: int) -> float:
+    """Return the nats between two values of a message; from zero it grows like a power of the distance."""
+    if left == -np.inf or right == -np.inf:
+        return float(arms_at_zero)
+    return abs(left - right)
+
+
+@helper
+def arm_demand(
+    i: int,
+    alpha: FloatArray,
+    beta: FloatArray,
+    edges: FloatArray,
+    x: FloatArray,
+    cut: float,
+    sketch: Sketch,
+    log_density: FloatArray,
+    demand: FloatArray,
+) -> tuple[int, int]:
+    """Raise `demand` ``[panels]`` to the nats that arm i spans; return its window of panels [first, last)."""
+    arms = len(alpha)
+    low, high = sketch.low[i], sketch.high[i]
+    best = low
+    for e in range(low, high + 1):
+        log_density[e] = sketch.density[i, e] + _below(sketch, i, e) + _above(sketch, i, e)
+        if log_density[e] > log_density[best]:
+            best = e
+    first, last = high, low
+    n = alpha[i] + beta[i]
+    for p in range(low, high):
+        width = edges[p + 1] - edges[p]
+        near = p in (best - 1, best)
+        if near or max(log_density[p], log_density[p + 1]) > log_density[best] - cut:
+            first, last = min(first, p), max(last, p + 1)
+            slope = min(abs(alpha[i] - n * x[p]), abs(alpha[i] - n * x[p + 1]))
+            bend = n * max(x[p] * (1 - x[p]), x[p + 1] * (1 - x[p + 1]))
+            span = max(abs(sketch.density[i, p + 1] - sketch.density[i, p]), slope * width)
+            span = max(span, width * width / 8 * bend)
+            span = max(span, _change(_below(sketch, i, p), _below(sketch, i, p + 1), arms - 1 - i))
+            span = max(span, _change(_above(sketch, i, p), _above(sketch, i, p + 1), i))
+            demand[p] = max(demand[p], span)
+    margin = log_density[best] - cut - MARGIN
+    while low < first and max(log_density[low], log_density[low + 1]) < margin:
+        low += 1
+    while high > last and max(log_density[high], log_density[high - 1]) < margin:
+        high -= 1
+    sketch.low[i], sketch.high[i] = low, high
+    return first, last
+
+
+@helper
+def split(
+    edges: FloatArray, count: int, nats: float, demand: FloatArray, out: FloatArray, place: IntArray
+) -> int:
+    """Copy `edges` to `out` with the demanding panels split; `place` maps edge numbers; return the count."""
+    size, limit = 0, finer(nats)
+    for p in range(count - 1):
+        place[p] = size
+        out[size] = edges[p]
+        size += 1
+        width = edges[p + 1] - edges[p]
+        share = max(demand[p] / nats, width / (limit * widest(edges[p])) if demand[p] > 0 else 0.0)
+        parts = min(max(2, math.ceil(share)), 4) if share > 1 else 1
+        if width < 1e-13 * (1 + abs(edges[p])) or size + parts + count - p >= len(out):
+            parts = 1
+        for k in range(1, parts):
+            out[size] = edges[p] + width * k / parts
+            size += 1
+    place[count - 1] = size
+    out[size] = edges[count - 1]
+    return size + 1
+
+
+@helper
+def refine(
+    alpha: FloatArray,
+    beta: FloatArray,
+    bottom: float,
+    top: float,
+    nats: float,
+    cut: float,
+    draft: Draft,
+    first: IntArray,
+    last: IntArray,
+) -> tuple[FloatArray, int]:
+    """Return panel edges between the logits `bottom` and `top`, and their number; set every arm's window.
+
+    The edges are the draft's own.
+    """
+    arms = len(alpha)
+    edges, other, complement, x, log_density, demand, place, sketch = draft
+    count = first_edges(alpha, beta, bottom, top, cut, edges)
+    sketch.low[:] = 0
+    sketch.high[:] = count - 1
+    for _ in range(ROUNDS):
+        for e in range(count):
+            complement[e], x[e] = log_complement(edges[e]), probability(edges[e])
+        demand[:count] = 0.0
+        lower_sketch(alpha, beta, edges, complement, edges[0] == bottom, sketch)
+        upper_sketch(alpha, beta, edges, count, edges[count - 1] == top, sketch)
+        for i in range(arms):
+            first[i], last[i] = arm_demand(i, alpha, beta, edges, x, cut, sketch, log_density, demand)
+        size = split(edges, count, nats, demand, other, place)
+        if size == count:
+            break
+        for i in range(1, arms):
+            sketch.low[i] = min(sketch.low[i], sketch.low[i - 1])
+        for i in range(arms - 2, -1, -1):
+            sketch.high[i] = max(sketch.high[i], sketch.high[i + 1])
+        for i in range(arms):
+            sketch.low[i], sketch.high[i] = place[sketch.low[i]], place[sketch.high[i]]
+            first[i], last[i] = place[first[i]], place[last[i]]
+        settled = demand[: count - 1].max() <= 2 * nats
+        edges, other, count = other, edges, size
+        if settled:
+            break
+    return edges, count
+
+
+@kernel
+def refine_all(
+    alpha: FloatArray,
+    beta: FloatArray,
+    bottom: float,
+    top: float,
+    nats: float,
+    cut: float,
+    chosen: IntArray,
+    capacity: int,
+    count: IntArray,
+    first: IntArray,
+    last: IntArray,
+) -> FloatArray:
+    """Return the edges of the `chosen` states, one after the other; set their panels' number and windows."""
+    draft = new_draft(alpha.shape[1], capacity)
+    found, size = np.empty(capacity), 0
+    for s in chosen:
+        edges, here = refine(alpha[s], beta[s], bottom, top, nats, cut, draft, first[s], last[s])
+        count[s] = here - 1
+        if size + here > len(found):
+            more = np.empty(2 * (size + here))
+            for e in range(size):
+                more[e] = found[e]
+            found = more
+        for e in range(here):
+            found[size + e] = edges[e]
+        size += here
+    return found

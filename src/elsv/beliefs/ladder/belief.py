@@ -1,0 +1,364 @@
+r"""Exact beliefs under anything that ranks the arms: partial orders, grids, a single peak, bounds.
+
+With :math:`f_i` the Beta densities, a ladder of sets of smallest arms has one message for each set,
+
+.. math:: L_J(x) = \int_0^x \sum_{I \to J \text{ placing } i} f_i L_I, \quad
+    U_I(x) = \int_x^1 \sum_{I \to J \text{ placing } i} f_i U_J, \quad
+    p(\mu_i = x) \propto f_i(x) \sum_{I \to J \text{ placing } i} L_I(x)\, U_J(x), \quad
+    W = L_{\text{all}}(1),
+
+however many rankings there are; trees have one message for each pair instead (`elsv.beliefs.ladder.ranking`).
+The order may also be one of the expected rewards :math:`r_i\mu_i`: the same on the axis :math:`r x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs._groups import grouped
+from elsv.beliefs.base import MeasuredBest, check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, known_rankings
+from elsv.beliefs.layers import ladder_weights
+from elsv.beliefs.layers.conflict import contradicts
+from elsv.beliefs.method import MethodUsed
+from elsv.beliefs.points import check_count, some_uniforms, uniforms
+from elsv.errors import InvalidInputError
+from elsv.lattice.numbering import Lattice
+from elsv.state import Arms, State
+
+_MANY_NODES = 400  # messages from which on P(best) is read from points
+_POINTS = 1 << 14
+_INNER = 0.4  # of the nats on a panel where values inside it are read, which have half the order
+_DRAWN = 0.7  # the same for draws, which need fewer digits
+_NARROW = 1e-6  # of a standard deviation, to which a mean is held
+
+
+@dataclass(frozen=True)
+class Ladder(MeasuredBest):
+    r"""Posterior of the means given what ranks them, by quadrature.
+
+    Parameters
+    ----------
+    arms
+        How many there are.
+    order
+        Pairs ``(a, b)``, arms from 0: arm a is at least as large as arm b.
+    unimodal
+        Whether the arms rise to a peak, in their numbering, and fall from there.
+    bounds
+        For each arm the least and the largest mean, or None.
+    rewards
+        If given, order and peak are those of :math:`r_i\mu_i`, not of the means.
+    tolerance
+        Error of the means that is aimed for, between 1e-12 and 1e-3. `error` measures what was reached.
+
+    Examples
+    --------
+    >>> Ladder(3, order=((0, 1), (0, 2))).mean(State([1, 1, 1], [1, 1, 1])).round(6)
+    array([0.75 , 0.375, 0.375])
+    """
+
+    arms: int
+    order: Pairs = ()
+    unimodal: bool = False
+    bounds: tuple[tuple[float, float], ...] | None = None
+    rewards: tuple[float, ...] | None = None
+    tolerance: float = 1e-8
+    repeats: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_tolerance(self.tolerance)
+
+    @cached_property
+    def parts(self) -> tuple[Ranking, ...]:
+        """What ranks arms that are connected, part by part; the parts are independent."""
+        return known_rankings(self.arms, self.order, self.unimodal)
+
+    @property
+    def nodes(self) -> int:
+        """Number of messages: what a state costs is proportional to it."""
+        return sum(part.nodes for part in self.parts)
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        r"""Return :math:`p_i(s) = E[\mu_i \mid s]`, shape ``[..., N]``; `rng` is not used."""
+        return self.mean_and_variance(state)[0]
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``."""
+        return self.mean_and_variance(state)[1]
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        return self._moments(state, *_rule(self.tolerance))[:2]
+
+    def log_weight(self, state: State) -> FloatArray:
+        r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` where possible."""
+        from elsv.beliefs.ladder.readout_kernels import batch_log_weight
+
+        alpha, beta = self._rows(state)
+        total = np.zeros(len(alpha))
+        for part, setup in self._setups(*_rule(self.tolerance)):
+            out = np.empty(len(alpha))
+            batch_log_weight(*_of(part, alpha, beta), setup, out)
+            total += out
+        return total.reshape(state.shape)
+
+    def shared_ways(self, arms: Arms) -> tuple[ladder_weights.Ways, ...] | None:
+        """Return the parts whose weights can be worked out for a whole layer at once, or None."""
+        if self.bounds is not None or self.rewards is not None:
+            return None
+        if contradicts(arms, float(self.log_weight(State.initial(arms)))):
+            return None
+        return ladder_weights.ways_of(self.arms, self.order, self.unimodal)
+
+    def shared_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray | None:
+        """Return W of all states after `made` pulls on nodes that they share; None: state by state."""
+        parts = self.shared_ways(arms)
+        if parts is None:
+            return None
+        return ladder_weights.weights_by_parts(arms, parts, lattice, made, workers)
+
+    def error(self, state: State) -> FloatArray:
+        """Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``."""
+        nats, cut = _rule(self.tolerance)
+        mean, _, weight = self._moments(state, nats, cut)
+        finer, _, finer_weight = self._moments(state, 0.6 * nats, cut + 8)
+        change: FloatArray = np.abs(mean - finer).max(axis=-1)
+        return np.maximum(change, np.abs(weight - finer_weight))
+
+    def describe_method(self, state: State) -> MethodUsed:
+        """Say how the means are computed."""
+        count = {"messages": self.nodes}
+        joined = [part for part in self.parts if len(part.arms) > 1]
+        if not joined:
+            return MethodUsed("cut off", "each arm by itself, its density cut off at its bounds", count)
+        said = f"{self.nodes:,} messages"
+        if len(self.parts) > 1:
+            said += f" in {len(self.parts)} parts that do not depend on each other"
+        if all(part.tree for part in joined):
+            return MethodUsed("tree", f"a tree of {self.arms} arms, integrated: {said}", count)
+        return MethodUsed("ladder", f"a ladder of {said}, integrated", count)
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return one joint draw of the means for every instance, shape ``[..., N]``."""
+        alpha, beta = self._rows(state)
+        won, lost, starts, order = grouped(alpha, beta)
+        uniform = rng.random((len(alpha), self._dimensions))[order]
+        drawn = self._walks(won, lost, starts, uniform)
+        out = np.empty_like(drawn)
+        out[order] = drawn
+        return out.reshape(state.alpha.shape)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``: M is a power of two from `count` up.
+
+        Evenly spread uniform numbers through the inverse that `draw` uses.
+        """
+        alpha, beta = self._rows(state)
+        number = check_count(count)
+        if len(alpha) == 1:
+            theta = _points_of(self, tuple(alpha[0].tolist()), tuple(beta[0].tolist()), number)
+        else:
+            theta = self._spread(alpha, beta, number)
+        theta = theta.reshape(*state.shape, -1, self.arms)
+        return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
+
+    def sequence(self, state: State, start: int, stop: int) -> FloatArray:
+        """Return some of the points of one state ``[M, N]`` that `points` are the first ones of."""
+        uniform = some_uniforms(start, stop, self._dimensions)
+        return self._walks(*self._rows(state), np.array([0, stop - start]), uniform)
+
+    def _spread(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
+        """Return joint points of all states, one after another, ``[B M, N]``."""
+        uniform = uniforms(count, self._dimensions)
+        return self._walks(alpha, beta, len(uniform) * np.arange(len(alpha) + 1), uniform)
+
+    def quantile(self, state: State, level: float) -> FloatArray:
+        """Return posterior quantiles at `level`, shape ``[..., N]``."""
+        found: FloatArray = self.marginals(state, (level,))[1][0]
+        return found
+
+    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
+        from elsv.beliefs.ladder.readout_kernels import batch_quantiles
+
+        alpha, beta = self._rows(state)
+        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
+        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
+        nats, cut = _rule(self.tolerance)
+        for part, setup in self._setups(_INNER * nats, cut):
+            own, own_mean = _of(part, alpha, beta), np.empty((len(alpha), len(part.arms)))
+            own_found = np.empty((len(wanted), *own_mean.shape))
+            batch_quantiles(*own, setup, wanted, own_mean, own_found)
+            mean[:, part.arms], found[:, :, part.arms] = own_mean, own_found
+        shape = state.alpha.shape
+        return mean.reshape(shape), found.reshape(len(wanted), *shape)
+
+    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
+        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
+
+        The arm is held between bounds a millionth of its standard deviation apart.
+        """
+        chosen, points = check_points(state, arm, at)
+        spread = float(np.sqrt(self.variance(state)[..., chosen].min()))
+        whole = self.bounds or ((0.0, 1.0),) * self.arms
+        found = []
+        for x in points.tolist():
+            low, high = whole[chosen]
+            if not low < x < high:
+                raise InvalidInputError(
+                    f"arm {chosen + 1} has means from {low:g} to {high:g} only, got {x:g}"
+                )
+            half = _NARROW * min(spread, x - low, high - x)
+            held = (*whole[:chosen], (x - half, x + half), *whole[chosen + 1 :])
+            found.append(replace(self, bounds=held).mean(state))
+        return np.stack(found, axis=-2)
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, for E[max] over the largest reward, ``[...]``.
+
+        Every arm is cut off where it would pay v, as for a chain. With many messages (a grid of 5 by 8) it is
+        counted among 16,384 joint points, and the error is that of as many draws.
+        """
+        payoff = check_rewards(state, rewards)
+        goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
+        if self.nodes > _MANY_NODES:
+            from elsv.beliefs.best.counted import best_of_points
+
+            return best_of_points(partial(self.points, count=_POINTS), state, payoff)
+        from elsv.beliefs.best.integral import best_of_states
+        from elsv.beliefs.best.ladder import best_of_ladder
+
+        best_of = partial(
+            best_of_ladder,
+            self._solvers(),
+            self._above(),
+            None if self.rewards is None else np.array(self.rewards),
+            tolerance=goal,
+        )
+        chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
+        return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+
+    def precise(self) -> Ladder:
+        """Return the same belief with the finest tolerance, for what is integrated once."""
+        return replace(self, tolerance=1e-12)
+
+    def _above(self) -> AnyArray:
+        return closure(self.arms, self.order)
+
+    @property
+    def _dimensions(self) -> int:
+        return sum(len(part.arms) * (1 if part.single else 2) for part in self.parts)
+
+    def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
+        if state.arms != self.arms:
+            raise InvalidInputError(f"this belief is one of {self.arms} arms, got a state of {state.arms}")
+        return state.rows()
+
+    def _solvers(self) -> tuple[tuple[Ranking, Any, Any], ...]:
+        return _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
+
+    def _setups(self, nats: float, cut: float) -> Iterator[tuple[Ranking, Any]]:
+        """Yield each part and what the kernels solve for it."""
+        from elsv.beliefs.ladder.solve_kernels import Setup
+
+        for part, program, axis in self._solvers():
+            yield part, Setup(program, axis, nats, cut)
+
+    def _walks(
+        self, alpha: FloatArray, beta: FloatArray, starts: IntArray, uniform: FloatArray
+    ) -> FloatArray:
+        """Return draws ``[D, N]``; a row of `uniform` has numbers for the parts one after another."""
+        from elsv.beliefs.ladder.readout_kernels import batch_draw
+
+        out = np.empty((int(starts[-1]), self.arms))
+        nats, cut = _rule(self.tolerance)
+        first = 0
+        for part, setup in self._setups(_DRAWN * nats, cut):
+            last = first + len(part.arms) * (1 if part.single else 2)
+            drawn = np.empty((len(out), len(part.arms)))
+            numbers = np.ascontiguousarray(uniform[:, first:last])
+            own = _of(part, alpha, beta)
+            batch_draw(*own, setup, starts, numbers, drawn)
+            out[:, part.arms] = drawn
+            first = last
+        return out
+
+    def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        from elsv.beliefs.ladder.readout_kernels import batch_moments
+
+        alpha, beta = self._rows(state)
+        mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.zeros(len(alpha))
+        for part, setup in self._setups(nats, cut):
+            own = _of(part, alpha, beta)
+            found = np.empty_like(own[0]), np.empty_like(own[0]), np.empty(len(alpha))
+            batch_moments(*own, setup, *found)
+            mean[:, part.arms], variance[:, part.arms] = found[:2]
+            weight += found[2]
+        shape = state.alpha.shape
+        return mean.reshape(shape), variance.reshape(shape), weight.reshape(state.shape)
+
+
+@lru_cache(maxsize=8)
+def _points_of(belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...], count: int) -> FloatArray:
+    """Return joint points of one state ``[M, N]``: a decision asks for them more than once."""
+    theta = belief._spread(np.array([alpha]), np.array([beta]), count)
+    theta.flags.writeable = False
+    return theta
+
+
+def _of(part: Ranking, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    chosen = list(part.arms)
+    return np.ascontiguousarray(alpha[:, chosen]), np.ascontiguousarray(beta[:, chosen])
+
+
+def _rule(tolerance: float) -> tuple[float, float]:
+    """Return how many nats a panel may span, and below all by how many a part of it is cut off."""
+    return 5.0 * (tolerance / 1e-8) ** (1 / 16), 8.5 - float(np.log(tolerance))
+
+
+@lru_cache(maxsize=64)
+def _solvers(
+    arms: int,
+    order: Pairs,
+    unimodal: bool,
+    bounds: tuple[tuple[float, float], ...] | None,
+    rewards: tuple[float, ...] | None,
+) -> tuple[tuple[Ranking, Any, Any], ...]:
+    """Return each part with its program and axis as the kernels take them."""
+    from elsv.beliefs.ladder.axis_kernels import Axis
+
+    known = []
+    for part in known_rankings(arms, order, unimodal):
+        chosen = list(part.arms)
+        support = np.ones(len(chosen)) if rewards is None else np.array(rewards)[chosen]
+        support = support / support.max()
+        low, high = np.array(bounds or ((0.0, 1.0),) * arms)[chosen].T * support
+        marks = np.unique(np.concatenate([[0.0], low, high]))
+        begin, end = marks[:-1].copy(), marks[1:].copy()
+        inside = (low[:, None] <= begin) & (end <= high[:, None])
+        used = inside.any(axis=0)
+        axis = Axis(begin[used], end[used], support, np.ascontiguousarray(inside[:, used]))
+        known.append((part, _program(part), axis))
+    return tuple(known)
+
+
+def _program(part: Ranking) -> Any:
+    from elsv.beliefs.ladder.program_kernels import Program
+
+    number = len(part.from_above)
+    owner = np.repeat(np.arange(number), np.diff(part.terms)).astype(np.int64)
+    term = np.repeat(np.arange(len(part.arm)), np.diff(part.factors))
+    rank = np.argsort(part.factor, kind="stable")
+    uses = np.searchsorted(part.factor[rank], np.arange(number + 1)).astype(np.int64)
+    use = term[rank].astype(np.int64)
+    return Program(part.from_above, part.terms, part.arm, part.factors, part.factor, owner, uses, use)

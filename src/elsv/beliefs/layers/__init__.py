@@ -1,0 +1,1 @@
+"""Weights W and P(best) of all states in a lattice layer at once. Read `weights` first."""

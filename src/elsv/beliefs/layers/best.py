@@ -1,0 +1,193 @@
+r"""P(arm i has the largest :math:`r_i\mu_i`) in all states of a layer: Thompson sampling (past the paper).
+
+Independent arms: arm i is best at the reward v with density :math:`f_i(v/r_i)/r_i` and the others lie below,
+
+.. math:: P(i) \propto \int f_i(v/r_i) \prod_{l \ne i} F_l(v/r_l)\, dv/r_i,
+
+piece by piece between the rewards. Two or three arms in order, :math:`\mu_1 \ge \mu_2 \ge \mu_3`: given
+:math:`\mu_2 = y`, :math:`\mu_1 \ge y` and :math:`\mu_3 \le y` are independent, so with
+:math:`\ell = \max(y, r_2 y/r_1)`
+
+.. math::
+
+    P(2) \propto \int f_2(y)\,[F_1(\ell) - F_1(y)]\, F_3(\min(y, r_2 y/r_3))\,dy, \qquad
+    P(1) \propto \int f_2(y) \int_\ell^1 f_1(x)\, F_3(\min(y, r_1 x/r_3))\,dx\,dy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from elsv._base.typing import FloatArray
+from elsv.beliefs.base import Order
+from elsv.beliefs.layers.conflict import contradicts
+from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
+from elsv.lattice.numbering import Layer
+from elsv.lattice.workers import Crew
+from elsv.state import Arms
+
+_MOST_AXES = 64  # of an array, one of them for which arm is best
+Fill = Callable[[list[int], FloatArray], None]  # adds to [N, n_1 + 1, …, n_N + 1] of one block
+
+
+def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
+    """Return the probabilities ``[N, states]`` of independent arms; None for more than arrays have axes."""
+    if problem.arms >= _MOST_AXES:
+        return None
+    return _filled(problem, _independent(problem, layer.made), layer, crew)
+
+
+def best_in_order(
+    problem: Arms, order: Order, log_weight: float, layer: Layer, crew: Crew
+) -> FloatArray | None:
+    """Return the probabilities ``[N, states]`` of arms in order, or None where each state must be integrated.
+
+    That is so with four arms and more, and if the prior, of which log W is given, contradicts the order.
+    """
+    if problem.arms > 3 or contradicts(problem, log_weight):
+        return None
+    return _filled(problem, (_InOrder(problem, order, layer.made) for _ in range(1)), layer, crew)
+
+
+def _filled(problem: Arms, fills: Iterable[Fill], layer: Layer, crew: Crew) -> FloatArray:
+    """Return the sums of what `fills` add, divided so that they sum to one."""
+    if problem.arms == 1:
+        return np.ones((1, layer.size))
+    out = np.zeros((problem.arms, layer.size))
+
+    def work(fill: Fill, block: int) -> None:
+        here = slice(int(layer.starts[block]), int(layer.starts[block + 1]))
+        pulls = layer.pulls[block].tolist()
+        part = np.zeros((problem.arms, *(n + 1 for n in pulls)))
+        fill(pulls, part)
+        out[:, here] += part.reshape(problem.arms, -1)
+
+    for fill in fills:
+        crew.map(partial(work, fill), range(len(layer.pulls)))
+    np.maximum(out, 0.0, out=out)
+    total = out.sum(axis=0)
+    even = np.full_like(out, 1.0 / problem.arms)
+    return np.asarray(np.divide(out, total, out=even, where=total > 0))
+
+
+def _independent(problem: Arms, made: int) -> Iterator[Fill]:
+    """Yield what adds the parts of the integral over v, piece by piece and some nodes at a time."""
+    edges = np.concatenate([[0.0], np.unique(problem.rewards)])
+    unit = place_nodes(problem, made)
+    for low, high in pairwise(edges):
+        for nodes in unit.parts(made):
+            yield _Piece(problem, nodes, made, low, high)
+
+
+class _Piece:
+    """Independent arms, v between two rewards."""
+
+    def __init__(self, problem: Arms, nodes: Nodes, made: int, low: float, high: float) -> None:
+        share, rest = np.exp(nodes.log_x), np.exp(nodes.log_rest)
+        v, to_go = low + (high - low) * share, (high - low) * rest
+        rate = nodes.weights * (high - low) * share * rest
+        self.arms: list[tuple[ArmTables, FloatArray]] = []  # and what turns x (1 - x) dx into dv
+        self.below: list[list[FloatArray]] = []
+        for prior, reward in zip(problem.prior, problem.rewards, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_x = np.log(np.minimum(v / reward, 1.0))
+                log_rest = np.log(np.maximum(reward - high + to_go, 0.0) / reward)
+                jacobian = np.where(reward >= high, np.exp(-log_x - log_rest) * rate / reward, 0.0)
+            tables = ArmTables(prior, log_x, log_rest, made)
+            self.arms.append((tables, jacobian))
+            self.below.append(tables.integrals(from_above=False))
+
+    def __call__(self, pulls: list[int], out: FloatArray) -> None:
+        from elsv.beliefs.layers.weights_kernels import add_products
+
+        for i, part in enumerate(out):
+            tables = [self.below[j][n] for j, n in enumerate(pulls)]
+            tables[i] = self.arms[i][0].density(pulls[i]) * self.arms[i][1]
+            before = np.ones((1, tables[i].shape[1]))
+            for table in tables[:-2]:
+                before = (before[:, None] * table).reshape(-1, table.shape[1])
+            add_products(before, tables[-2], tables[-1], part.reshape(-1))
+
+
+class _InOrder:
+    """Two or three arms in order; `arms` lists them from the largest mean down."""
+
+    def __init__(self, problem: Arms, order: Order, made: int) -> None:
+        self.arms = list(range(problem.arms))
+        if order == "increasing":
+            self.arms.reverse()
+        prior, r = problem.prior[self.arms], [float(problem.rewards[arm]) for arm in self.arms]
+        kinks = [r[0] / r[1]] + ([r[0] / r[2], r[2] / r[1]] if problem.arms == 3 else [])
+        nodes = place_nodes(problem, made, tuple(kinks))
+        self.weights = nodes.weights
+        self.middle = ArmTables(prior[1], nodes.log_x, nodes.log_rest, made)
+        least = max(1.0, r[1] / r[0])
+        self.above = _at(prior[0], nodes, 1.0, made).integrals(from_above=True)
+        self.above_least = _at(prior[0], nodes, least, made).integrals(from_above=True)
+        self.low: _Low | None = None
+        if problem.arms == 3:
+            self.low = _Low(problem, prior, r, nodes, made)
+
+    def __call__(self, pulls: list[int], out: FloatArray) -> None:
+        n = [pulls[arm] for arm in self.arms]
+        above, least = self.above[n[0]][:, None], self.above_least[n[0]][:, None]  # [s_1, 1, G]
+        ones = np.ones((1, len(self.weights)))
+        below, capped = (ones, ones) if self.low is None else (self.low.below[n[2]], self.low.capped[n[2]])
+        second = (above - least) * capped
+        first = least * below if self.low is None else self.low.first_is_best(n[0], n[2], least)
+        rest = above * below - first - second
+        density = self.middle.density(n[1]) * self.weights  # [s_2, G]
+        for k, part in zip(self.arms, (first, second, rest), strict=False):
+            worth = _product(part, density)  # [s_1, s_3, s_2]
+            worth = np.moveaxis(worth, 2, 1).reshape([count + 1 for count in n])
+            out[k] += worth.transpose() if self.arms[0] else worth
+
+
+class _Low:
+    """The third of three arms in order: its integrals, and how it meets the first arm."""
+
+    def __init__(self, problem: Arms, prior: FloatArray, r: list[float], nodes: Nodes, made: int) -> None:
+        least, meets = max(1.0, r[1] / r[0]), r[2] / r[0]
+        self.below = _at(prior[2], nodes, 1.0, made).integrals(from_above=False)
+        self.capped = _at(prior[2], nodes, min(1.0, r[1] / r[2]), made).integrals(from_above=False)
+        self.crosses = meets > least  # else the first arm beats the third wherever it beats the second
+        if self.crosses:
+            y = np.exp(nodes.log_x)
+            inner = place_nodes(problem, made)
+            self.above_meeting = _at(prior[0], nodes, meets, made).integrals(from_above=True)
+            self.first = ArmTables(prior[0], inner.log_x, inner.log_rest, made)
+            self.third = _at(prior[2], inner, r[0] / r[2], made).integrals(from_above=False)
+            upper, lower = np.minimum(meets * y, 1.0), np.minimum(least * y, 1.0)
+            self.between = inner.rule_up_to(upper) - inner.rule_up_to(lower)  # [G, inner nodes]
+
+    def first_is_best(self, n_first: int, n_third: int, least: FloatArray) -> FloatArray:
+        """Return the integral over the first arm above ℓ of its density times F_3, ``[s_1, s_3, G]``."""
+        below = self.below[n_third]
+        if not self.crosses:
+            return np.asarray(least * below)
+        product = self.first.density(n_first)[:, None] * self.third[n_third]
+        return np.asarray(self.above_meeting[n_first][:, None] * below + _product(product, self.between))
+
+
+def _product(stack: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return Σ_g stack[…, g] rows[k, g]; NumPy's own product starts threads beside those of the sweep."""
+    from elsv.beliefs.layers.weights_kernels import add_products
+
+    flat = np.ascontiguousarray(stack).reshape(-1, stack.shape[-1])
+    out = np.zeros(len(flat) * len(rows))
+    add_products(np.ones((1, flat.shape[1])), flat, rows, out)
+    return out.reshape(*stack.shape[:-1], len(rows))
+
+
+def _at(prior: FloatArray, nodes: Nodes, factor: float, made: int) -> ArmTables:
+    """Return tables of an arm at `factor` times the nodes, 1 at most."""
+    if factor == 1.0:
+        return ArmTables(prior, nodes.log_x, nodes.log_rest, made)
+    with np.errstate(divide="ignore"):
+        x = np.minimum(factor * np.exp(nodes.log_x), 1.0)
+        log_x = np.minimum(np.log(factor) + nodes.log_x, 0.0)
+        return ArmTables(prior, log_x, np.log1p(-x), made)

@@ -1,0 +1,104 @@
+"""What an answer on a GPU takes, known before it starts: bytes on the card and seconds.
+
+The seconds are those of one H200 (docs/gpu.md), where one state of a sweep moves about 64 bytes and one node
+of a weight is one multiplication and addition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from elsv._base.numbers import counted, memory
+from elsv.errors import InvalidInputError
+from elsv.exact.cuda.search import Search, arrays_of, sweeps_of
+from elsv.exact.cuda.sweeps import ARMS, Numbering, weighted
+from elsv.lattice.numbering import states_up_to
+from elsv.problem import Problem
+
+SWEEP, NODE = 18e-12, 0.23e-12  # seconds for each state, and for each node of its weight
+_LAYER, _START = 60e-6, 0.1  # seconds for each layer and sweep; of tables, once
+_SPARE = 300 << 20  # bytes that are left alone
+_NODES = 0.5  # of quadrature, for each pull
+
+
+@dataclass(frozen=True)
+class Room:
+    """How a card's memory is divided: doubles of the values, of one batch, of weights."""
+
+    values: int
+    batch: int
+    weights: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class GpuCost:
+    """What an answer takes: states of all layers, bytes on the card, seconds."""
+
+    states: int
+    bytes: int
+    seconds: float
+    compiles: bool = False
+
+
+def room_for(problem: Problem, free: int) -> Room:
+    """Return the quickest division that fits into `free` bytes: whole layers, else some groups at a time."""
+    numbering, horizon = Numbering(problem.arms, problem.steps), problem.steps
+    before = max(horizon - 2, 0)
+    weigh = weighted(problem)
+    values, tables = numbering.size(horizon - 1), _table_bytes(problem) + _SPARE
+    batch, weights = numbering.size(before), numbering.size(horizon) * weigh
+    left = (free - tables) // 8 - values
+    if batch + weights > left:
+        least, least_weights = numbering.largest_group(before), 2 * numbering.largest_group(horizon) * weigh
+        more = max(0, left - least - least_weights)
+        batch = min(batch, least + (more // 3 if weigh else more))
+        weights = least_weights + 2 * more // 3 * weigh
+    return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
+
+
+def cost_of(problem: Problem, sweeps: int, searches: list[Search], free: int) -> GpuCost:
+    """Return what policies take that are one sweep, and those that search, one after the other."""
+    states = states_up_to(problem.arms, problem.steps - 1)
+    each = SWEEP + (NODE * _nodes(problem) if weighted(problem) else 0.0)
+    seconds = _START + sweeps * (states * each + problem.steps * _LAYER)
+    size = room_for(problem, free).bytes if sweeps else 0
+    for search in searches:
+        seconds += states * each * sweeps_of(search, problem) + problem.steps * _LAYER * 40
+        whole = 8 * Numbering(problem.arms, problem.steps).size(problem.steps)
+        size = max(size, arrays_of(search, problem) * whole + _table_bytes(problem) + _SPARE)
+    return GpuCost(states, size, seconds)
+
+
+def check_room(cost: GpuCost, free: int, name: str) -> None:
+    """Raise if the card has too little memory."""
+    if cost.bytes > free:
+        raise InvalidInputError(
+            f"{counted(cost.states)} states need {memory(cost.bytes, 1)} on the GPU, where "
+            f"{memory(free, 1)} are free ({name}); use a shorter horizon, or simulate instead "
+            "(elsv compare)"
+        )
+
+
+def check_arms(problem: Problem) -> None:
+    """Raise if the kernels do not know so many arms, or segments."""
+    if problem.segments is not None:
+        raise InvalidInputError("device='cuda' does not know segments; use device='cpu'")
+    if not 2 <= problem.arms <= ARMS:
+        raise InvalidInputError(
+            f"device='cuda' knows 2 and {ARMS} arms, got {problem.arms}; use device='cpu'"
+        )
+
+
+def _nodes(problem: Problem) -> float:
+    whole = bool((problem.prior == problem.prior.round()).all())
+    return (
+        _NODES * (problem.steps + float(problem.prior.sum())) if whole else 26.0 * problem.steps**0.5 + 60.0
+    )
+
+
+def _table_bytes(problem: Problem) -> int:
+    if not weighted(problem):
+        return 0
+    entries = problem.steps * (problem.steps + 1) / 2
+    return int(8 * ARMS * _nodes(problem) * entries)

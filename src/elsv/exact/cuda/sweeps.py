@@ -1,0 +1,206 @@
+r"""Sweeps over layers of two or three arms: which states a kernel goes over, and the weights that it reads.
+
+Layer m is computed from layer m + 1 by **batches** of whole groups (blocks with one :math:`n_1`): group k
+reads the groups k and k + 1 of the next layer. Weights are not kept: those of the groups that a batch reads
+are added up from the arms' tables (`elsv.beliefs.layers.factor_tables`) when it is their turn, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.abilities import factors
+from elsv.errors import InvalidInputError
+from elsv.exact.cuda.device import NULL, Device
+from elsv.problem import Problem
+
+ARMS = 3  # that the kernels know; the first of them may be missing
+_ROWS, _COLUMNS, _PADDED = 8, 8, 8  # of a tile of weights and of the arms' tables, as in lattice.cu
+_THREADS, _TILE_THREADS = 256, 128
+_MOST_EACH = 16  # states that a thread goes over
+_FULL = 132 * 8 * _THREADS  # threads that fill a large card
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Where groups and tiles begin, for all layers up to `most`; width is most + 2."""
+
+    arms: int
+    most: int
+
+    @property
+    def width(self) -> int:
+        """Entries of a row: one for each group, and the end."""
+        return self.most + 2
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """Number of each group's first state, ``[most + 1, width]``; past the last the layer's size."""
+        pairs = np.array([_tetrahedral(left + 1) for left in range(self.width)])
+        return self._starts(pairs)
+
+    @cached_property
+    def prefix(self) -> IntArray:
+        """Tiles before block n2 for each s1, by the pulls of the second and third arm, ``[width, width]``."""
+        found = np.zeros((self.width, self.width), np.int64)
+        for left in range(self.most + 1):
+            second = np.arange(left + 1)
+            tiles = -(-(second + 1) // _ROWS) * -(-(left - second + 1) // _COLUMNS)
+            found[left, 1 : left + 2] = np.cumsum(tiles)
+        return found
+
+    @cached_property
+    def tiles(self) -> IntArray:
+        """Tiles before each group, ``[most + 1, width]``."""
+        return self._starts(np.array([self.prefix[left, left + 1] for left in range(self.most + 1)]))
+
+    def groups_of(self, layer: int) -> int:
+        """Return how many groups a layer has."""
+        return layer + 1 if self.arms == ARMS else 1
+
+    def size(self, layer: int) -> int:
+        """Return the number of states of a layer."""
+        return int(self.groups[layer, self.groups_of(layer)])
+
+    def largest_group(self, layer: int) -> int:
+        """Return the number of states of a layer's largest group."""
+        return int(np.diff(self.groups[layer, : self.groups_of(layer) + 1]).max())
+
+    def _starts(self, pairs: IntArray) -> IntArray:
+        """Return sums of (n1 + 1) times what the other two arms have, over the groups before each."""
+        found = np.zeros((self.most + 1, self.width), np.int64)
+        for layer in range(self.most + 1):
+            count = self.groups_of(layer)
+            first = np.arange(count)
+            found[layer, 1 : count + 1] = np.cumsum((first + 1) * pairs[layer - first])
+            found[layer, count + 1 :] = found[layer, count]
+        return found
+
+
+def _tetrahedral(n: int) -> int:
+    """Return the number of states of two arms after n - 1 pulls."""
+    return n * (n + 1) * (n + 2) // 6
+
+
+class Weights:
+    """W of some groups of a layer at a time, in one buffer on the device."""
+
+    def __init__(self, device: Device, problem: Problem, numbering: Numbering, room: int) -> None:
+        self._device, self._numbering, self.room = device, numbering, room
+        tables = problem.belief.factor_tables(problem, numbering.most)  # type: ignore[attr-defined]
+        self.nodes = tables[0][0].shape[1]
+        ones: list[list[FloatArray]] = [[np.ones((1, self.nodes))]] * (ARMS - problem.arms)
+        self.tables = [device.array(_by_node(table)) for table in (*ones, *tables)]
+        self._groups, self._tiles = device.array(numbering.groups), device.array(numbering.tiles)
+        self._prefix = device.array(numbering.prefix)
+        self._buffer = device.empty(room)
+        self._layer, self._first, self._stop, self._at = -1, 0, 0, 0
+
+    def of(self, layer: int, first: int, stop: int) -> tuple[Any, int]:
+        """Return W of groups first … stop - 1, and the number of the first of these states."""
+        starts = self._numbering.groups[layer]
+        begin = int(starts[first])
+        if layer == self._layer and self._first <= first < self._stop:
+            self._at += begin - int(starts[self._first])
+        else:
+            self._stop, self._at = first, 0
+        self._layer, self._first = layer, first
+        known = int(starts[self._stop]) - begin
+        if self._at + int(starts[stop]) - begin > self.room:
+            if known <= self._at:
+                self._buffer[:known] = self._buffer[self._at : self._at + known]
+            else:
+                self._stop, known = first, 0
+            self._at = 0
+        if stop > self._stop:
+            self._weigh(layer, self._stop, stop, self._buffer[self._at + known :])
+            self._stop = stop
+        return self._buffer[self._at :], begin
+
+    def _weigh(self, layer: int, first: int, stop: int, out: Any) -> None:
+        tiles = int(self._numbering.tiles[layer, stop] - self._numbering.tiles[layer, first])
+        given = (layer, first, stop, self._groups, self._numbering.width, self._tiles, self._prefix)
+        blocks = -(-tiles // _TILE_THREADS)
+        self._device.launch("weigh", blocks, _TILE_THREADS, (*given, self.nodes, *self.tables, out))
+
+
+def _by_node(table: Sequence[FloatArray]) -> FloatArray:
+    """Return the tables of n = 0, 1, … pulls one after the other, successes fastest, in padded rows."""
+    parts = []
+    for part in table:
+        rows = np.zeros((part.shape[1], -(-len(part) // _PADDED) * _PADDED))
+        rows[:, : len(part)] = part.T
+        parts.append(rows.ravel())
+    return np.concatenate(parts)
+
+
+class LayerSweeps:
+    """Kernels over batches of a layer, with the weights that they read."""
+
+    def __init__(self, device: Device, problem: Problem, room: int = 0) -> None:
+        self.device, self.problem = device, problem
+        self.first = ARMS - problem.arms
+        self.numbering = Numbering(problem.arms, problem.steps)
+        self.weights = Weights(device, problem, self.numbering, room) if weighted(problem) else None
+        arms = np.zeros(3 * ARMS + 1)
+        arms[self.first : ARMS] = problem.rewards
+        arms[ARMS + self.first : 2 * ARMS], arms[2 * ARMS + self.first : 3 * ARMS] = problem.prior.T
+        arms[-1] = problem.rewards.max()
+        self.arms, self.groups = device.array(arms), device.array(self.numbering.groups)
+
+    def batches(self, layer: int, room: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of groups whose states fit into `room`, and whose weights fit into their buffer."""
+        here, later = self.numbering.groups[layer], self.numbering.groups[layer + 1]
+        groups, first = self.numbering.groups_of(layer), 0
+        while first < groups:
+            stop = first + 1
+            while (
+                stop < groups
+                and int(here[stop + 1] - here[first]) <= room
+                and self._fits(later, first, stop + 1)
+            ):
+                stop += 1
+            yield first, stop
+            first = stop
+
+    def _fits(self, later: IntArray, first: int, stop: int) -> bool:
+        return self.weights is None or int(later[self._end(stop)] - later[first]) <= self.weights.room
+
+    def _end(self, stop: int) -> int:
+        """Return the group after the last one that is read: one more than are written, with a first arm."""
+        return stop + 1 if self.problem.arms == ARMS else stop
+
+    def sweep(
+        self, kernel: str, layer: int, groups: tuple[int, int], later: Any, out: Any, more: Sequence[Any] = ()
+    ) -> None:
+        """Set `out` for some groups of a layer from `later`, the whole next one (or `NULL`, zeros)."""
+        low, high = (int(self.numbering.groups[layer, k]) for k in groups)
+        weights, shift = NULL, 0
+        if self.weights is not None:
+            weights, shift = self.weights.of(layer + 1, groups[0], self._end(groups[1]))
+        each = min(_MOST_EACH, -(-(high - low) // _FULL))
+        blocks = -(-(high - low) // (_THREADS * each))
+        given = (layer, low, high, each, self.first, self.groups, self.numbering.width, self.arms)
+        self.device.launch(kernel, blocks, _THREADS, (*given, later, weights, shift, out, *more))
+
+    def whole(self, kernel: str, layer: int, later: Any, out: Any, more: Sequence[Any] = ()) -> None:
+        """Set `out` for a whole layer."""
+        self.sweep(kernel, layer, (0, self.numbering.groups_of(layer)), later, out, more)
+
+
+def weighted(problem: Problem) -> bool:
+    """Return whether the belief has weights; refuse one whose weights the kernels cannot add up."""
+    if factors(problem.belief):
+        return False
+    if getattr(problem.belief, "factor_tables", None) is None:
+        raise InvalidInputError(
+            "device='cuda' knows independent arms and arms in one order, "
+            f"not this structure ({problem.structure.describe()}); use device='cpu'"
+        )
+    return True

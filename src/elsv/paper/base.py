@@ -1,0 +1,175 @@
+"""What an experiment is: settings as data, a function that runs them, and what it hands to the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from elsv._base.machine import cores
+from elsv._base.typing import AnyArray
+from elsv.errors import InvalidInputError
+from elsv.paper.claims import Claim
+from elsv.policies import Policy
+from elsv.problem import Problem
+from elsv.report.canvas import checked_axes, drawn_panels, several_axes
+from elsv.report.page import Cell
+from elsv.simulation.compare import Comparison, compare
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One of several comparisons; `weight` is its share of their time, for the progress bar."""
+
+    problem: Problem
+    policies: Mapping[str, str | Policy]
+    instances: int
+    weight: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run of any experiment needs besides its settings."""
+
+    seed: int = 0
+    jobs: int | None = None
+    progress: Callable[[float], None] = field(default=lambda share: None, repr=False)
+    device: str = "cpu"  # "cuda": what was computed on a GPU once is computed again
+
+    def compare(
+        self,
+        share: tuple[float, float],
+        problem: Problem,
+        policies: Mapping[str, str | Policy],
+        instances: int,
+        **options: Any,
+    ) -> Comparison:
+        """Call `elsv.simulation.compare.compare` with this seed and these jobs.
+
+        `share` says which part of the experiment this is, from and to, for the progress bar.
+        """
+        begin, end = share
+
+        def report(done: int, total: int) -> None:
+            self.progress(begin + (end - begin) * done / total)
+
+        return compare(problem, policies, instances, self.seed, jobs=self.jobs, progress=report, **options)
+
+    def compare_all(self, simulations: Mapping[Key, Simulation]) -> dict[Key, Comparison]:
+        """Run several comparisons side by side: one that has few chunks leaves no core idle.
+
+        The threads are shared out among them. If each had them all, the longest would be slowed by the others
+        and then run on alone.
+        """
+        if self.jobs is not None and self.jobs < 1:
+            raise InvalidInputError(f"jobs must be at least 1, got {self.jobs}")
+        jobs = self.jobs or cores()
+        at_once = max(1, min(jobs, len(simulations)))
+        total = sum(simulation.weight for simulation in simulations.values())
+        shares = dict.fromkeys(simulations, 0.0)
+        lock, over = threading.Lock(), threading.Event()
+
+        def run(key: Key) -> Comparison:
+            s = simulations[key]
+
+            def report(done: int, chunks: int) -> None:
+                with lock:
+                    shares[key] = s.weight / total * done / chunks
+                    self.progress(sum(shares.values()))
+
+            shared: dict[str, Any] = {"jobs": jobs // at_once, "progress": report, "stop": over}
+            return compare(s.problem, s.policies, s.instances, self.seed, **shared, **s.options)
+
+        with ThreadPoolExecutor(at_once) as pool:
+            try:
+                # The longest first, so that none is left over when the others are done.
+                longest = sorted(simulations, key=lambda key: -simulations[key].weight)
+                pending = {key: pool.submit(run, key) for key in longest}
+                for done in as_completed(pending.values()):
+                    done.result()  # an error is raised as soon as it is there
+                return {key: pending[key].result() for key in simulations}
+            finally:
+                over.set()  # after an error or an interruption nobody waits for the rest
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A matplotlib figure, the name of its files, and what it shows."""
+
+    name: str
+    figure: Any
+    caption: str
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a matplotlib Axes with the user's own settings and return that (extra ``plot``).
+
+        A drawing of several panels takes and returns as many axes, in an array or a list.
+        """
+        panels = drawn_panels(self.figure)
+        if panels == 1:
+            axes = checked_axes(ax)
+            self.figure.redraw(axes=[axes])
+            return axes
+        grid = several_axes(ax, panels)
+        self.figure.redraw(axes=grid)
+        return grid
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page, in the terms of `elsv.report.page.Page.table`."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str
+    align: str
+    highlight: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment found. Everything but `timing` is the same for the same seed."""
+
+    text: str
+    numbers: Mapping[str, Any]
+    drawings: Sequence[Drawing] = ()
+    tables: Sequence[Table] = ()
+    claims: Sequence[Claim] = ()
+    columns: Mapping[str, AnyArray] | None = None  # of results/NAME.parquet
+    timing: Mapping[str, Any] = field(default_factory=dict)
+
+    def plot(self, drawing: str | None = None, ax: Any = None) -> Any:
+        """Draw one of the drawings, by its name (default: the first), as `Drawing.plot` does."""
+        for found in self.drawings:
+            if drawing in (None, found.name):
+                return found.plot(ax)
+        names = ", ".join(d.name for d in self.drawings) or "none"
+        raise InvalidInputError(f"no drawing {drawing or ''!r} here; there are: {names}")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One part of the reproduction, in two sizes that run the same code."""
+
+    name: str
+    title: str
+    run: Callable[[Any, Context], Outcome]
+    full: Any  # a frozen dataclass of settings
+    quick: Any
+    weight: float = 1.0  # share of the run time, for the progress bar
+
+    def settings(self, quick: bool) -> Any:
+        """Return the settings of a size."""
+        return self.quick if quick else self.full
+
+
+def as_data(settings: Any) -> dict[str, Any]:
+    """Return the settings of an experiment as plain values."""
+    return dataclasses.asdict(settings)

@@ -1,0 +1,177 @@
+"""The shared store: PostgreSQL by URL (extra ``postgres``), for many processes on many hosts.
+
+Correct by unique keys, by atomic updates of counts, and by each writer holding the campaign's row while it
+appends; it does not lean on an isolation level.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from elsv.errors import ElsvError, InvalidInputError, MissingExtraError
+from elsv.stores.base import StoreError, Transaction, Values, migrate, needs_migration
+
+_MIGRATING = 7231140921  # a number that stands for elsv's migrations among advisory locks
+_SECONDS_TO_CONNECT = 10
+PATIENCE = 60.0  # seconds to wait for other writers
+
+
+class PostgresStore:
+    """One database; its connection is opened again when it was lost.
+
+    Parameters
+    ----------
+    url
+        ``postgresql://user:password@host:port/database``.
+    patience
+        Seconds to wait for what other writers hold.
+    """
+
+    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingExtraError("a PostgreSQL store", "postgres") from error
+        self._psycopg: Any = psycopg
+        self._url, self._patience = url, patience
+        self._lock = threading.RLock()
+        self._connection: Any = None
+        self._process = 0
+        with self._lock, self._told():
+            self._open()
+
+    @property
+    def place(self) -> str:
+        """The host and database, without user and password."""
+        parts = urlsplit(self._url)
+        return f"postgresql://{parts.hostname or ''}{parts.path}"
+
+    def locked(self, query: str) -> str:
+        """Return the query so that its row is held until the transaction ends."""
+        return f"{query} FOR UPDATE"
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Begin a transaction that may write; on disk when it ends without an error."""
+        with self._lock, self._told():
+            connection = self._alive()
+            with connection.transaction():
+                yield _Cursor(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that sees one moment of the database."""
+        with self._lock, self._told():
+            connection = self._alive()
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                yield _Cursor(connection)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                with suppress(self._psycopg.Error):
+                    self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    def _alive(self) -> Any:
+        """Return a connection that answers: one that was lost while nothing was under way is replaced."""
+        connection = self._open()
+        try:
+            connection.execute("SELECT 1")
+        except self._psycopg.OperationalError:
+            self.close()
+            connection = self._open()
+        return connection
+
+    def _open(self) -> Any:
+        if self._connection is not None and self._process == os.getpid():
+            return self._connection
+        # After a fork the connection is the parent's: leave it to it.
+        connection = self._psycopg.connect(
+            self._url, autocommit=True, connect_timeout=_SECONDS_TO_CONNECT, application_name="elsv"
+        )
+        try:
+            if needs_migration(_applied(connection), "postgres"):
+                with connection.transaction():
+                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+                    migrate(_Cursor(connection), "postgres", self.place)
+            connection.execute(f"SET lock_timeout = {max(1, round(1000 * self._patience))}")
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._process = connection, os.getpid()
+        return connection
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors of the database into ones that say what to do."""
+        try:
+            yield
+        except ElsvError:
+            raise
+        except self._psycopg.Error as error:
+            raise self._as_told(error) from error
+
+    def _as_told(self, error: Any) -> ElsvError:
+        text = " ".join(str(error).split())
+        if isinstance(error, self._psycopg.OperationalError) and self._connection is None:
+            return StoreError(
+                f"no PostgreSQL server answers at {self.place}: {text}; nothing was recorded by this call: "
+                "check the URL and the server, and try again"
+            )
+        if isinstance(error, self._psycopg.ProgrammingError) and self._connection is None:
+            return InvalidInputError(f"cannot use {self.place}: {text}; check the URL")
+        if isinstance(error, self._psycopg.errors.LockNotAvailable):
+            return StoreError(
+                f"another process has held what is needed in {self.place} for {self._patience:g} seconds; "
+                "nothing was recorded by this call: try again"
+            )
+        if isinstance(error, self._psycopg.OperationalError):
+            self.close()
+            return StoreError(
+                f"the connection to {self.place} was lost: {text}; repeat the call: outcomes count once, "
+                "and decisions with the same key= are made once"
+            )
+        return StoreError(f"cannot use {self.place}: {text}; nothing was recorded by this call")
+
+
+class _Cursor:
+    """A transaction on a connection."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        """Run one statement and return how many rows it changed."""
+        return int(self._connection.execute(_translated(sql), tuple(values)).rowcount)
+
+    def many(self, sql: str, rows: Iterable[Values]) -> None:
+        """Run one statement for each of `rows`."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_translated(sql), list(rows))
+
+    def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds."""
+        found: list[tuple[Any, ...]] = self._connection.execute(_translated(sql), tuple(values)).fetchall()
+        return found
+
+
+def _translated(sql: str) -> str:
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+def _applied(connection: Any) -> list[int]:
+    if connection.execute("SELECT to_regclass('elsv_migration')").fetchone()[0] is None:
+        return []
+    return [number for (number,) in connection.execute("SELECT number FROM elsv_migration")]

@@ -1,0 +1,215 @@
+"""The embedded store: one SQLite file, every write on disk, safe for several processes on one machine.
+
+Write-ahead log, ``synchronous = FULL``, and ``BEGIN IMMEDIATE`` for everything that writes, so that writers
+queue up and a transaction never has to be taken back because of another.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
+from elsv.stores.base import StoreError, Transaction, Values, migrate, needs_migration
+
+PATIENCE = 60.0  # seconds to wait for other writers
+
+
+class SqliteStore:
+    """One file.
+
+    Parameters
+    ----------
+    path
+        Where it is, or will be.
+    create
+        Whether to make it if it is not there.
+    """
+
+    def __init__(self, path: Path, create: bool = True) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+        self._identity: tuple[int, int] | None = None  # of the file that was opened
+        self._stays = True  # whether what was opened shows what others write
+        if not create and not path.exists():
+            raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
+        if path.is_dir():
+            raise InvalidInputError(f"{path} is a directory; give the path of a file, such as shop.db")
+        with self._lock, self._told():
+            self._open()
+
+    @property
+    def place(self) -> str:
+        """The path."""
+        return str(self._path)
+
+    def locked(self, query: str) -> str:
+        """Return the query as it is: a transaction that writes is alone already."""
+        return query
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Begin a transaction that may write; on disk when it ends without an error."""
+        with self._lock, self._told():
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            with self._ending(connection):
+                yield Cursor(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that sees one moment of the file."""
+        with self._lock, self._told():
+            connection = self._open()
+            connection.execute("BEGIN")
+            with self._ending(connection):
+                yield Cursor(connection)
+            if not self._stays:
+                self.close()  # whoever may write it may have done so by the next time
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    @contextmanager
+    def _ending(self, connection: sqlite3.Connection) -> Iterator[None]:
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._process == os.getpid():
+            if self._found() == self._identity:
+                return self._connection
+            self.close()  # what is written to a file that was removed or replaced would be lost
+        if self._identity is not None and self._found() is None:
+            raise StoreError(
+                f"{self.place} is gone; nothing was recorded by this call: put it back, or restore it from a "
+                "backup, and try again"
+            )
+        # After a fork the connection is the parent's: leave it to it.
+        self._stays = self._writable
+        connection = sqlite3.connect(
+            self._address(),
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=True,
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection, self._process, self._identity = connection, os.getpid(), self._found()
+        return connection
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return which file is there now; None if there is none."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    @property
+    def _writable(self) -> bool:
+        folder = self._path.absolute().parent
+        return os.access(folder, os.W_OK) and (not self._path.exists() or os.access(self._path, os.W_OK))
+
+    def _address(self) -> str:
+        """Return where to connect to; a file that may only be read is not asked for its write-ahead log."""
+        address = self._path.absolute().as_uri()
+        if self._writable or not self._path.exists():
+            return address
+        ahead = self._path.with_name(f"{self._path.name}-wal")
+        return address + ("?mode=ro" if ahead.exists() and ahead.stat().st_size else "?immutable=1")
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if self._writable:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -65536")
+        if needs_migration(applied(connection), "sqlite"):
+            connection.execute("BEGIN IMMEDIATE")
+            with self._ending(connection):
+                migrate(Cursor(connection), "sqlite", self.place)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors of SQLite into ones that say what to do."""
+        try:
+            yield
+        except ElsvError:
+            raise
+        except sqlite3.Error as error:
+            raise as_told(self.place, error) from error
+
+
+class Cursor:
+    """A transaction on a connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        """Run one statement and return how many rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def many(self, sql: str, rows: Iterable[Values]) -> None:
+        """Run one statement for each of `rows`."""
+        self._connection.executemany(sql, rows)
+
+    def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds."""
+        return cast(list[tuple[Any, ...]], self._connection.execute(sql, values).fetchall())
+
+
+def applied(connection: sqlite3.Connection) -> list[int]:
+    """Return the numbers of the migrations that a file has been through."""
+    try:
+        return [number for (number,) in connection.execute("SELECT number FROM elsv_migration")]
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return []
+        raise
+
+
+def as_told(place: str, error: sqlite3.Error) -> ElsvError:
+    """Return the error to raise: what happened, what it means for the log, what to do."""
+    text, name = str(error), getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return CorruptFileError(
+            f"{place} is damaged or no campaign file ({text}); nothing was written: restore it from a backup"
+        )
+    remedy = "check the disk and try again"
+    if name.startswith("SQLITE_FULL"):
+        remedy = "free some space and try again"
+    elif name.startswith("SQLITE_READONLY"):
+        remedy = "give yourself the right to write the file and its directory"
+    elif name.startswith("SQLITE_BUSY"):
+        remedy = f"another process has been writing for {PATIENCE:.0f} seconds; try again"
+    elif name.startswith("SQLITE_CANTOPEN"):
+        remedy = "choose a path in a directory that exists and that you may write"
+    return StoreError(f"cannot use {place}: {text}; nothing was recorded by this call: {remedy}")
