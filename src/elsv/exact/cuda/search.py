@@ -20,6 +20,7 @@ from elsv.policies.layers import Search as LayerSearch
 from elsv.policies.plan_layers import PlannedSearch, SearchOrIndex
 from elsv.policies.plan_rules import (
     FAR,
+    SETTLED,
     STALLED,
     WORTHWHILE,
     Way,
@@ -149,7 +150,7 @@ def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: 
         if made in chosen:
             ahead = room.ahead(made)
     if most:
-        gains = (STALLED, WORTHWHILE, way.settled)
+        gains = (STALLED, WORTHWHILE, SETTLED)
         more = (ahead, room.stops_of(layer + 1), room.size, float(left), *gains)
         sweeps.whole("sweep_plan", layer, later, values[1], more)
     else:
