@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import elsv
 import paper_measure as plain
 from elsv.simulation.intervals import anytime, one_look, wilson
+from elsv.simulation.precision import precision
 from elsv.structure import Facts, bounds, decreasing, gap, increasing, mixture, samples, where
 from elsv.structure.evidence import Evidence, changed, doubts, evidence, predictive
 from elsv.structure.fit import fit_facts, fit_line, likelihood
@@ -62,7 +63,9 @@ def test_the_confidence_set_is_that_of_the_plain_form(won, lost, miss):
     low, high = anytime(won, won + lost, miss)
     assert (float(low), float(high)) == pytest.approx(plain.confidence_set(won, won + lost, miss), abs=1e-12)
     mirrored = anytime(lost, won + lost, miss)
-    assert (float(1 - mirrored[1]), float(1 - mirrored[0])) == pytest.approx((float(low), float(high)), abs=1e-9)
+    assert (float(1 - mirrored[1]), float(1 - mirrored[0])) == pytest.approx(
+        (float(low), float(high)), abs=1e-9
+    )
 
 
 def test_the_confidence_set_is_hardly_ever_left_by_a_true_rate():
@@ -212,7 +215,9 @@ def test_no_verdict_where_no_rates_are_found():
     assert nothing.warning() is None
 
 
-@pytest.mark.parametrize(("a", "b", "won", "seen"), [(1, 1, 3, 10), (2, 5, 9, 10), (3, 40, 0, 60), (1, 9, 20, 30)])
+@pytest.mark.parametrize(
+    ("a", "b", "won", "seen"), [(1, 1, 3, 10), (2, 5, 9, 10), (3, 40, 0, 60), (1, 9, 20, 30)]
+)
 def test_the_predictive_is_that_of_the_beta_binomial(a, b, won, seen):
     mean, variance = a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
     assert predictive(mean, variance, won, seen) == pytest.approx(plain.predictive(won, seen, a, b), rel=1e-9)
@@ -230,3 +235,54 @@ def test_halves_are_compared_by_their_likelihood_ratio():
     assert said.about == "time"
     assert "50 % of its first 100 customers succeeded, 10 % of the 100 after them" in said.words
     assert doubts(problem, state, None, (((18, 19), (0, 100)), None)) == ()
+
+
+class TestPrecision:
+    """How precisely the gain will be known, before the start."""
+
+    SHOP = elsv.Problem(
+        [20, 18], horizon=1500, prior=[(4, 96), (6, 94)], names=["none", "10 % off"], order="increasing"
+    )
+    FREE = elsv.Problem([20, 18], horizon=1500, prior=[(4, 96), (6, 94)], names=["none", "10 % off"])
+
+    def test_half_widths_are_those_of_the_formulas(self):
+        found = precision(self.FREE, 1500, [0], "EUR")
+        assert [row.holdout for row in found.rows] == [0, 0.05, 0.1, 0.2]
+        assert found.expected == pytest.approx(1500 * (18 * 0.06 - 20 * 0.04))
+        for row in found.rows:
+            held = 1500 * row.holdout
+            assert row.cost == pytest.approx(held * (18 * 0.06 - 20 * 0.04))
+            spread = 0.04 * 0.96 / 101 * 100 / (100 + held)
+            assert row.belief == pytest.approx(1.96 * 1500 * 20 * spread**0.5, rel=1e-4)
+            if held:
+                assert row.alone == pytest.approx(1.96 * 20 * 1500 * (0.04 * 0.96 / held) ** 0.5, rel=1e-4)
+        assert found.rows[0].alone is None
+
+    def test_the_expected_spread_is_met_by_simulation(self):
+        """The mean variance of Beta(4, 96) after 150 customers."""
+        rng = np.random.default_rng(0)
+        won = rng.binomial(150, rng.beta(4, 96, 40_000))
+        spread = (4 + won) * (96 + 150 - won) / (250**2 * 251)
+        row = precision(self.FREE, 1500, [0]).rows[2]
+        assert row.belief == pytest.approx(1.96 * 30_000 * spread.mean() ** 0.5, rel=0.01)
+
+    def test_segments_add_up(self):
+        rows = {"names": ["a1", "a2", "b1", "b2"], "prior": [(4, 96), (6, 94)] * 2}
+        both = elsv.Problem([20, 18, 20, 18], horizon=1500, segments=[[1, 2], [3, 4]], **rows)
+        half = precision(self.FREE, 750, [0])
+        found = precision(both, 1500, [0, 2])
+        for one, two in zip(half.rows, found.rows, strict=True):
+            assert two.cost == pytest.approx(2 * one.cost)
+            assert two.belief == pytest.approx(2**0.5 * one.belief)
+        assert found.name == "a1 / b1"
+
+    def test_a_sentence_of_advice(self):
+        told = precision(self.FREE, 1500, [0], "EUR")
+        assert "cannot be told by a holdout of up to 20 %" in told.advice
+        assert "A holdout of " in precision(self.FREE, 100_000, [0], "EUR").advice
+        assert "already looks best" in precision(self.FREE, 1500, [1]).advice
+        assert str(told).endswith(told.advice)
+        assert "10 %" in str(told)
+        assert told.to_dict()["rows"][2]["holdout"] == 0.1
+        ordered = precision(self.SHOP, 1500, [0])
+        assert ordered.rows[0].belief < told.rows[0].belief  # the order says more

@@ -12,7 +12,7 @@ from elsv.campaign.listing import Listed
 from elsv.campaign.status import SegmentStatus
 from elsv.client.errors import ServiceError
 from elsv.live import ArmExplanation, Explanation
-from elsv.structure.evidence import Evidence
+from elsv.structure.evidence import Doubt, Evidence
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -91,6 +91,10 @@ def status_of(values: Values) -> Status:
     return _built(Status, values, arms=arms, gains=gains, segments=segments)
 
 
+def _doubts(listed: Any) -> tuple[Doubt, ...]:
+    return tuple(_built(Doubt, one) for one in listed)
+
+
 def explanation_of(values: Values) -> Explanation:
     """Read a decision and its reasons."""
 
@@ -98,6 +102,9 @@ def explanation_of(values: Values) -> Explanation:
         return tuple(_built(ArmExplanation, one, arm=_arm) for one in listed)
 
     def evidence(told: Any) -> Evidence | None:
-        return None if told is None else Evidence(told["log_bayes_factor"], tuple(told["parts"]))
+        if told is None:
+            return None
+        tested = told.get("likelihood_ratio"), told.get("chance")
+        return Evidence(told["log_bayes_factor"], tuple(told["parts"]), (), False, *tested)
 
-    return _built(Explanation, values, arm=_arm, arms=arms, evidence=evidence)
+    return _built(Explanation, values, arm=_arm, arms=arms, evidence=evidence, doubts=_doubts)

@@ -5,8 +5,8 @@ r"""Intervals of means, and of one success probability.
 .. math:: C = \{\mu : \ln m(k, n) - k \ln\mu - (n - k)\ln(1 - \mu) < \ln(1/a)\}, \qquad
     m(k, n) = \frac{B(k + \frac12, n - k + \frac12)}{B(\frac12, \frac12)}.
 
-Under the true rate the ratio of m to the likelihood is a martingale of mean 1. By Ville's inequality the chance
-that C ever misses the rate is at most a. `wilson` is the usual interval for one look.
+Under the true rate the ratio of m to the likelihood is a martingale of mean 1. By Ville's inequality C ever
+misses the rate with probability a at most. `wilson` is the usual interval for one look.
 """
 
 from __future__ import annotations

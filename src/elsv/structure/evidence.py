@@ -1,7 +1,7 @@
 r"""Does what is assumed hold? Three questions, each with its own answer, and the Bayes factor.
 
-1. **The structure**: :math:`\lambda = 2[\ell(\text{rates as seen}) - \ell(\text{best rates within it})]`. If it holds,
-   :math:`P(\chi^2_{K-1} > \lambda)` bounds the chance of outcomes as far off, with K arms that have outcomes.
+1. **The structure**: :math:`\lambda = 2[\ell(\text{rates as seen}) - \ell(\text{best rates within it})]`. If
+   it holds, :math:`P(\chi^2_{K-1} > \lambda)` bounds the chance of outcomes as far off, with K arms tried.
 2. **The prior**: for every arm the chance, before any data, of outcomes at least as far out as those seen: a
    Beta-binomial with the mean and the variance of the arm, two-sided.
 3. **Time**: the rates in both halves of an arm's customers, by their likelihood ratio.
@@ -35,8 +35,8 @@ SURPRISING = 0.001  # chance at which a prior, or a change with time, is noted
 LEAST_IN_A_HALF = 20  # outcomes in each half of an arm's customers, from which on halves are compared
 Counts = tuple[float, float]  # successes and outcomes
 _REMEDY = (
-    "check that outcomes are booked on the right arms; if they are, leave the assumption out or soften it with "
-    "a mixture"
+    "check that outcomes are booked on the right arms; if they are, leave the assumption out or soften it "
+    "with a mixture"
 )
 
 
@@ -139,7 +139,10 @@ class Evidence:
         if self.ratio is not None and self.chance is not None:
             said.append(f"likelihood ratio λ = {self.ratio:.2f}, p ≤ {self.chance:.2g}")
         if self.factor is not None and not self.robust:
-            said.append(f"Bayes factor {self.factor:.3g} with this prior, against nothing known")
+            said.append(
+                f"with this prior: P(assumed | data) = {self.probability:.3g} from even odds, "
+                f"Bayes factor {self.factor:.3g} against nothing known"
+            )
         if self.parts:
             before = f", before any data {_shares(self.before)}" if self.before else ""
             said.append(f"its parts now have the probabilities {_shares(self.parts)}{before}")
@@ -241,17 +244,14 @@ def doubts(
     said: list[Doubt] = []
     if found is not None and found.contradicted:
         words = (
-            f"The outcomes speak against what is assumed: {problem.structure.describe()}. If that held, outcomes "
-            f"as far off would have a chance of {in_percent(found.chance or 0.0)} at most. {_sentence(_REMEDY)}"
+            f"The outcomes speak against what is assumed: {problem.structure.describe()}. If that held, "
+            f"outcomes as far off would have a chance of {in_percent(found.chance or 0.0)} at most. "
+            f"{_REMEDY[0].upper()}{_REMEDY[1:]}."
         )
         said.append(Doubt("structure", words, found.chance))
     said += _surprises(problem, state)
     said += _changes(problem, halves)
     return tuple(said)
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
 
 
 def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
@@ -268,8 +268,8 @@ def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
     low, high = quantiles(problem.belief, start, (0.025, 0.975))
     for arm in np.flatnonzero(chances <= SURPRISING):
         words = (
-            f"Beforehand {problem.names[arm]} was expected at {100 * low[arm]:.2g} to {100 * high[arm]:.2g} %; "
-            f"{100 * won[arm] / seen[arm]:.2g} % of {seen[arm]:,.0f} succeeded. "
+            f"Beforehand {problem.names[arm]} was expected at {100 * low[arm]:.2g} to "
+            f"{100 * high[arm]:.2g} %; {100 * won[arm] / seen[arm]:.2g} % of {seen[arm]:,.0f} succeeded. "
             "What was expected of it does not fit."
         )
         yield Doubt("prior", words, float(chances[arm]))

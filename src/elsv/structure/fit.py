@@ -1,11 +1,11 @@
 r"""The rates within a statement that explain outcomes best.
 
-With k of n successes of each arm the log likelihood is :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)`,
+With k of n successes of each arm the log likelihood :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)` is
 a sum of concave functions. Its maximum under a partial order with bounds is found exactly by splitting: take
 some arms with one common value v, the best one for all of them; let the set of arms that gains most from a
 larger value, and that no arm above it is missing from, go up; split so until no set gains. For means without
 bounds that is isotonic regression with weights n. Least differences between means need a logarithmic barrier
-instead: with m constraints and weight 1/t of the barrier, m/t at most is missing from the best log likelihood.
+instead: with m constraints and weight 1/t of the barrier, m/t at most is missing from the best value.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def likelihood(means: FloatArray, won: FloatArray, lost: FloatArray) -> FloatArr
 def as_seen(won: FloatArray, lost: FloatArray) -> FloatArray:
     """Return the rates as seen ``[N]``; one half for an arm without outcomes."""
     seen = won + lost
-    return np.divide(won, seen, out=np.full(won.shape, 0.5), where=seen > 0)
+    return np.asarray(np.divide(won, seen, out=np.full(won.shape, 0.5), where=seen > 0))
 
 
 def fit_facts(facts: Facts, won: FloatArray, lost: FloatArray) -> FloatArray:
@@ -181,7 +181,9 @@ def fit_line(place: FloatArray, won: FloatArray, lost: FloatArray) -> FloatArray
     def missing(line: FloatArray) -> tuple[float, FloatArray]:
         odds = line[0] - line[1] * place
         apart = won - (won + lost) * expit(odds)
-        return -float(won @ log_expit(odds) + lost @ log_expit(-odds)), np.array([-apart.sum(), apart @ place])
+        return -float(won @ log_expit(odds) + lost @ log_expit(-odds)), np.array(
+            [-apart.sum(), apart @ place]
+        )
 
     start = np.array([np.log((won.sum() + 0.5) / (lost.sum() + 0.5)), 1.0])
     found = minimize(missing, start, jac=True, bounds=[(-60.0, 60.0), (0.0, 200.0)], options={"gtol": 1e-9})
