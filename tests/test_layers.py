@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import elsv
 
 ROOT = Path(elsv.__file__).parent
@@ -74,14 +72,20 @@ def imports(path: Path) -> set[str]:
     return {"elsv" if layer_of(n) not in RANK and n.count(".") == 1 else n for n in found}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_nothing_imports_to_its_right(path):
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    assert own in RANK, f"{own} has no place in LAYERS"
-    for name in imports(path):
-        if (path.relative_to(ROOT).as_posix(), name) in ALLOWED:
-            continue
-        assert RANK[layer_of(name)] <= RANK[own], f"{path.name} imports {name}"
+IMPORTS = {path: imports(path) for path in MODULES}
+
+
+def test_nothing_imports_to_its_right():
+    wrong = []
+    for path in MODULES:
+        own, place = path.relative_to(ROOT).parts[0].removesuffix(".py"), path.relative_to(ROOT).as_posix()
+        assert own in RANK, f"{own} has no place in LAYERS"
+        wrong += [
+            f"{place} imports {name}"
+            for name in IMPORTS[path]
+            if (place, name) not in ALLOWED and RANK[layer_of(name)] > RANK[own]
+        ]
+    assert not wrong
 
 
 def module_of(path: Path) -> str:
@@ -89,18 +93,24 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_private_module_of_another_package_is_imported(path):
-    for name in imports(path):
-        package, private = name.rsplit(".", 1) if "." in name else (name, "")
-        if private.startswith("_") and package != "elsv":
-            assert module_of(path).startswith(f"{package}."), f"{path.name} imports {name}"
+def test_no_private_module_of_another_package_is_imported():
+    wrong = []
+    for path in MODULES:
+        for name in IMPORTS[path]:
+            package, private = name.rsplit(".", 1) if "." in name else (name, "")
+            if (
+                private.startswith("_")
+                and package != "elsv"
+                and not module_of(path).startswith(f"{package}.")
+            ):
+                wrong.append(f"{module_of(path)} imports {name}")
+    assert not wrong
 
 
 def test_no_module_imports_itself_through_others():
     """Lazy imports count too; `elsv` itself, which imports everything, does not."""
     graph = {
-        module_of(path): {n for n in imports(path) if n not in ("elsv", module_of(path))} for path in MODULES
+        module_of(path): {n for n in IMPORTS[path] if n not in ("elsv", module_of(path))} for path in MODULES
     }
     done, open_ = set(), []
 
@@ -118,14 +128,17 @@ def test_no_module_imports_itself_through_others():
         visit(module)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_only_kernel_modules_compile(path):
-    kernels = path.stem.endswith("_kernels") or path.as_posix().endswith("_base/jit.py")
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
-            if any(n == "numba" or n.startswith("numba.") or n == "elsv._base.jit" for n in names):
-                assert kernels, f"{path.name} compiles but is not named _*_kernels.py"
+def test_only_kernel_modules_compile():
+    wrong = []
+    for path in MODULES:
+        if path.stem.endswith("_kernels") or path.as_posix().endswith("_base/jit.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
+                if any(n == "numba" or n.startswith("numba.") or n == "elsv._base.jit" for n in names):
+                    wrong.append(f"{module_of(path)} compiles but is not named *_kernels.py")
+    assert not wrong
 
 
 def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
