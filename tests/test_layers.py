@@ -98,7 +98,8 @@ def test_no_private_module_of_another_package_is_imported():
     for path in MODULES:
         for name in IMPORTS[path]:
             package, private = name.rsplit(".", 1) if "." in name else (name, "")
-            if (
+            foreign = package != "elsv" and not module_of(path).startswith(f"{package}.")
+            if private.startswith("_") and foreign:
                 private.startswith("_")
                 and package != "elsv"
                 and not module_of(path).startswith(f"{package}.")
