@@ -70,10 +70,10 @@ def problem_of(head: Head) -> Problem:
     return _parsed(head.problem)
 
 
-def segments_of(head: Head) -> Segments | None:
+def segments_of(head: Head) -> Segments:
     """Return the segments of the customers; also where the problem's structure is not registered."""
     values = json.loads(head.problem)
-    return Segments.from_dict(values, values["names"]) if "segments" in values else None
+    return Segments.from_dict(values, values["names"])
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +148,7 @@ def check_horizon(before: int | None, after: int | None, head: Head) -> None:
 def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
     """Return an arm, or where there are segments one for each of them, in their order."""
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         return find_arm(problem, given)
     if isinstance(given, str) and given not in problem.names:
         given = given.split("+")

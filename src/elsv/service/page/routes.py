@@ -59,7 +59,7 @@ class _Moment:
     def __init__(self, campaign: Campaign, courses: Courses) -> None:
         self.status: Status = campaign.status()
         segments = campaign.problem.segments
-        who = [None] if segments is None else segments.names
+        who = [None] if not segments.stated else segments.names
         self.explanations: list[Explanation] = []
         self.unsaid = ""  # why there are none
         try:
