@@ -80,7 +80,7 @@ def segments_of(head: Head) -> Segments:
 def _parsed(text: str) -> Problem:
     try:
         return Problem.from_dict(json.loads(text))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OSError, RecursionError) as error:
         raise CorruptFileError(
             f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
             "registered first (elsv.structure.register)"
