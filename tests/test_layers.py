@@ -100,10 +100,6 @@ def test_no_private_module_of_another_package_is_imported():
             package, private = name.rsplit(".", 1) if "." in name else (name, "")
             foreign = package != "elsv" and not module_of(path).startswith(f"{package}.")
             if private.startswith("_") and foreign:
-                private.startswith("_")
-                and package != "elsv"
-                and not module_of(path).startswith(f"{package}.")
-            ):
                 wrong.append(f"{module_of(path)} imports {name}")
     assert not wrong
 
