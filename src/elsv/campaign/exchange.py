@@ -117,7 +117,7 @@ def _exported(row: tuple[Any, ...], problem: Problem) -> dict[str, Any]:
         segment,
     ) = row
     who = {}
-    if problem.segments is not None:
+    if problem.segments.stated:
         who["segment"] = None if segment is None else problem.segments.names[segment]
     outcome = "open"
     if success is not None and counted:
@@ -178,7 +178,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    if segments is None or segment is None or not str(segment).strip():
+    if not segments.stated or segment is None or not str(segment).strip():
         return
     named = segments.number(str(segment).strip())
     if named != segments.of_arm[arm]:
