@@ -13,6 +13,9 @@ import numpy as np
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
+TIE = 1e-9
+"""Scores tie within this share of the best score or the largest reward, whichever is larger."""
+
 _LONGEST = 60
 _MOST_MEMORY = 1e15  # bytes
 _DAY, _YEAR = 86_400.0, 86_400.0 * 365.25

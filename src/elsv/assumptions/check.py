@@ -92,7 +92,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         evidence=evidence(problem, now) if state is not None and pulls.any() else None,
         something=something,
         decision=decision_milliseconds(problem, now, np.random.default_rng(_SEED)),
-        segments=None if problem.segments is None else problem.segments.describe(problem.names),
+        segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
     )
 
 

@@ -29,7 +29,7 @@ def decision_milliseconds(problem: Problem, state: State, rng: np.random.Generat
     if problem.horizon is not None and step > problem.horizon:
         return None
     policy = make_policy(DEFAULT_POLICY, problem)
-    segment = () if problem.segments is None else (0,)
+    segment = () if not problem.segments.stated else (0,)
     return _median(lambda near: policy(near, step, rng, *segment), state)
 
 

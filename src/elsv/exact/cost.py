@@ -57,7 +57,7 @@ def estimate(problem: Problem, keep: int = 0, workers: int | None = None) -> Cos
     room = found.bytes + packed
     if keep == horizon:  # then the rewards by step are followed, and one of what was swept is still there
         seconds += _forward_seconds(problem)
-        more = 0 if problem.segments is None else _ARRIVING * each
+        more = 0 if not problem.segments.stated else _ARRIVING * each
         following = (18.0 + more) * as_float(layer_size(arms, horizon)) + _weights(problem).bytes
         room = max(room, _OTHER + packed + following)
     total = found.seconds + slowness() * seconds
@@ -76,7 +76,7 @@ def _forward_seconds(problem: Problem) -> float:
     """Return what the expected reward of each step takes: the weights of every layer, and a sweep."""
     total = 0.0
     for made, layers, _ in _parts(problem.arms, problem.steps):
-        start = weights_work(problem.belief, problem, made + 1, problem.segments is not None)
+        start = weights_work(problem.belief, problem, made + 1, problem.segments.stated)
         size = as_float(layer_size(problem.arms, made))
         total += layers * (start.shared + start.alone + 1e-9 * 2 * FOLLOW * problem.arms * size + _LAYER)
     return total
@@ -135,12 +135,12 @@ def cost_by_layers(problem: Problem, policies: Sequence[Any], workers: int | Non
 
 def _parts_followed(problem: Problem) -> int:
     """Return for how many values a policy is followed: what each segment pays."""
-    return 1 if problem.segments is None else problem.segments.count
+    return 1 if not problem.segments.stated else problem.segments.count
 
 
 def _choices(problem: Problem, policy: Any) -> float:
     """Return arrays of the layer's size that what a policy chooses takes more with segments than without."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return 0.0
     return 2.0 * problem.arms if getattr(policy, "mixes", False) else (problem.segments.count - 1) / 8
 
@@ -244,7 +244,7 @@ def _started(problem: Problem, policies: Sequence[Any]) -> Start:
 
 
 def _weights(problem: Problem) -> Start:
-    return weights_work(problem.belief, problem, problem.steps, problem.segments is not None)
+    return weights_work(problem.belief, problem, problem.steps, problem.segments.stated)
 
 
 def _weighted(problem: Problem) -> bool:

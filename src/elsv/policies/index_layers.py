@@ -45,7 +45,7 @@ class ByIndex:
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what the sweep of `step` takes, or with segments `decide`."""
-        if problem.segments is None:
+        if not problem.segments.stated:
             return Work(TABLE * problem.arms)
         return self.deciding(problem, made)
 

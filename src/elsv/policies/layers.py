@@ -212,7 +212,7 @@ class StateByState:
 
     def work(self, problem: Problem, made: int) -> Work:
         """Return what `decide` takes, by trying a few states."""
-        segments = 0 if problem.segments is None else problem.segments.count
+        segments = 0 if not problem.segments.stated else problem.segments.count
         size = layer_size(problem.arms, made)
         batch = max(_LEAST, min(BATCH, size) // (_PARTS if self._repeats else 1))
         each = self._seconds(lambda state: self._ask(state, made + 1, 0, segments), problem, made, batch)
@@ -257,14 +257,12 @@ class StateByState:
 class Uniform:
     """Every arm on offer with equal probability."""
 
-    segments: Segments | None = None
+    segments: Segments
     reach: int = 0
     mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return 1/N everywhere, or one by the number of the segment's arms."""
-        if self.segments is None:
-            return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
         size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
         return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 

@@ -44,7 +44,7 @@ _COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
     horizon, value = problem.steps, CommitValue(problem)
-    if problem.segments is not None and problem.segments.count > 1:
+    if problem.segments.stated and problem.segments.count > 1:
         if problem.arms <= IN_SEGMENTS:
             return SegmentPlan(value, problem, effort, policy)
         return _state_by_state(problem, policy)
