@@ -45,7 +45,9 @@ def test_a_campaign_from_its_beginning_to_its_end(server, tmp_path):
             client.create("spring", PROBLEM, **{**settings, "floor": 0.03})
         assert "another name" in caught.value.remedy
         first = client.decide("spring", "c-17", key="visit-1")
-        assert client.decide("spring", "c-18", key="visit-1").id == first.id  # the key is what counts
+        assert client.decide("spring", "c-17", key="visit-1").id == first.id
+        with pytest.raises(RefusedError, match="was used for customer 'c-17', got customer 'c-18'"):
+            client.decide("spring", "c-18", key="visit-1")
         assert client.decide("spring", "c-17").repeated
         several = client.decide("spring", count=12)
         assert [decision.number for decision in several] == list(range(2, 14))
