@@ -48,7 +48,7 @@ class Mixture(MeasuredBest):
     >>> both.mean(State([1, 1], [1, 1])).round(4)
     array([0.65, 0.35])
     >>> both.chances(State([1, 9], [9, 1])).round(3)  # data against the order
-    array([0.   , 1.   ])
+    array([0., 1.])
     """
 
     parts: tuple[Belief, ...]
