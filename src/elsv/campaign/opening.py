@@ -10,6 +10,7 @@ from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.arguments import new_name
 from elsv.campaign.log import Head
 from elsv.campaign.settings import Arm, Settings
 from elsv.errors import CorruptFileError, InvalidInputError
@@ -57,6 +58,7 @@ def begin(
     with store.writing() as writing:
         if head is None:
             assert problem is not None
+            new_name(name)
             text, drawn = json.dumps(problem.to_dict()), secrets.randbits(48)
             fixed = drawn if seed is None else whole("seed", seed, 0)
             log.create(writing, name, now, text, fixed, problem.arms)
@@ -80,7 +82,7 @@ def segments_of(head: Head) -> Segments:
 def _parsed(text: str) -> Problem:
     try:
         return Problem.from_dict(json.loads(text))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OSError, RecursionError) as error:
         raise CorruptFileError(
             f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
             "registered first (elsv.structure.register)"
