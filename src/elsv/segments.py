@@ -130,6 +130,19 @@ class Segments:
             f"a number from 1 to {self.count}, got {shown(segment)}"
         )
 
+    def numbers(self, segment: ArrayLike | None) -> AnyArray:
+        """Return who has come, numbers from 0 of any shape, if they can have; 0 where none are stated."""
+        if segment is None or not self.stated:
+            return np.asarray(self.number(segment))
+        numbers = np.asarray(segment)
+        if numbers.dtype.kind not in "iu" or (
+            numbers.size and not (0 <= numbers.min() <= numbers.max() < self.count)
+        ):
+            raise InvalidInputError(
+                f"segment must be numbers from 0 to {self.count - 1}, got {shown(segment)}"
+            )
+        return numbers
+
     def mask(self, segment: object) -> AnyArray:
         """Return which arms are on offer to a segment, by name or number from 1: truth values ``[N]``."""
         return np.asarray(self.masks[self.number(segment)])

@@ -192,12 +192,13 @@ class StateByState:
     function: Callable[..., Any]
     reach: int = 0
     room: float = 0.0  # bytes that the function takes whatever the states
+    repeats: bool = False  # whether it is known to draw no random numbers, and takes time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
         segments = 0 if actions.ndim == 1 else len(actions)
-        if self._repeats:
+        if self.repeats:
             self._share_out(sweeps, layer, actions, segments)
             return actions
         for here, state in layer.batches(sweeps.arms, BATCH):
@@ -214,11 +215,11 @@ class StateByState:
         """Return what `decide` takes, by trying a few states."""
         segments = 0 if not problem.segments.stated else problem.segments.count
         size = layer_size(problem.arms, made)
-        batch = max(_LEAST, min(BATCH, size) // (_PARTS if self._repeats else 1))
+        batch = max(_LEAST, min(BATCH, size) // (_PARTS if self.repeats else 1))
         each = self._seconds(lambda state: self._ask(state, made + 1, 0, segments), problem, made, batch)
         room = BATCH_ROOM * min(BATCH, size) * problem.arms + self.room
         counting = COUNTING * problem.arms
-        if self._repeats:
+        if self.repeats:
             return Work(shared=1e9 * each, alone=counting, batch=room)
         twice = 1.0 + min(BATCH / size, 1.0)  # the first batch is asked for again
         return Work(alone=1e9 * each * twice + counting, batch=room)
@@ -226,11 +227,6 @@ class StateByState:
     def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
         """Return what `ask` takes for each of `batch` states."""
         return seconds_for_each(ask, problem, made, batch)
-
-    @property
-    def _repeats(self) -> bool:
-        """Whether it is known to draw no random numbers, and takes time."""
-        return bool(getattr(self.function, "merges_equal_states", False))
 
     def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray, segments: int) -> None:
         """Ask for parts of the layer side by side, no more states at a time than one batch has."""

@@ -25,8 +25,8 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.work import Work
-from elsv.policies.base import acts_as, check_bound
-from elsv.policies.layers import OnLayers, StateByState
+from elsv.policies.base import BasePolicy, check_bound
+from elsv.policies.layers import OnLayers
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -46,10 +46,8 @@ def shape_of_actions(problem: Problem, states: int) -> tuple[int, ...]:
 
 def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
     """Return the best arm of one state by its scores ``[N]``, of each segment if there are some."""
-    if not problem.segments.stated:
-        return np.array([best_arm(scores, problem.scale)], dtype=np.uint8)
     chosen = [best_arm(np.where(mask, scores, -np.inf), problem.scale) for mask in problem.segments.masks]
-    return np.array(chosen, dtype=np.uint8)[:, None]
+    return np.array(chosen, dtype=np.uint8).reshape(shape_of_actions(problem, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +119,7 @@ class Actions:
         return cls(problem, packed)
 
 
-class OptimalPolicy:
+class OptimalPolicy(BasePolicy):
     """Pull the Bayes-optimal arm that `solve` found: ``policy(state, step, rng) -> arm`` on batches.
 
     Parameters
@@ -158,15 +156,17 @@ class OptimalPolicy:
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
         number = self._lattice.number(successes, pulls)
-        if not self.problem.segments.stated:
-            return arms[number].astype(np.int64)
-        if segment is None:
-            self.problem.segments.number(None)
-        return np.asarray(arms[np.asarray(segment), number], dtype=np.int64)
+        came = self.problem.segments.numbers(segment)
+        return np.asarray(arms.reshape(self.problem.segments.count, -1)[came, number], dtype=np.int64)
+
+    @property
+    def deterministic(self) -> bool:
+        """Yes."""
+        return True
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""
-        return Stored(self.actions) if acts_as(self, OptimalPolicy) else StateByState(self)
+        return Stored(self.actions)
 
 
 @dataclass(frozen=True)

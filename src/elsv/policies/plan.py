@@ -34,7 +34,7 @@ from elsv.beliefs.points import check_count
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
-from elsv.policies.base import BestScore, acts_as
+from elsv.policies.base import BestScore
 from elsv.policies.layers import OnLayers
 from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
@@ -102,9 +102,19 @@ class Plan(BestScore):
         whole("far", self.far)
 
     @property
-    def strides(self) -> bool:
-        """Whether a long batch of decisions may ask it for some of them only, since it takes long."""
-        return self.merges_equal_states
+    def deterministic(self) -> bool:
+        """Yes; a belief that draws is asked once, unless it is another than the problem's."""
+        return self.belief is None or repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Yes: about a millisecond."""
+        return True
+
+    @property
+    def steady(self) -> bool:
+        """If it is deterministic."""
+        return self.deterministic
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator | None = None, segment: Segment = None
@@ -112,14 +122,9 @@ class Plan(BestScore):
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
         return super().__call__(state, step, cast(np.random.Generator, rng), segment)
 
-    @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
-        return self.belief is None or repeats(self.belief)
-
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the same search from all states of a layer at once, with exact weights instead of points."""
-        if not acts_as(self, Plan) or self.belief is not None or not weighs(problem.belief):
+        if self.belief is not None or not weighs(problem.belief):
             return super().on_layers(problem)
         return plan_on_layers(problem, self.effort, self.far, self)
 
@@ -202,7 +207,7 @@ class Plan(BestScore):
                 shared = shared and (shared[0][learns], shared[1][learns])
             chosen = everyone[here]
             if count < problem.arms:
-                chosen = candidates(segments, paid, stops - committed[:, segments.of_arm])
+                chosen = candidates(segments, paid, stops - committed[:, segments.of_arm], count)
             found = q[here]
             np.put_along_axis(found, chosen, search.ahead(root, who, paid, chosen, way.steps, shared), axis=1)
             q[here] = prefer(segments, found, stops, committed) if way.stops else found

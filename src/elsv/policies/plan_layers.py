@@ -65,7 +65,7 @@ def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy
             f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it "
             "(elsv compare)"
         )
-    return StateByState(policy, room=_room(problem))
+    return StateByState(policy, room=_room(problem), repeats=True)
 
 
 def _room(problem: Problem) -> float:
@@ -229,7 +229,7 @@ class SegmentPlan:
 
     def _at(self, left: int) -> Search | StateByState:
         if not self._searches(left):
-            return StateByState(self.policy, room=_room(self.problem))
+            return StateByState(self.policy, room=_room(self.problem), repeats=True)
         return Search(self.value, self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:

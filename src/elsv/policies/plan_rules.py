@@ -64,13 +64,13 @@ def undecided(segments: Segments, worth: FloatArray, spread: FloatArray) -> AnyA
     return found
 
 
-def candidates(segments: Segments, worth: FloatArray, gain: FloatArray) -> IntArray:
-    """Return arms ``[B, C]`` in their order: the best of each segment, and those that gain most."""
+def candidates(segments: Segments, worth: FloatArray, gain: FloatArray, count: int) -> IntArray:
+    """Return `count` arms ``[B, C]`` in their order: the best of each segment, and those that gain most."""
     score, rows = gain.copy(), np.arange(len(worth))
     for arms in segments.groups:
         own = np.array(arms)
         score[rows, own[worth[:, own].argmax(axis=1)]] = np.inf
-    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, : candidate_count(segments)], axis=1)
+    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
 
 
 def unsettled(segments: Segments, stops: FloatArray, committed: FloatArray) -> AnyArray:
