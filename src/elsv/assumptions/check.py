@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 
 from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.assumptions.cost import decision_milliseconds, milliseconds
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import error, factors, marginals
+from elsv.beliefs.base import mean_of
 from elsv.beliefs.method import method_of
 from elsv.errors import InvalidInputError
+from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 from elsv.structure.evidence import evidence
@@ -80,18 +83,18 @@ def check(problem: Problem, state: State | None = None) -> Check:
         )
         for i in range(problem.arms)
     )
-    wrong = float(error(belief, now))
+    wrong, rng = float(error(belief, now)), np.random.default_rng(_SEED)
     return Check(
         assumed=problem.structure.describe(),
         outline=outline_of(problem.structure),
         arms=arms,
         method=method_of(belief, now),
-        milliseconds=milliseconds(belief, now, np.random.default_rng(_SEED)),
+        milliseconds=_milliseconds(lambda near: mean_of(belief, near, rng), now),
         error=None if math.isnan(wrong) else wrong,
         state=None if state is None else _pairs(now),
         evidence=evidence(problem, now) if state is not None and pulls.any() else None,
         something=something,
-        decision=decision_milliseconds(problem, now, np.random.default_rng(_SEED)),
+        decision=_decision_milliseconds(problem, now, rng),
         segments=None if problem.segments is None else problem.segments.describe(problem.names),
     )
 
@@ -99,6 +102,24 @@ def check(problem: Problem, state: State | None = None) -> Check:
 def _marginals(belief: Belief, state: State) -> list[Marginal]:
     mean, (low, high) = marginals(belief, state, _INTERVAL, np.random.default_rng(_SEED))
     return [Marginal(*map(float, row)) for row in zip(mean, low, high, strict=True)]
+
+
+def _decision_milliseconds(problem: Problem, state: State, rng: np.random.Generator) -> float | None:
+    """Return how long a decision of the default policy takes near `state`; None after the last one."""
+    step = int(state.pulls(problem).sum()) + 1
+    if problem.horizon is not None and step > problem.horizon:
+        return None
+    policy = make_policy(DEFAULT_POLICY, problem)
+    segment = () if problem.segments is None else (0,)
+    return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
+
+
+def _milliseconds(work: Callable[[State], object], state: State) -> float:
+    """Return how long `work` takes, once: a state apart, since nothing of it may be known from before."""
+    work(state)  # compiles
+    began = time.perf_counter()
+    work(State.trusted(state.alpha + np.eye(state.arms)[0], state.beta))
+    return 1e3 * (time.perf_counter() - began)
 
 
 def _pairs(state: State) -> str:
