@@ -12,7 +12,7 @@ import elsv
 
 ROOT = Path(elsv.__file__).parent
 LAYERS = (
-    ("_version", "errors", "_ties", "names", "_base"),
+    ("_version", "errors", "names", "_base"),
     ("choice", "_choice_kernels"),
     ("state",),
     ("lattice",),

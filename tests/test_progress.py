@@ -181,16 +181,16 @@ def test_a_limit_is_a_length_of_time(wrong):
 
 def test_every_long_work_takes_a_limit(tmp_path):
     problem, tiny = Problem([0.5, 1.0], "decreasing", 30), 1e-9
-    with pytest.raises(TooLongError, match="solving takes about .* shorter horizon"):
+    with pytest.raises(TooLongError, match=r"solving takes about .* shorter horizon"):
         solve(problem, at_most=tiny)
     for policy in ("thompson", "optimal"):  # by layers, and in place
-        with pytest.raises(TooLongError, match="evaluating takes about .* shorter horizon"):
+        with pytest.raises(TooLongError, match=r"evaluating takes about .* shorter horizon"):
             evaluate(problem, policy, at_most=tiny)
-    with pytest.raises(TooLongError, match="comparing takes about .* fewer instances"):
+    with pytest.raises(TooLongError, match=r"comparing takes about .* fewer instances"):
         compare(problem, ["greedy"], 600, at_most=tiny)
     with pytest.raises(TooLongError, match="--resume goes on"):
         compare(problem, ["greedy"], 600, at_most=tiny, out=tmp_path / "kept")
-    with pytest.raises(TooLongError, match="rehearsing takes about .* fewer customers"):
+    with pytest.raises(TooLongError, match=r"rehearsing takes about .* fewer customers"):
         rehearse(problem, [20], policies="greedy", instances=600, at_most=tiny)
     assert solve(problem, at_most="1 hour").value == solve(problem).value
 

@@ -1,18 +1,18 @@
-"""The compiled form of the tie rule."""
+"""The tie rule of `elsv.choice`, compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from elsv._base.jit import borrowing, kernel
+from elsv._base.numbers import TIE
 from elsv._base.typing import FloatArray, IntArray
-from elsv._ties import TIE_TOLERANCE
 
 
 @borrowing
 def least_within(best: float, size: float) -> float:
-    """Return the least score that ties with `best` when ties are relative to `size`; infinities to none."""
-    least = best - TIE_TOLERANCE * size
+    """Return the least score within ``TIE * size`` of `best`; an infinite score ties only with its equal."""
+    least = best - TIE * size
     return best if np.isinf(best) else least
 
 
@@ -24,8 +24,8 @@ def least_tied(best: float, scale: float) -> float:
 
 @borrowing
 def clear_of(best: float, scale: float) -> float:
-    """Return a score above which an arm wins against the best of the others whatever the tie rule."""
-    return best + 2 * TIE_TOLERANCE * max(scale, abs(best))
+    """Return a score above which an arm beats `best`, the best of the others, with room to spare."""
+    return best + 2 * TIE * max(scale, abs(best))
 
 
 @borrowing
@@ -43,7 +43,7 @@ def first_best(scores: FloatArray, scale: float) -> int:
 
 @kernel
 def least_of(best: float, scale: float) -> float:
-    """Return the same as `least_tied`, for Python."""
+    """Return `least_tied` to Python."""
     return least_tied(best, scale)
 
 

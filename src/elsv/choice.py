@@ -1,19 +1,20 @@
-r"""The one rule by which scores become an arm (every policy uses it).
+"""The tie rule: how every policy turns scores into an arm.
 
-The lowest-numbered arm whose score is within 1e-9 of the best, relative to max(scale, abs(best)), where the
-scale is the largest reward: whether two arms tie does not depend on the currency. Ties are common and decide
-results, so they must not hang on rounding.
+The rule takes the first arm whose score is within ``TIE * max(scale, abs(best))`` of the best. The scale is
+the largest reward, so a change of currency changes no tie. Ties are common and decide results: rounding must
+not break them. `elsv._choice_kernels` holds the rule for arrays and for compiled code; CUDA source gets `TIE`
+as a generated constant.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from elsv._base.numbers import TIE
 from elsv._base.typing import FloatArray, IntArray
-from elsv._ties import TIE_TOLERANCE
 from elsv.errors import InvalidInputError
 
-__all__ = ["TIE_TOLERANCE", "best_arm"]
+__all__ = ["TIE", "best_arm"]
 
 
 def best_arm(scores: FloatArray, scale: float = 1.0, what: str = "scores") -> IntArray:

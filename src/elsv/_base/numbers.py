@@ -14,6 +14,9 @@ import numpy as np
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
+TIE = 1e-9
+"""Scores tie within this share of the best score or the largest reward, whichever is larger."""
+
 _LONGEST = 60
 _MOST_MEMORY = 1e15  # bytes
 _UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}

@@ -95,7 +95,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         evidence=evidence(problem, now) if state is not None and pulls.any() else None,
         something=something,
         decision=_decision_milliseconds(problem, now, rng),
-        segments=None if problem.segments is None else problem.segments.describe(problem.names),
+        segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
     )
 
 
@@ -110,7 +110,7 @@ def _decision_milliseconds(problem: Problem, state: State, rng: np.random.Genera
     if problem.horizon is not None and step > problem.horizon:
         return None
     policy = make_policy(DEFAULT_POLICY, problem)
-    segment = () if problem.segments is None else (0,)
+    segment = (0,) if problem.segments.stated else ()
     return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
 
 

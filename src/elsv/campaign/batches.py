@@ -51,7 +51,7 @@ class Draft:
     def decisions(self) -> list[list[Decision]]:
         """The answers as callers get them."""
         problem = problem_of(self.before)
-        segments = () if problem.segments is None else problem.segments.names
+        segments = () if not problem.segments.stated else problem.segments.names
         return [
             [told(row, problem.names, segments, repeated) for row, repeated in answer]
             for answer in self.answers

@@ -106,7 +106,7 @@ class Chooser:
     ) -> Choice:
         """Return an arm drawn from the policy's probabilities, with floor and holdout."""
         floor, holdout, segments = self.settings.floor, self.settings.holdout, self.problem.segments
-        offered = None if segments is None or segment is None else segments.groups[segment]
+        offered = None if not segments.stated or segment is None else segments.groups[segment]
         arms = len(chances) if offered is None else len(offered)
         arm = int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):

@@ -79,7 +79,7 @@ def _open_of(
     found: dict[Customer, Row] = {}
     for segment in {segment for _, segment in customers}:
         named = [name for name, mine in customers if name is not None and mine == segment]
-        offered = None if segments is None or segment is None else segments.groups[segment]
+        offered = None if not segments.stated or segment is None else segments.groups[segment]
         if named:
             rows = log.open_of_customers(transaction, head, named, offered)
             found |= {(name, segment): row for name, row in rows.items()}

@@ -123,7 +123,7 @@ class Desk:
                 head = self._head(reading)
                 tallies = log.tallies(reading, head)
                 chooser = self._chooser(reading, head, tallies)
-            chooser.choose(tallies, 2, head.seed, None if chooser.problem.segments is None else 0)
+            chooser.choose(tallies, 2, head.seed, None if not chooser.problem.segments.stated else 0)
             self._ready = True
 
     def _now(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from elsv._base.export import check_suffix, write_columns
-from elsv._base.table_files import count, read_rows, truth
+from elsv._base.table_files import check_counts, count, read_rows, truth
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
@@ -117,7 +117,7 @@ def _exported(row: tuple[Any, ...], problem: Problem) -> dict[str, Any]:
         segment,
     ) = row
     who = {}
-    if problem.segments is not None:
+    if problem.segments.stated:
         who["segment"] = None if segment is None else problem.segments.names[segment]
     outcome = "open"
     if success is not None and counted:
@@ -158,6 +158,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
         return _Outcomes(
             [(str(row["decision"]).strip(), truth(row["success"], n, path)) for n, row in wanted]
         )
+    check_counts(columns, path)
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table.rows, strict=True):
@@ -178,7 +179,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    if segments is None or segment is None or not str(segment).strip():
+    if not segments.stated or segment is None or not str(segment).strip():
         return
     named = segments.number(str(segment).strip())
     if named != segments.of_arm[arm]:

@@ -100,7 +100,7 @@ def gains_of(
 
 def groups_of(problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return the arms of each segment, or all arms."""
-    return (tuple(range(problem.arms)),) if problem.segments is None else problem.segments.groups
+    return (tuple(range(problem.arms)),) if not problem.segments.stated else problem.segments.groups
 
 
 def _points(chooser: Chooser, tallies: Sequence[Tally]) -> tuple[FloatArray, FloatArray]:

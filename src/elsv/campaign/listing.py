@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from elsv.campaign import log
 from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import as_time
 from elsv.campaign.status import phase_of
+from elsv.errors import ElsvError
 from elsv.stores.base import Store, Transaction
 
 
@@ -24,6 +26,7 @@ class Listed:
     decided: int
     customers: int | None  # planned for; None without an end
     version: int  # of the settings
+    unreadable: str | None = None  # why its problem cannot be read here
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -41,14 +44,20 @@ def _listed(reading: Transaction, name: str, created: float) -> Listed:
     head = log.find(reading, name)
     assert head is not None
     settings = settings_of(reading, head)
+    unreadable = None
+    try:
+        arms = problem_of(head).arms
+    except ElsvError as error:  # the others are listed all the same
+        arms, unreadable = len(json.loads(head.problem)["rewards"]), str(error)
     left = None if settings.horizon is None else max(0, settings.horizon - head.decisions)
     return Listed(
         name=name,
         created=as_time(created).isoformat(timespec="seconds"),
         phase=phase_of(settings.paused, head.decisions, left),
         policy=settings.policy,
-        arms=problem_of(head).arms,
+        arms=arms,
         decided=head.decisions,
         customers=settings.horizon,
         version=head.version,
+        unreadable=unreadable,
     )

@@ -70,17 +70,17 @@ def problem_of(head: Head) -> Problem:
     return _parsed(head.problem)
 
 
-def segments_of(head: Head) -> Segments | None:
+def segments_of(head: Head) -> Segments:
     """Return the segments of the customers; also where the problem's structure is not registered."""
     values = json.loads(head.problem)
-    return Segments.from_dict(values, values["names"]) if "segments" in values else None
+    return Segments.from_dict(values, values["names"])
 
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Problem:
     try:
         return Problem.from_dict(json.loads(text))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OSError, RecursionError) as error:
         raise CorruptFileError(
             f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
             "registered first (elsv.structure.register)"
@@ -148,7 +148,7 @@ def check_horizon(before: int | None, after: int | None, head: Head) -> None:
 def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
     """Return an arm, or where there are segments one for each of them, in their order."""
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         return find_arm(problem, given)
     if isinstance(given, str) and given not in problem.names:
         given = given.split("+")

@@ -56,9 +56,9 @@ class Settings:
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
-    def resting_arm(self, segments: Segments | None) -> Arm:
+    def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment."""
-        first: Arm = 0 if segments is None else tuple(arms[0] for arms in segments.groups)
+        first: Arm = 0 if not segments.stated else tuple(arms[0] for arms in segments.groups)
         return next((arm for arm in (self.fallback, self.control) if arm is not None), first)
 
     def control_arm(self, segment: int | None) -> int:
@@ -70,11 +70,11 @@ class Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
         _share("floor", new.floor)
-        arms = problem.arms if problem.segments is None else max(map(len, problem.segments.groups))
+        arms = problem.arms if not problem.segments.stated else max(map(len, problem.segments.groups))
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{'' if problem.segments is None else ' on offer'}, "
+                f"{'' if not problem.segments.stated else ' on offer'}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         _share("holdout", new.holdout)
@@ -154,7 +154,7 @@ def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[
     prior = zip(values["prior"], history, strict=True)
     values["prior"] = [[a + won, b + lost] for (a, b), (won, lost) in prior]
     segments = problem.segments
-    if segments is not None and segments.share_prior is not None:
+    if segments.stated and segments.share_prior is not None:
         came = [sum(sum(history[i]) for i in arms) for arms in segments.groups]
         values["segment_prior"] = [a + n for a, n in zip(segments.share_prior, came, strict=True)]
     return Problem.from_dict(values)

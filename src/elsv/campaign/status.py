@@ -204,7 +204,7 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
     segments, groups = problem.segments, groups_of(problem)
-    if segments is None:
+    if not segments.stated:
         chance, top = best(problem.belief, state, problem.rewards, BEST_TOLERANCE)
         largest, shares = np.array([float(top)]), np.ones(1)
     else:
@@ -231,11 +231,11 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
             worth=float(worth[i]),
             best=float(chance[i]),
             earned=float(problem.rewards[i] * t.successes),
-            segment=None if segments is None else segments.names[int(segments.of_arm[i])],
+            segment=None if not segments.stated else segments.names[int(segments.of_arm[i])],
         )
         for i, t in enumerate(tallies)
     )
-    each = () if segments is None else segments.names
+    each = () if not segments.stated else segments.names
     left = None if settings.horizon is None else max(0, settings.horizon - decided)
     return Status(
         name=name,
@@ -254,7 +254,7 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
         earned=sum(arm.earned for arm in arms),
         arms=arms,
         gains=gains_of(
-            chooser, tallies, leaders[0] if segments is None else tuple(leaders), settings.control
+            chooser, tallies, leaders[0] if not segments.stated else tuple(leaders), settings.control
         ),
         ahead=None if left is None else float(left * ahead),
         to_learn=None if left is None else float(max(0.0, left * (known - ahead))),

@@ -134,7 +134,7 @@ def _on_cpu(
         announce(cost)
     check_memory(cost, limit)
     found: dict[int, Found] = {}
-    weights = Weights(len(passes), problem.segments is not None)
+    weights = Weights(len(passes), problem.segments.stated)
     with watch(share=share_of(problem, passes)) as report:
         for k, one in enumerate(passes):
             found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
@@ -170,7 +170,7 @@ def _on_gpu(
 
 def _row(name: str, found: Found, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
     by_segment: tuple[SegmentValue, ...] = ()
-    if problem.segments is not None:
+    if problem.segments.stated:
         parts = zip(problem.segments.names, found.parts, largest.tolist(), strict=True)
         by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
     return PolicyValue(
@@ -183,7 +183,7 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
     if isinstance(policy, LayerPolicy | InPlacePolicy):
         return policy
     if isinstance(policy, str) and policy == OPTIMAL:
-        return Optimum() if problem.segments is None else OptimumByLayers(problem.belief)
+        return Optimum() if not problem.segments.stated else OptimumByLayers(problem.belief)
     made = make_policy(policy, problem)
     own = getattr(made, "on_layers", None)
     whole: OnLayers = StateByState(made) if own is None else own(problem)

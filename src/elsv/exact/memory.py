@@ -106,7 +106,7 @@ def _some_layers(horizon: int) -> Iterator[int]:
 
 
 def _segments(problem: Problem) -> int:
-    return 1 if problem.segments is None else problem.segments.count
+    return problem.segments.count
 
 
 def _choices(problem: Problem, policy: Any) -> float:
@@ -117,7 +117,7 @@ def _choices(problem: Problem, policy: Any) -> float:
 
 
 def _weights(problem: Problem) -> float:
-    return weights_bytes(problem.belief, problem, problem.steps, problem.segments is not None)
+    return weights_bytes(problem.belief, problem, problem.steps, problem.segments.stated)
 
 
 def _weighted(problem: Problem) -> bool:

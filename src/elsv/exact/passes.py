@@ -111,7 +111,7 @@ def _within(problem: Problem, policies: dict[int, Any], in_place: bool, limit: i
 
 
 def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
-    if problem.segments is None:
+    if not problem.segments.stated:
         return isinstance(policy, InPlacePolicy)
     if not isinstance(policy, LayerPolicy):
         raise InvalidInputError(
@@ -214,7 +214,7 @@ Follow = Callable[[Layer, FloatArray, AnyArray], FloatArray]
 def _sweeps(problem: Problem, threads: Crew, weigh: Weights) -> tuple[Sweeps, list[Follow]]:
     """Return the sweeps of a problem and what follows a policy, once for what each segment pays."""
     belief, segments = problem.belief, problem.segments
-    if segments is None:
+    if not segments.stated:
         plain = Sweeps(problem, problem.steps, threads, weigh)
         return plain, [lambda layer, values, arms: plain.follow(layer, values, arms, belief)]
     sweeps = SweepsBySegment(problem, problem.steps, threads, weigh, segments)

@@ -65,7 +65,7 @@ class Solution:
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
     names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
-    segments: Segments | None = field(default=None, repr=False)
+    segments: Segments = field(default=Segments.everyone(0), repr=False)
 
     def __repr__(self) -> str:
         first = self.in_words()
@@ -73,7 +73,7 @@ class Solution:
 
     def in_words(self) -> str:
         """Return the optimal first arms in words, for each segment if there are some."""
-        if self.segments is None:
+        if not self.segments.stated:
             return " or ".join(self.first)
         said = []
         for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
@@ -95,7 +95,7 @@ class Solution:
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        comes = "" if self.segments is None else "its segment comes first, "
+        comes = "" if not self.segments.stated else "its segment comes first, "
         rest = note(
             f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
         )
@@ -245,7 +245,7 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     from elsv._choice_kernels import least_of
 
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         value = float(scores.max())
         return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
     largest = np.array([scores[list(arms)].max() for arms in segments.groups])
@@ -267,7 +267,7 @@ def largest_by_segment(problem: Problem) -> FloatArray:
     """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
     state = State.initial(problem)
-    if problem.segments is None:
+    if not problem.segments.stated:
         _, largest = best(precise, state, problem.rewards, _FINEST)
         return problem.steps * np.array([float(largest)])
     _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
@@ -312,12 +312,12 @@ def _backward(
 
 def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
     """Return W of all states after `made` pulls under the problem's belief."""
-    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments is not None)
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.stated)
 
 
 def best_step_of(problem: Problem, actions: AnyArray) -> Step:
     """Return the sweep that pulls the best arm, of each segment if there are some."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return best_step(problem, actions)
     return best_step_by_segment(problem, problem.segments, actions)
 

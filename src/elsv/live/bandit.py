@@ -72,7 +72,7 @@ class Bandit:
 
     def __repr__(self) -> str:
         name = self.policy_name or "a policy of your own"
-        groups = "" if self.problem.segments is None else f" in {self.problem.segments.count} segments"
+        groups = "" if not self.problem.segments.stated else f" in {self.problem.segments.count} segments"
         return f"Bandit({self.problem.arms} arms{groups}, {name!r}, step {self.step})"
 
     def choose(self, segment: str | int | None = None) -> int:

@@ -208,7 +208,7 @@ def explain(
     asked = state if planned is None else planned
     belief = problem.belief
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
-    if segments is None:
+    if not segments.stated:
         best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
     else:
         best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
@@ -238,11 +238,11 @@ def explain(
             q=q[i],
             best=float(best[i]),
         )
-        for i in (range(problem.arms) if segments is None or who is None else segments.groups[who])
+        for i in (range(problem.arms) if not segments.stated or who is None else segments.groups[who])
     )
     assumed = None if factors(belief) else problem.structure.describe()
     said = evidence(problem, state) if pulls.any() else None
-    if segments is None or who is None:
+    if not segments.stated or who is None:
         return Explanation(arm, step, name, arms, assumed, said)
     share = float(segments.chances_in(asked, problem)[who])
     return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share)

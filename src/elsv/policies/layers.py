@@ -242,14 +242,12 @@ class StateByState:
 class Uniform:
     """Every arm on offer with equal probability."""
 
-    segments: Segments | None = None
+    segments: Segments
     reach: int = 0
     mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return 1/N everywhere, or one by the number of the segment's arms."""
-        if self.segments is None:
-            return np.full((sweeps.arms.arms, layer.size), 1.0 / sweeps.arms.arms)
         size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
         return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 

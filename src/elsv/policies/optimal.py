@@ -40,12 +40,12 @@ def pack(actions: AnyArray) -> bytes:
 
 def shape_of_actions(problem: Problem, states: int) -> tuple[int, ...]:
     """Return the shape of the arms of so many states: ``[states]``, or ``[G, states]`` with segments."""
-    return (states,) if problem.segments is None else (problem.segments.count, states)
+    return (states,) if not problem.segments.stated else (problem.segments.count, states)
 
 
 def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
     """Return the best arm of one state by its scores ``[N]``, of each segment if there are some."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return np.array([best_arm(scores, problem.scale)], dtype=np.uint8)
     chosen = [best_arm(np.where(mask, scores, -np.inf), problem.scale) for mask in problem.segments.masks]
     return np.array(chosen, dtype=np.uint8)[:, None]
@@ -157,7 +157,7 @@ class OptimalPolicy:
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
         number = self._lattice.number(successes, pulls)
-        if self.problem.segments is None:
+        if not self.problem.segments.stated:
             return arms[number].astype(np.int64)
         if segment is None:
             self.problem.segments.number(None)

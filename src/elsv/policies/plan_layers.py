@@ -42,7 +42,7 @@ _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; o
 def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
     horizon, value = problem.steps, CommitValue(problem)
-    if problem.segments is not None and problem.segments.count > 1:
+    if problem.segments.stated and problem.segments.count > 1:
         if problem.arms <= IN_SEGMENTS:
             plan = SegmentPlan(value, problem, effort, policy)
             return plan if plan.searches(horizon) else _limited(problem, plan)

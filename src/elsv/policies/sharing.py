@@ -144,7 +144,7 @@ class Pooled:
 
 def segments_of(problem: Problem, owner: str) -> Segments:
     """Return the segments of a problem, which must have some."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         raise InvalidInputError(
             f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit"
         )
@@ -154,7 +154,7 @@ def segments_of(problem: Problem, owner: str) -> Segments:
 def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
     """Return the problem of some arms alone, with what is known of them among themselves."""
     own = list(arms)
-    share = problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]]  # type: ignore[union-attr]
+    share = problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]]
     return Problem(
         problem.rewards[own],
         prior=problem.prior[own],

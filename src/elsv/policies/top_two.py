@@ -77,7 +77,7 @@ class TopTwo:
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
         segments = self.problem.segments
-        if segments is None:
+        if not segments.stated:
             return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
         first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
         return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
@@ -88,7 +88,7 @@ class TopTwo:
         if not (own and still_holds(self.belief, "log_weight", "mean", "draw")):
             return StateByState(self)
         segments = problem.segments
-        first = ByChance(self.belief, groups=None if segments is None else segments.groups)
+        first = ByChance(self.belief, groups=None if not segments.stated else segments.groups)
         return TopTwoOnLayers(first, self.beta, segments)
 
     def _best_of_draw(
@@ -114,7 +114,7 @@ class TopTwoOnLayers:
 
     first: ByChance
     beta: float
-    segments: Segments | None = None
+    segments: Segments
     mixes: ClassVar[bool] = True
 
     @property

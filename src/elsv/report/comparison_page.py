@@ -117,7 +117,7 @@ def notebook_html(comparison: Comparison) -> str:
     chosen = (0,) if len(comparison.names) > 1 else ()
     said = f"{earned(comparison)} {verdict(comparison)}"
     parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
-    if comparison.problem.segments is not None:
+    if comparison.problem.segments.stated:
         parts.insert(1, table(*segment_table(comparison), chosen=chosen))
     if find_spec("matplotlib") is not None:
         parts.append(for_notebook(figures.to_svg(regret_figure(comparison))))
@@ -150,7 +150,7 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
 
 
 def _segments(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
-    if comparison.problem.segments is None:
+    if not comparison.problem.segments.stated:
         return
     page.section("By segment")
     page.text(customers_by_segment(comparison))

@@ -70,6 +70,10 @@ def refusal_of(error: Exception) -> RefusedError:
     for kind, status, headers in _STATUS:
         if isinstance(error, kind):
             return RefusedError(status, *_split(str(error)), headers=headers)
+    if isinstance(error, RecursionError):
+        return RefusedError(
+            422, "a structure must not be nested so deeply", None, "use fewer mixtures in mixtures"
+        )
     return RefusedError(500, "the server failed", None, "its log says why; the request can be repeated")
 
 

@@ -126,7 +126,7 @@ class Comparison:
         place = self.names.index(policy), arm
         parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
         amount, percent, half, percent_half = (float(part[place]) for part in parts)
-        arms = () if problem.segments is None else choices(problem)[arm]
+        arms = () if not problem.segments.stated else choices(problem)[arm]
         return Gain(arm, choice_name(problem, arm), amount, percent, half, percent_half, arms)
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class CommitValue:
         check_width(state, self.problem)
         worth: FloatArray = self.problem.rewards * self._belief.mean(state)
         segments = self.problem.segments
-        if segments is not None:
+        if segments.stated:
             return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
         return np.asarray(left * worth.max(axis=-1))
 
@@ -124,7 +124,7 @@ class BlockCommitValue:
         if left == 0:
             return np.zeros(state.shape)
         check_width(state, self.problem)
-        if self.problem.segments is not None:
+        if self.problem.segments.stated:
             alpha, beta = state.rows()
             size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
             parts = [slice(first, first + size) for first in range(0, len(alpha), size)]
@@ -164,7 +164,7 @@ class BlockCommitValue:
         The expectation over the outcomes of k pulls is k sweeps that pull the arm, from the commit value of
         the layer k further on. With segments a block takes as long as its customers need to come: no layer.
         """
-        if self._belief != belief or self.problem.segments is not None:
+        if self._belief != belief or self.problem.segments.stated:
             return None
         best = _committed(sweeps, layer, belief)
         for length in self.lengths(sweeps.horizon - layer.made):
@@ -179,7 +179,6 @@ class BlockCommitValue:
     def _in_segments(self, state: State, left: float) -> FloatArray:
         """Return the value ``[B]`` of states ``[B, N]`` where customers are of segments."""
         segments = self.problem.segments
-        assert segments is not None
         coming = segments.chances_in(state, self.problem)  # [B, G]
         worth = self.problem.rewards * self._belief.mean(state)
         typical = segments.expected_best(worth, coming)

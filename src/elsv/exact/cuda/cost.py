@@ -64,7 +64,7 @@ def check_room(cost: Cost, free: int, name: str) -> None:
 
 def check_arms(problem: Problem) -> None:
     """Raise if the kernels do not know so many arms, or segments."""
-    if problem.segments is not None:
+    if problem.segments.stated:
         raise InvalidInputError("device='cuda' does not know segments; use device='cpu'")
     if not 2 <= problem.arms <= ARMS:
         raise InvalidInputError(

@@ -103,6 +103,7 @@ class ListedView:
     best: str
     best_chance: str
     contradicted: bool
+    unreadable: str = ""  # why the campaign cannot be served
 
 
 def listed(status: Status) -> ListedView:
@@ -128,7 +129,16 @@ def listed_briefly(one: Listed) -> ListedView:
     share = None if not one.customers else pictures.progress(one.decided / one.customers)
     customers = f"{one.decided:,}{planned}"
     return ListedView(
-        one.name, one.phase.capitalize(), PHASES[one.phase], customers, share, "–", "–", "", False
+        one.name,
+        one.phase.capitalize(),
+        PHASES[one.phase],
+        customers,
+        share,
+        "–",
+        "–",
+        "",
+        False,
+        one.unreadable or "",
     )
 
 
