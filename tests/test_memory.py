@@ -71,7 +71,6 @@ def test_what_an_absurd_horizon_takes_is_absurd(name):
         ("random", 3, "", 42),
         ("elsv", 4, "decreasing", 20),
         ("solve and keep", 3, "", 42),
-        ("ids", 3, "decreasing", 9),
         ("isotonic-kl-ucb", 4, "decreasing", 14),
     ],
 )

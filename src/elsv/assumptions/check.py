@@ -11,8 +11,7 @@ import numpy as np
 from elsv.assumptions.base import ArmCheck, Findings, Marginal
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import error, factors, marginals
-from elsv.beliefs.base import mean_of
-from elsv.beliefs.method import method_of
+from elsv.beliefs.base import mean_of, method_of
 from elsv.errors import InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem

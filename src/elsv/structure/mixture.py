@@ -26,6 +26,7 @@ from elsv.structure.base import (
 )
 from elsv.structure.outline import Outline, outline_of
 
+_DEEPEST = 20  # mixtures within mixtures
 _LEAST = 1e-12  # probability that a part keeps, whatever data say: that of a mixture is above 0
 
 
@@ -100,6 +101,7 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
         raise InvalidInputError(
             f'mixture must be a list such as [[0.9, "decreasing"], [0.1, "free"]], got {shown(parts)}'
         )
+    _check_depth(parts)
     found = []
     for pair in parts:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -114,6 +116,27 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
     if abs(total - 1) > 1e-9:
         raise InvalidInputError(f"probabilities of a mixture must sum to 1, got {total:g}")
     return MixtureOf(tuple(found))
+
+
+def _check_depth(parts: Sequence[Any]) -> None:
+    """Raise if mixtures are nested too deep to be worked on; found level by level, without recursion."""
+    level, depth = [parts], 1
+    while level := [inner for one in level for inner in _nested(one)]:
+        depth += 1
+        if depth > _DEEPEST:
+            raise InvalidInputError(
+                f"mixtures may be nested {_DEEPEST} deep, got one that is deeper; multiply the probabilities "
+                "of nested parts and list the parts side by side"
+            )
+
+
+def _nested(parts: Any) -> list[Sequence[Any]]:
+    """Return the parts of the mixtures that are parts of a mixture."""
+    pairs = (
+        [p for p in parts if isinstance(p, Sequence) and len(p) == 2] if isinstance(parts, Sequence) else []
+    )
+    tables = [given["mixture"] for _, given in pairs if isinstance(given, Mapping) and "mixture" in given]
+    return tables + [given.parts for _, given in pairs if isinstance(given, MixtureOf)]
 
 
 def _short(part: Structure) -> Any:
