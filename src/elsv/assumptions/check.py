@@ -16,11 +16,12 @@ from elsv.errors import InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
-from elsv.structure.evidence import evidence
+from elsv.structure.evidence import doubts, evidence
 from elsv.structure.outline import outline_of
 
 _INTERVAL = (0.025, 0.975)
 _SEED = 0  # for beliefs that draw
+_TIMED = 3  # states whose median time is told
 
 
 class Check(Findings):
@@ -82,18 +83,20 @@ def check(problem: Problem, state: State | None = None) -> Check:
         )
         for i in range(problem.arms)
     )
-    wrong, rng = float(error(belief, now)), np.random.default_rng(_SEED)
+    wrong = float(error(belief, now))
+    said = evidence(problem, now) if state is not None and pulls.any() else None
     return Check(
         assumed=problem.structure.describe(),
         outline=outline_of(problem.structure),
         arms=arms,
         method=method_of(belief, now),
-        milliseconds=_milliseconds(lambda near: mean_of(belief, near, rng), now),
+        milliseconds=_milliseconds(lambda near: mean_of(belief, near, np.random.default_rng(_SEED)), now),
         error=None if math.isnan(wrong) else wrong,
         state=None if state is None else _pairs(now),
-        evidence=evidence(problem, now) if state is not None and pulls.any() else None,
+        evidence=said,
+        doubts=doubts(problem, now, said) if state is not None else (),
         something=something,
-        decision=_decision_milliseconds(problem, now, rng),
+        decision=_decision(problem, now),
         segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
     )
 
@@ -101,24 +104,6 @@ def check(problem: Problem, state: State | None = None) -> Check:
 def _marginals(belief: Belief, state: State) -> list[Marginal]:
     mean, (low, high) = marginals(belief, state, _INTERVAL, np.random.default_rng(_SEED))
     return [Marginal(*map(float, row)) for row in zip(mean, low, high, strict=True)]
-
-
-def _decision_milliseconds(problem: Problem, state: State, rng: np.random.Generator) -> float | None:
-    """Return how long a decision of the default policy takes near `state`; None after the last one."""
-    step = int(state.pulls(problem).sum()) + 1
-    if problem.horizon is not None and step > problem.horizon:
-        return None
-    policy = make_policy(DEFAULT_POLICY, problem)
-    segment = (0,) if problem.segments.stated else ()
-    return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
-
-
-def _milliseconds(work: Callable[[State], object], state: State) -> float:
-    """Return how long `work` takes, once: a state apart, since nothing of it may be known from before."""
-    work(state)  # compiles
-    began = time.perf_counter()
-    work(State.trusted(state.alpha + np.eye(state.arms)[0], state.beta))
-    return 1e3 * (time.perf_counter() - began)
 
 
 def _pairs(state: State) -> str:
@@ -130,3 +115,26 @@ def _one(state: State, problem: Problem) -> State:
     if state.shape != ():
         raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
     return state
+
+
+def _decision(problem: Problem, state: State) -> float | None:
+    """Return the milliseconds that a decision of the default policy takes; None after the last one."""
+    step = int(state.pulls(problem).sum()) + 1
+    if problem.horizon is not None and step > problem.horizon:
+        return None
+    policy, rng = make_policy(DEFAULT_POLICY, problem), np.random.default_rng(_SEED)
+    segment = () if not problem.segments.stated else (0,)
+    return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
+
+
+def _milliseconds(work: Callable[[State], object], state: State) -> float:
+    """Return the milliseconds that `work` takes, the median over a few states near `state`."""
+    work(state)  # compiles
+    spent = []
+    for arm in range(_TIMED):
+        more = (np.arange(state.arms) == arm % state.arms) * (1.0 + arm // state.arms)
+        near = State(state.alpha + more, state.beta)
+        began = time.perf_counter()
+        work(near)
+        spent.append(time.perf_counter() - began)
+    return 1e3 * float(np.median(spent))
