@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import factors, marginals, repeats
+from elsv.beliefs import Independent
+from elsv.beliefs.abilities import factors, marginals, quantiles, repeats
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
@@ -202,8 +202,8 @@ def distances(near: Neighbour, spread: float) -> FloatArray:
 
 def _pooled(problem: Problem, known: AnyArray) -> FloatArray:
     """Return quantiles of the rate of all known arms together."""
-    alpha, beta = problem.prior[known].sum(axis=0)
-    return np.asarray(betaincinv(alpha, beta, _LEVELS))
+    together = problem.prior[known].sum(axis=0, keepdims=True)
+    return quantiles(Independent(), State(together[:, 0], together[:, 1]), tuple(_LEVELS))[:, 0]
 
 
 def _ranking(structure: object) -> Facts | None:
