@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from test_campaign_log import Machine
 
-pytest.importorskip("fastapi")
+pytest.importorskip("starlette")
 
 from elsv.client import results
 from elsv.service.app import create_app
