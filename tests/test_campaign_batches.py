@@ -37,7 +37,7 @@ ASKED = [
     Asked([None, None]),
     Asked(["a"], "k1"),
     Asked(["b"], "k2"),
-    Asked(["c"], "k2"),
+    Asked(["b"], "k2"),
     Asked([None]),
 ]
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from campaigns import Clock, shop
 from elsv import Campaign, InvalidInputError, Problem
+from elsv.campaign import KeyReusedError
 from elsv.cli.app import app
 from elsv.stores.base import migrations, statements
 from test_campaign import place, server  # noqa: F401
@@ -84,6 +85,10 @@ def test_a_customer_keeps_the_arm_within_a_segment(campaign):
     assert campaign.decide(["c-1", "c-2"], segment="returning")[0].id == other.id
     keyed = campaign.decide(customer="c-9", segment="new", key="k")
     assert campaign.decide(customer="c-9", segment="new", key="k").id == keyed.id
+    with pytest.raises(
+        KeyReusedError, match="customer 'c-9' of segment new, got customer 'c-9' of segment returning"
+    ):
+        campaign.decide(customer="c-9", segment="returning", key="k")
 
 
 def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811

@@ -5,7 +5,7 @@ Read `campaign` first, then `choosing` (which arm, with which probability) and `
 """
 
 from elsv.campaign.audit import Audit
-from elsv.campaign.batches import UnknownDecisionError
+from elsv.campaign.batches import KeyReusedError, UnknownDecisionError
 from elsv.campaign.campaign import Campaign
 from elsv.campaign.gains import GainSoFar
 from elsv.campaign.log import UnknownCampaignError
@@ -20,6 +20,7 @@ __all__ = [
     "Campaign",
     "Decision",
     "GainSoFar",
+    "KeyReusedError",
     "RewardReceipt",
     "Settings",
     "Status",

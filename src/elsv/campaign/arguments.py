@@ -44,6 +44,17 @@ def text_of(what: str, given: object) -> str:
     return given
 
 
+def new_name(given: object) -> str:
+    """Return the name of a campaign to begin; every such name can be part of an address."""
+    name = text_of("name of a campaign", given)
+    if "/" in name or name in (".", ".."):
+        raise InvalidInputError(
+            f"name of a campaign must not contain '/', nor be '.' or '..', got {shown(name)}; take another, "
+            f"such as {name.strip('./').replace('/', '-') or 'spring'!r}"
+        )
+    return name
+
+
 def _storable(text: str) -> bool:
     """Return whether databases can hold a text: no null byte, no half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)

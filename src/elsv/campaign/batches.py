@@ -17,7 +17,7 @@ from elsv.campaign.log import Head
 from elsv.campaign.opening import problem_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt, Row, told
 from elsv.errors import InvalidInputError
-from elsv.segments import number_of
+from elsv.segments import Segments, number_of
 from elsv.stores.base import Transaction
 
 Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
@@ -25,6 +25,10 @@ Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were
 
 class UnknownDecisionError(InvalidInputError):
     """An outcome was reported for a decision that the campaign does not have."""
+
+
+class KeyReusedError(InvalidInputError):
+    """A key that has been answered came again with another request."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class Batches(Desk):
                 requests.append((key, known[key]))
         for place, one in enumerate(asked):
             if not answers[place] and one.key is not None:
+                _check_same(one, number_of(segments, one.segment), known[one.key], segments)
                 answers[place] = [(row, True) for row in known[one.key]]
         return Draft(before, head, now, rows, answers, requests)
 
@@ -155,3 +160,26 @@ class Batches(Desk):
                 [deciding.reward(writing, head, rows[g], success, now, accept) for g, success in outcomes]
             )
         return found
+
+
+def _check_same(
+    asked: Asked, segment: int | None, answered: Sequence[Row], segments: Segments | None
+) -> None:
+    """Raise if a request differs from the one that its key has answered."""
+    before = [(row.customer, row.segment) for row in answered]
+    now = [(customer, segment) for customer in asked.customers]
+    if before == now:
+        return
+    first, second = f"{len(before):,} customers", f"{len(now):,}"
+    if len(before) == len(now):
+        pairs = next(pair for pair in zip(before, now, strict=True) if pair[0] != pair[1])
+        first, second = (_who(customer, number, segments) for customer, number in pairs)
+    raise KeyReusedError(
+        f"a key belongs to one request, and {shown(asked.key)} was used for {first}, got {second}; give each "
+        "visit a key of its own"
+    )
+
+
+def _who(customer: str | None, segment: int | None, segments: Segments | None) -> str:
+    who = "a customer without a name" if customer is None else f"customer {shown(customer)}"
+    return who if segments is None or segment is None else f"{who} of segment {segments.names[segment]}"

@@ -21,7 +21,7 @@ from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
-from elsv.campaign.opening import begin, open_store, problem_of, settings_of
+from elsv.campaign.opening import begin, open_store, problem_of, segments_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
@@ -180,7 +180,8 @@ class Campaign(Batches):
             Any text that tells customers apart, or several of them. One who has an open decision gets it
             again if the campaign is sticky. Default: a customer who is not known.
         key
-            A retry with the same key returns the first answer.
+            Names this request, such as a visit. A retry with the same key returns the first answer; the key
+            with another customer, number of customers or segment is a `KeyReusedError`.
         count
             Decide for so many customers who are not known.
         segment
@@ -285,7 +286,7 @@ class Campaign(Batches):
         """Replay the whole log and compare every count with what is stored, exactly."""
         with self._store.reading() as reading:
             head = self._head(reading)
-            return replay(reading, head, problem_of(head).segments)
+            return replay(reading, head, segments_of(head))
 
     def __enter__(self) -> Campaign:
         return self

@@ -8,6 +8,7 @@ from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.arguments import new_name
 from elsv.campaign.opening import check_horizon, difference, problem_of, settings_of, with_arms
 from elsv.campaign.settings import Settings
 from elsv.errors import InvalidInputError
@@ -35,6 +36,7 @@ def begin_once(
     make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
     with store.writing() as writing:
         if log.find(writing, name) is None:
+            new_name(name)
             fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
             log.create(writing, name, now, json.dumps(problem.to_dict()), fixed, problem.arms)
         head = log.hold(store, writing, name)

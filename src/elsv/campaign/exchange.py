@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from elsv._base.export import check_suffix, write_columns
-from elsv._base.table_files import count, read_rows, truth
+from elsv._base.table_files import check_counts, count, read_rows, truth
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
@@ -158,6 +158,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
         return _Outcomes(
             [(str(row["decision"]).strip(), truth(row["success"], n, path)) for n, row in wanted]
         )
+    check_counts(columns, path)
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table.rows, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.arguments import new_name
 from elsv.campaign.log import Head
 from elsv.campaign.settings import Arm, Settings
 from elsv.errors import CorruptFileError, InvalidInputError
@@ -57,6 +58,7 @@ def begin(
     with store.writing() as writing:
         if head is None:
             assert problem is not None
+            new_name(name)
             text, drawn = json.dumps(problem.to_dict()), secrets.randbits(48)
             fixed = drawn if seed is None else whole("seed", seed, 0)
             log.create(writing, name, now, text, fixed, problem.arms)

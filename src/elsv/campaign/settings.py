@@ -20,7 +20,9 @@ from elsv.segments import Segments
 Arm = int | tuple[int, ...]
 """An arm, from 0, or one for each segment."""
 
+_MAY_BE_NONE = ("window", "control", "fallback")  # no limit; no arm
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_LONGEST = 36525 * 86400.0  # 100 years: a decision then expires within the years that dates can have
 _SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
@@ -88,6 +90,9 @@ class Settings:
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:
     """Return settings as callers give them in the form in which they are kept."""
     kept = dict(given)
+    for key, value in kept.items():
+        if value is None and key not in _MAY_BE_NONE:
+            raise InvalidInputError(f"{key} must have a value, got none; leave it out to keep it as it is")
     if "policy" in kept:
         kept["policy"] = str(parse(kept["policy"])) if isinstance(kept["policy"], str) else None
     for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", bool), ("unit", str)):
@@ -99,12 +104,14 @@ def as_kept(given: dict[str, Any]) -> dict[str, Any]:
 def seconds_of(window: object) -> float | None:
     """Return a length of time in seconds: ``"7 days"``, ``"90 min"``, a number of seconds, or a timedelta.
 
+    None, or the word "none", is no limit.
+
     Examples
     --------
     >>> seconds_of("7 days")
     604800.0
     """
-    if window is None:
+    if window is None or (isinstance(window, str) and window.strip().lower() == "none"):
         return None
     if isinstance(window, timedelta):
         found = window.total_seconds()
@@ -118,10 +125,10 @@ def seconds_of(window: object) -> float | None:
     else:
         usable = isinstance(window, int | float) and not isinstance(window, bool)
         found = float(window) if usable else math.nan  # type: ignore[arg-type]
-    if not (found > 0 and found < 1e12):
+    if not 0 < found <= _LONGEST:
         raise InvalidInputError(
-            f"window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), "
-            f"got {shown(window)}; None waits for ever"
+            "window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), 100 years at "
+            f"most, got {shown(window)}; None waits for ever"
         )
     return found
 

@@ -22,7 +22,7 @@ def prior(
     ] = None,
     problem: Annotated[
         Path | None,
-        typer.Option(metavar="PROBLEM.toml", help="Whose arms these are; its [expect] is taken too."),
+        typer.Option(metavar="PROBLEM.toml", help="Whose arms these are; its \\[expect] is taken too."),
     ] = None,
     weight: Annotated[
         float, typer.Option(help="What an old outcome is worth beside a new one, from 0 to 1.")
