@@ -373,3 +373,19 @@ def test_a_campaign_of_any_name_can_be_reached(spring, name):
     assert spring.get(address).json()["name"] == name
     assert spring.get(f"{address}/explain").json()["step"] == 2
     assert name in [one["name"] for one in spring.get("/campaigns").json()["campaigns"]]
+
+
+def test_a_key_answers_for_one_request_alone(spring):
+    """The same request again gets the first answer; another one under its key is told what differs."""
+    spring.begin("keys")
+    key = {"Idempotency-Key": "visit-1"}
+    first, again = (
+        spring.post("/campaigns/keys/decisions", {"customer": "c-1"}, headers=key).json()["decisions"][0]
+        for _ in range(2)
+    )
+    assert (again["id"], again["repeated"]) == (first["id"], True)
+    for body, word in (({"customer": "c-2"}, "customer"), ({"count": 2}, "1 customers, got 2")):
+        refused = spring.post("/campaigns/keys/decisions", body, headers=key)
+        assert refused.status_code == 422, body
+        assert word in refused.json()["detail"], refused.text
+    assert spring.get("/campaigns/keys").json()["decided"] == 1
