@@ -1,6 +1,8 @@
 """What the routes answer, in this process."""
 
+import contextlib
 import json
+import sqlite3
 from urllib.parse import quote
 
 import pytest
