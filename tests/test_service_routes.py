@@ -363,20 +363,21 @@ def test_a_client_that_has_draws_sends_them(spring):
         assert spring.decide(name)[0]["arm"] in (1, 2)
 
 
-@pytest.mark.parametrize(
-    "name", ["a/b", "/", "a//b", "a%2Fb", "20 % off", "ü/…", "x/decisions", "..", "a?b#c"]
-)
-def test_a_campaign_of_any_name_can_be_reached(tmp_path, name):
+def test_a_campaign_of_any_name_can_be_reached(tmp_path):
     """The name is one part of the address, with everything in it quoted; older stores have any names."""
-    Campaign.open(tmp_path / "shop.db", "plain", Problem.from_dict(SHOP["problem"]), policy="greedy")
+    names = ["a/b", "/", "a//b", "a%2Fb", "20 % off", "ü/…", "x/decisions", "..", "a?b#c"]
+    for k in range(len(names)):
+        Campaign.open(tmp_path / "shop.db", f"{k}", Problem.from_dict(SHOP["problem"]), policy="greedy")
     with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
-        connection.execute("UPDATE elsv_campaign SET name = ?", (name,))
-    address = f"/campaigns/{quote(name, safe='').replace('.', '%2E')}"
+        for k, name in enumerate(names):
+            connection.execute("UPDATE elsv_campaign SET name = ? WHERE name = ?", (name, f"{k}"))
     with shop(tmp_path / "shop.db") as opened:
-        assert opened.post(f"{address}/decisions", {}).status_code == 200
-        assert opened.get(address).json()["name"] == name
-        assert opened.get(f"{address}/explain").json()["step"] == 2
-        assert opened.ask("PATCH", address, {"paused": True}).status_code == 200
+        for name in names:
+            address = f"/campaigns/{quote(name, safe='').replace('.', '%2E')}"
+            assert opened.post(f"{address}/decisions", {}).status_code == 200
+            assert opened.get(address).json()["name"] == name
+            assert opened.get(f"{address}/explain").json()["step"] == 2
+            assert opened.ask("PATCH", address, {"paused": True}).status_code == 200
 
 
 def test_a_key_answers_for_one_request_alone(spring):
