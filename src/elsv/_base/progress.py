@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
-from elsv._base.html import text
 from elsv._base.notices import say_once
 from elsv._base.numbers import duration
 
@@ -145,4 +145,4 @@ def bar_html(what: str, done: float, total: float, seconds: float) -> str:
     track = f"display:inline-block;width:16em;height:0.6em;background:rgba(128,128,128,0.3);{ends}"
     fill = f"display:block;width:{100 * share:.1f}%;height:100%;background:#3b82f6;{ends}"
     bar = f'<span style="{track}"><span style="{fill}"></span></span>'
-    return f'<div style="color:inherit">{text(what)} {bar} {100 * share:.0f} %{left}</div>'
+    return f'<div style="color:inherit">{escape(what)} {bar} {100 * share:.0f} %{left}</div>'
