@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import elsv
 from elsv.assumptions.layout import forest, levels, line
 from elsv.beliefs import MethodUsed
-from elsv.beliefs.method import method_of
+from elsv.beliefs.base import method_of
 from elsv.cli import app
 from elsv.structure import (
     Outline,

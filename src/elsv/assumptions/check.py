@@ -10,7 +10,7 @@ from elsv.assumptions.base import ArmCheck, Findings, Marginal
 from elsv.assumptions.cost import decision_milliseconds, milliseconds
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import error, factors, marginals
-from elsv.beliefs.method import method_of
+from elsv.beliefs.base import method_of
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.state import State, check_arms
