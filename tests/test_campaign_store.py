@@ -25,7 +25,7 @@ def path(tmp_path):
 def test_a_full_disk_loses_nothing(path):
     campaign = Campaign.open(path, "x", shop(horizon=100_000), **QUICK)
     first = campaign.decide()
-    connection = campaign._store._connection
+    connection = campaign.store._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     campaign.decide(count=2)
@@ -161,7 +161,7 @@ def test_both_stores_have_the_same_migrations():
 
 def test_every_write_is_on_disk_when_it_returns(path):
     campaign = Campaign.open(path, "x", shop(), **QUICK)
-    connection = campaign._store._connection
+    connection = campaign.store._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
     copy = path.parent / "copy"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Unpack, overload
 
 from elsv.campaign import Audit, Decision, RewardReceipt, Settings, Status
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.client import calls, transport
 from elsv.client.calls import Answer, Call, ChangedSettings, NewSettings
 from elsv.client.exchange import Lost, Retries, Wait, exchange

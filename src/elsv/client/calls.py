@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from elsv._base.files import write_bytes
 from elsv.campaign import Audit, Decision, RewardReceipt, Settings, Status
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.client import results
 from elsv.client.errors import ServiceError
 from elsv.errors import InvalidInputError

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from elsv.campaign import ArmStatus, Audit, Decision, GainSoFar, RewardReceipt, Settings, Status
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.campaign.status import SegmentStatus
 from elsv.client.errors import ServiceError
 from elsv.live import ArmExplanation, Explanation
