@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.state import State
-from elsv.structure.evidence import DOUBTFUL, evidence
+from elsv.structure.evidence import evidence
 
 _LARGE = 10.0  # what one customer earns, from which on two decimals will do
 
@@ -91,7 +90,7 @@ class Status:
     @property
     def contradicted(self) -> bool:
         """Whether the outcomes speak against what is assumed of the arms."""
-        return self.doubt is not None and self.doubt >= DOUBTFUL
+        return self.doubt is not None and self.doubt >= 20
 
     def money(self, amount: float, sign: bool = False) -> str:
         """Return an amount in the campaign's unit."""
@@ -286,4 +285,4 @@ def phase_of(paused: bool, decided: int, left: int | None) -> str:
 def _doubt(chooser: Chooser, state: State) -> float | None:
     """Return how many times likelier the outcomes are for independent arms than under the structure."""
     found = evidence(chooser.problem, state)
-    return None if found is None else math.exp(min(700.0, -found.log_factor))
+    return None if found is None or found.factor is None else 1 / found.factor

@@ -1,14 +1,15 @@
-"""What a service refuses, as exceptions with the rule, the value and the remedy."""
+"""What is refused, as exceptions with the rule, the value and the remedy."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
-
-from elsv.errors import ElsvError, InvalidInputError
 
 
-class ServiceError(ElsvError):
+class InvalidInputError(ValueError):
+    """An argument breaks a rule; nothing was sent."""
+
+
+class ServiceError(Exception):
     """The service did not do what was asked.
 
     Parameters
@@ -72,17 +73,11 @@ _KINDS: dict[int, type[ServiceError]] = {
 def error_of(status: int, content: bytes) -> ServiceError:
     """Return the exception for an answer that is no success."""
     kind = _KINDS.get(status, RefusedError if status < 500 else ServiceError)
-    problem = _problem(content)
-    if problem is None:
-        return kind(f"the service answered with status {status}; is there an elsv service?", status)
-    parts = (problem.get(key) for key in ("rule", "value", "remedy"))
-    told = [None if part is None else str(part) for part in parts]
-    return kind(str(problem.get("detail", f"status {status}")), status, *told)
-
-
-def _problem(content: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(content)
+        told = json.loads(content)
     except ValueError:
-        return None
-    return found if isinstance(found, dict) and "detail" in found else None
+        told = None
+    if not isinstance(told, dict) or "detail" not in told:
+        return kind(f"the service answered with status {status}; is there an elsv service?", status)
+    parts = (told.get(key) for key in ("rule", "value", "remedy"))
+    return kind(str(told["detail"]), status, *(None if part is None else str(part) for part in parts))
