@@ -79,9 +79,10 @@ for call in (campaign.decide, lambda: campaign.reward({decision.id!r}, success=T
 
 def test_a_store_that_may_only_be_read(path, monkeypatch):
     """The same within one process, whoever runs it."""
-    with Campaign.open(path, "x", shop(), window=0.001, clock=Clock(), **QUICK) as campaign:
+    clock = Clock()
+    with Campaign.open(path, "x", shop(), window=0.001, clock=clock, **QUICK) as campaign:
         decision = campaign.decide()
-        campaign._clock.pass_(10)  # it is due, and cannot be expired
+        clock.pass_(10)  # it is due, and cannot be expired
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda *_: False)
         assert campaign.status().decided == 1
