@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from elsv._base.numbers import with_minus
 from elsv.campaign.gains import GainSoFar
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.campaign.status import SegmentStatus, Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
