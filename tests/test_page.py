@@ -11,8 +11,7 @@ from starlette.requests import Request
 
 from campaigns import NAMES, postgres_server, shop
 from elsv import Campaign, Problem
-from elsv.report.style import styles
-from elsv.report.theme import DARK
+from elsv.report.style import DARK, styles
 from elsv.service.page.course import PARTS, Courses, course_view
 from elsv.service.page.pictures import COLOURS, Scale, scale_of
 from elsv.service.page.reasons import figure, method_of, percent, reasons_of

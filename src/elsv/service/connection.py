@@ -1,6 +1,6 @@
 """A connection: HTTP by httptools, with limits and deadlines where the bytes arrive.
 
-uvicorn limits headers in its h11 protocol alone, which takes more than twice the time for a request, and it
+uvicorn limits headers in its h11 protocol alone, which takes four times the time for a request, and it
 limits neither bodies nor half-sent requests. So this is its httptools protocol, which counts bytes as they
 come, whatever a Content-Length says, and ends a request that does not come whole in time.
 """

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from elsv.campaign import StoreError, UnknownCampaignError, UnknownDecisionError
-from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError
+from elsv.campaign.opening import BegunOtherwiseError, OtherVersionError
 from elsv.errors import CorruptFileError, ElsvError, MissingExtraError
 
 MEDIA_TYPE = "application/problem+json"

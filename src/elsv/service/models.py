@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from elsv.campaign.arguments import text_of
+from elsv.campaign.records import text_of
 from elsv.names import parse
 from elsv.service.reading import no_files
 

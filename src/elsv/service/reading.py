@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
-from elsv.campaign.arguments import text_of
+from elsv.campaign.records import text_of
 from elsv.problem import Problem
 from elsv.service.errors import RefusedError
 

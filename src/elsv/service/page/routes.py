@@ -16,8 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from elsv.campaign import Campaign, UnknownCampaignError
-from elsv.campaign.changing import BegunOtherwiseError
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import BegunOtherwiseError, Listed
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
 from elsv.service.api import check_role, report_of
