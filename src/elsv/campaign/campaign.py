@@ -21,6 +21,7 @@ from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
+from elsv.campaign.measured import Measured, measure
 from elsv.campaign.opening import begin, open_store, problem_of, segments_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
@@ -51,6 +52,8 @@ class Campaign(Batches):
     >>> campaign.audit().exact
     True
     """
+
+    _said: tuple[tuple[int, int], Measured] | None = None  # what the log says, at which event
 
     @classmethod
     def open(
@@ -91,9 +94,7 @@ class Campaign(Batches):
         sticky
             Whether a customer gets the same decision again while it is open (default).
         floor
-            Least probability of every arm on offer, 0 by default: the planner alone. With about 0.05 divided
-            by the number of arms the campaign can be evaluated from its own log, for a few per cent of
-            customers.
+            Least probability of every arm on offer, 0 by default: the planner alone.
         holdout, control
             Share of customers who get the arm `control` (its name or its number from 0), to measure against;
             with segments a list of arms, one for each.
@@ -216,7 +217,12 @@ class Campaign(Batches):
     def status(self) -> Status:
         """Return how the campaign stands, for people: ``print(campaign.status())``."""
         chooser, tallies, head = self._moment()
-        return status_of(self.name, chooser, tallies, head.decisions, self._now())
+        settings = chooser.settings
+        if self._said is None or self._said[0] != (head.id, head.events):
+            with self._store.reading() as reading:
+                found = measure(reading, head, tallies, bool(settings.floor or settings.holdout))
+            self._said = (head.id, head.events), found
+        return status_of(self.name, chooser, tallies, head.decisions, self._now(), self._said[1])
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -235,11 +241,11 @@ class Campaign(Batches):
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
-        from elsv.campaign.page import campaign_page
+        from elsv.campaign.report import report_page
 
         with self._store.reading() as reading:
             course = log.course(reading, self._head(reading))
-        return campaign_page(self.status(), course).write(path)
+        return report_page(self.status(), course).write(path)
 
     def export(self, path: str | Path) -> int:
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
