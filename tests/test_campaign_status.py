@@ -302,8 +302,8 @@ def test_a_log_says_who_was_held_out(tmp_path):
     found = campaign.status()
     held = found.answer("holdout")
     assert held.customers == held_out(campaign, tmp_path / "log.csv") > 10
-    assert campaign._said[1].split.chance > 1e-3
-    halves = campaign._said[1].halves
+    assert campaign._measured[1].split.chance > 1e-3
+    halves = campaign._measured[1].halves
     for arm, (first, second) in zip(found.arms, halves, strict=True):
         assert first[0] + second[0] == arm.successes
         assert first[1] + second[1] == arm.successes + arm.failures + arm.expired

@@ -12,7 +12,7 @@ from fastapi import Response
 from pydantic import BaseModel, Field
 
 from elsv.campaign import StoreError, UnknownCampaignError, UnknownDecisionError
-from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError
+from elsv.campaign.opening import BegunOtherwiseError, OtherVersionError
 from elsv.errors import CorruptFileError, ElsvError, MissingExtraError
 
 MEDIA_TYPE = "application/problem+json"

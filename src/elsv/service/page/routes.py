@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from elsv.campaign import Campaign, UnknownCampaignError
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import Status
 from elsv.errors import ElsvError, InvalidInputError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.campaign.status import METHODS, SegmentStatus, Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
