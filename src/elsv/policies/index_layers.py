@@ -10,7 +10,7 @@ from elsv._base.triangle import number, states
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
