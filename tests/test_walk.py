@@ -66,7 +66,7 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
     if name.startswith("elsv"):
         assert watch.blocks[:9] == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 11))]
         assert watch.blocks[9:] == [(2048, 2862), (2862, 3491)]
-        assert watch.most < 120
+        assert watch.most < 400  # of some 10,000 for a block
     elif name == "gittins":
         assert watch.blocks == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 10))]
     else:
@@ -83,9 +83,8 @@ def _only_the_first_block(*given):
 def test_every_other_policy_decides_at_steps_up_to_the_end(name):
     policy, rng = make_policy(name, PROBLEM), np.random.default_rng(0)
     for step in NEAR:
-        first = (step - 1) // 3
-        state = State([1.0 + first // 2, 1.0 + (step - 1 - first) // 2], [1.0, 1.0])
-        state.beta[:] = [1.0 + first - first // 2, 1.0 + (step - 1 - first) - (step - 1 - first) // 2]
+        pulls = np.array([(step - 1) // 3, step - 1 - (step - 1) // 3])
+        state = State(1.0 + pulls // 2, 1.0 + pulls - pulls // 2)
         assert policy(state, step, rng) in (0, 1)
 
 
@@ -109,5 +108,5 @@ def test_a_campaign_goes_past_1024_customers(tmp_path, name, monkeypatch):
         for _ in range(30):
             made = campaign.decide(count=100)
             campaign.rewards([(decision, k % 2 == 0) for k, decision in enumerate(made)])
-        assert campaign.status().decisions == STEPS
+        assert campaign.status().step == STEPS + 1
     assert len(watch.blocks) == len(set(watch.blocks)) <= 11

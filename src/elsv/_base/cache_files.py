@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from elsv._base.files import write_atomically
-from elsv._base.temporaries import remove_abandoned
+from elsv._base.files import remove_abandoned, write_atomically
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 

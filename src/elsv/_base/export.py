@@ -1,4 +1,4 @@
-"""Columns to files and frames: CSV with nothing installed, Parquet through polars (extra ``data``), LaTeX."""
+"""Tables in files and frames: CSV with nothing installed, Parquet through polars (extra ``data``), LaTeX."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import csv
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from elsv._base.files import check_writable, write_atomically, write_text
+from elsv._base.files import check_writable, unreadable, write_atomically, write_text
+from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 
 SUFFIXES = (".csv", ".parquet")
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _LATEX = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -135,3 +138,69 @@ def _as_os_error(error: Exception) -> OSError:
     """Return the system's error behind one of polars, which words errors of the disk in its own way."""
     found = re.search(r"(?:os error|Errno) (\d+)", str(error))
     return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A table, row by row; names of columns are stripped and in small letters."""
+
+    rows: list[dict[str, Any]]
+    columns: frozenset[str]
+    content: bytes  # of the file
+
+    @property
+    def lines(self) -> range:
+        """The line of each row in a CSV file."""
+        return range(2, len(self.rows) + 2)
+
+
+def read_rows(path: str | Path, what: str) -> TableRows:
+    """Return the rows of a .csv or .parquet file; `what` names them in an error."""
+    given = Path(path)
+    check_suffix(given)
+    try:
+        content = given.read_bytes()
+    except OSError as error:
+        raise unreadable(f"{what} from {path}", error, "give a .csv or .parquet file") from error
+    rows = list(_from_csv(content, path) if given.suffix.lower() == ".csv" else _from_parquet(given))
+    table = [{str(key).strip().lower(): value for key, value in row.items()} for row in rows]
+    return TableRows(table, frozenset(table[0]) if table else frozenset(), content)
+
+
+def _from_csv(content: bytes, path: str | Path) -> Iterable[dict[str, Any]]:
+    try:
+        found = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CorruptFileError(f"{path} is no CSV file in UTF-8: {error}") from error
+    for line, row in enumerate(found, start=2):
+        if None in row or None in row.values():
+            raise InvalidInputError(f"line {line} of {path} has more or fewer fields than its first line")
+    return found
+
+
+def _from_parquet(path: Path) -> Iterable[dict[str, Any]]:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError("reading Parquet", "data") from error
+    try:
+        rows: list[dict[str, Any]] = polars.read_parquet(path).to_dicts()
+    except Exception as error:
+        raise CorruptFileError(f"{path} is no Parquet file: {error}") from error
+    return rows
+
+
+def truth(value: Any, line: int, path: str | Path) -> bool:
+    """Return whether a field says yes."""
+    text = str(value).strip().lower()
+    if text not in _TRUTH:
+        raise InvalidInputError(f"success must be 1 or 0, got {shown(value)} in line {line} of {path}")
+    return _TRUTH[text]
+
+
+def count(value: Any, line: int, path: str | Path) -> int:
+    """Return a field as a count."""
+    text = str(value).strip()
+    if not text.isdigit() or len(text) > 15:
+        raise InvalidInputError(f"counts must be whole numbers, got {shown(value)} in line {line} of {path}")
+    return int(text)

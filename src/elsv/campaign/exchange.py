@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.export import check_suffix, write_columns
-from elsv._base.table_files import count, read_rows, truth
+from elsv._base.export import check_suffix, count, read_rows, truth, write_columns
 from elsv.campaign import deciding, log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.table_files import TableRows, count, read_rows, truth
+from elsv._base.export import TableRows, count, read_rows, truth
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
