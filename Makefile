@@ -10,11 +10,11 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('elsv needs Python 3.11 or newer, got ' + sys.version.split()[0]) if sys.version_info < (3, 11) else None"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e . -e clients/python
 	touch $(READY)
 
 setup: $(READY) ## Create .venv with the locked dependencies
@@ -62,6 +62,7 @@ site: $(VENV)/.site ## Build the documentation as a site into site/ and check it
 package: $(READY) ## Build wheel and sdist into dist/ and try them in a bare environment
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
 	$(BIN)/python tools/try_package.py dist
 
 lint: $(READY) ## Check style, formatting and types
@@ -76,12 +77,12 @@ format: $(READY) ## Rewrite the sources in the project's style
 lock: ## Choose the newest versions anew and write the requirements*.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev \
-	  --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	  --no-emit-index-url --no-emit-package elsv-client --no-annotate --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group bench \
-	  --constraint requirements.lock --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  --constraint requirements.lock --no-emit-index-url --no-emit-package elsv-client --no-annotate --custom-compile-command "make lock" \
 	  pyproject.toml -o requirements-bench.lock
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group site \
-	  --constraint requirements.lock --no-emit-index-url --no-annotate --custom-compile-command "make lock" \
+	  --constraint requirements.lock --no-emit-index-url --no-emit-package elsv-client --no-annotate --custom-compile-command "make lock" \
 	  pyproject.toml -o requirements-site.lock
 
 clean: ## Remove .venv, caches and everything built

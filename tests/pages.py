@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from contextlib import contextmanager
 from html.parser import HTMLParser
 
@@ -30,9 +31,9 @@ class Client:
 
 
 @contextmanager
-def visit(db, tokens=None):
+def visit(db, tokens=None, clock=time.time):
     """Yield a client of a server that was not started, and so has compiled nothing."""
-    app = create_app(ServiceSettings(db=str(db), tokens=tokens))
+    app = create_app(ServiceSettings(db=str(db), tokens=tokens), clock=clock)
     with asyncio.Runner() as runner:
         try:
             yield Client(app, runner)

@@ -1,6 +1,9 @@
 """Campaigns: decisions, outcomes that come late, settings, and what is refused."""
 
 import json
+import sqlite3
+import subprocess
+import sys
 from datetime import timedelta
 
 import numpy as np
@@ -8,7 +11,10 @@ import pytest
 
 from campaigns import NAMES, Clock, postgres_server, shop
 from elsv import Campaign, InvalidInputError, Problem, UnknownDecisionError
-from elsv.campaign.settings import in_words, seconds_of
+from elsv.campaign import KeyReusedError
+from elsv.campaign.opening import begin_once, change, open_store
+from elsv.campaign.settings import as_kept, in_words, seconds_of
+from elsv.structure import where
 
 QUICK = {"policy": "greedy"}
 
@@ -101,6 +107,34 @@ def test_a_retry_with_the_same_key_gets_the_first_answer(campaign, clock):
     campaign.reward(sticky.id, success=True)
     assert campaign.decide("c-2", key="k-3").id == keyed.id == sticky.id
     assert counts(campaign)["decided"] == 7
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "match"),
+    [
+        (
+            {"customer": "c-1"},
+            {"customer": "c-2"},
+            "'k' was used for customer 'c-1', got customer 'c-2'; give",
+        ),
+        ({"customer": "c-1"}, {}, "was used for customer 'c-1', got a customer without a name"),
+        ({"count": 3}, {"count": 4}, "was used for 3 customers, got 4"),
+        ({"customer": ["a", "b"]}, {"customer": ["a", "c"]}, "customer 'b', got customer 'c'"),
+        ({"customer": "a"}, {"count": 2}, "1 customers, got 2"),
+    ],
+)
+def test_a_key_answers_for_its_own_request_alone(campaign, clock, first, second, match):
+    made = campaign.decide(**first, key="k")
+    for _ in range(2):  # while the decision is open, and when it has expired
+        with pytest.raises(KeyReusedError, match=match):
+            campaign.decide(**second, key="k")
+        assert [d.id for d in listed(campaign.decide(**first, key="k"))] == [d.id for d in listed(made)]
+        clock.pass_(8 * 86400)
+    assert campaign.audit().decisions == len(listed(made))
+
+
+def listed(made):
+    return made if isinstance(made, list) else [made]
 
 
 def test_no_outcome_in_time_is_a_failure_and_a_late_one_corrects_it(campaign, clock):
@@ -346,6 +380,60 @@ def test_names_of_campaigns(tmp_path):
         Campaign.open(tmp_path / "x.db", "y")
 
 
+@pytest.mark.parametrize("name", ["a/b", "/", ".", ".."])
+def test_names_that_no_address_can_hold(tmp_path, name):
+    path = tmp_path / "x.db"
+    match = rf"name of a campaign must not contain '/', nor be '.' or '..', got '{name}'; take another"
+    with pytest.raises(InvalidInputError, match=match):
+        Campaign.open(path, name, shop(), **QUICK)
+    with pytest.raises(InvalidInputError, match=match):
+        begin_once(open_store(path), name, shop(), None, {}, 0.0)
+    Campaign.open(path, "x", shop(), **QUICK).close()
+    with sqlite3.connect(path) as connection:  # an elsv of before took such names: they go on
+        connection.execute("UPDATE elsv_campaign SET name = ?", (name,))
+    connection.close()
+    with Campaign.open(path, name, shop(horizon=900), **QUICK) as campaign:
+        campaign.decide()
+        assert campaign.settings.horizon == 900
+
+
+def test_a_window_fits_into_a_date(tmp_path):
+    campaign = Campaign.open(tmp_path / "x.db", "x", shop(), window=100 * 365 * 86400, **QUICK)
+    assert campaign.decide().expires.year > 2069
+    for window in (1e10, "99999999 days", timedelta(days=40_000), 0, -1, float("inf"), float("nan"), "nan s"):
+        with pytest.raises(
+            InvalidInputError, match=r"window must be a length of time.*100 years at most, got"
+        ):
+            Campaign.open(tmp_path / "x.db", "x", window=window)
+    assert Campaign.open(tmp_path / "x.db", "x", window="none").settings.window is None
+
+
+def test_none_is_a_value_for_some_settings_only(tmp_path):
+    store = open_store(tmp_path / "x.db")
+    with Campaign.open(store, "x", shop(), window="1 day", control=1, fallback=2, **QUICK):
+        changed, version = change(
+            store, "x", as_kept({"window": None, "control": None, "fallback": None}), 0.0
+        )
+        assert (changed.window, changed.control, changed.fallback, version) == (None, None, None, 2)
+        for key in ("policy", "unit", "sticky", "accept_late", "floor", "holdout", "horizon", "paused"):
+            with pytest.raises(InvalidInputError, match=f"{key} must have a value, got none; leave it out"):
+                as_kept({key: None})
+
+
+def test_a_structure_that_only_python_knows_is_audited(tmp_path):
+    """Replaying the log needs no belief."""
+    path = tmp_path / "x.db"
+    structure = where(lambda means: means[..., 0] < means[..., 1], "the second arm is better")
+    with Campaign.open(path, "x", shop(order=None, structure=structure), **QUICK) as campaign:
+        campaign.decide(count=5)
+    command = [sys.executable, "-c", "from elsv.cli import main; main()", "campaign"]
+    found = subprocess.run([*command, "decide", str(path), "x"], capture_output=True, text=True, check=False)
+    assert found.returncode != 0
+    assert "must be registered first" in found.stderr
+    found = subprocess.run([*command, "audit", str(path), "x"], capture_output=True, text=True, check=True)
+    assert "5 decisions" in found.stdout
+
+
 def test_lengths_of_time():
     for text in ("7 days", "1 week", "168h", timedelta(days=7), 604800):
         assert seconds_of(text) == 604800
@@ -431,7 +519,7 @@ def test_the_log_is_audited(campaign, place):
         ("UPDATE elsv_decision SET propensity = 0.5 WHERE number = 3", "decision 3 has probabilities"),
         ("UPDATE elsv_reward SET late = 1 WHERE number = 4", "marked wrongly as late"),
     ):
-        with campaign._store.writing() as writing:
+        with campaign.store.writing() as writing:
             writing.run(damage)
         audit = campaign.audit()
         assert not audit.exact

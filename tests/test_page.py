@@ -10,8 +10,7 @@ import pytest
 
 from campaigns import NAMES, postgres_server, shop
 from elsv import Campaign, Problem
-from elsv.report.style import styles
-from elsv.report.theme import DARK
+from elsv.report.style import DARK, styles
 from elsv.service.page.course import PARTS, Courses, course_view
 from elsv.service.page.names import from_path, in_path, page_of
 from elsv.service.page.pictures import COLOURS, Scale, scale_of

@@ -1,6 +1,11 @@
 """Who may see the pages of the service and send their forms."""
 
+import contextlib
+import hashlib
+import hmac
+import json
 import re
+import sqlite3
 import time
 
 import pytest
@@ -107,33 +112,58 @@ def test_a_revoked_token_ends_its_sessions(client, keys, tokens):
     assert log_in(client, keys["admin"]).status_code == 401
 
 
-def test_a_session_ends_by_itself(client, keys, monkeypatch):
-    log_in(client, keys["read"])
-    now = time.time()
-    monkeypatch.setattr("elsv.service.page.sessions.time.time", lambda: now + LIFETIME - 60)
-    assert client.get("/").status_code == 200
-    monkeypatch.setattr("elsv.service.page.sessions.time.time", lambda: now + LIFETIME + 60)
-    assert client.get("/").status_code == 303
+def with_cookie(client, cookie):
+    """Look at the list with a cookie that a browser would have dropped."""
+    client.cookies.clear()
+    return client.get("/", headers={"Cookie": f"{COOKIE}={cookie}"}).status_code
+
+
+def test_the_server_itself_ends_a_session_that_is_too_old(db, keys, tmp_path):
+    """The browser drops the cookie too; here it is sent as if it had not."""
+    now = 1_700_000_000.0
+    with visit(db, tmp_path / "tokens.json", clock=lambda: now) as client:
+        log_in(client, keys["read"])
+        cookie = client.cookies[COOKIE]
+        now += LIFETIME - 60
+        assert with_cookie(client, cookie) == 200
+        now += 120
+        assert with_cookie(client, cookie) == 303
+        now = 1_600_000_000.0  # a session from the future
+        assert with_cookie(client, cookie) == 303
 
 
 def test_a_changed_cookie_is_nobody_s(client, keys):
     log_in(client, keys["read"])
     cookie = client.cookies[COOKIE]
-    made, number, signature = cookie.split(".")
-    later = str(int(made) + 1)
-    for wrong in (
-        f"{later}.{number}.{signature}",
-        f"{made}.{number}x.{signature}",
-        f"{made}.{number}.{signature[:-1]}{'0' if signature[-1] != '0' else '1'}",
-        f"{made}.{number}.",
-        f"{'9' * 400}.{number}.{signature}",
-        "..",
-        ".",
-        "x" * 5000,
-    ):
-        client.cookies.clear()
-        assert client.get("/", headers={"Cookie": f"{COOKIE}={wrong}"}).status_code == 303, wrong
-    assert client.get("/", headers={"Cookie": f"{COOKIE}={cookie}"}).status_code == 200
+    changed = ("B" if cookie[0] == "A" else "A") + cookie[1:]
+    for wrong in (changed, cookie[:-1], cookie + "A", "..", ".", "", "x" * 5000, "x" * 43):
+        assert with_cookie(client, wrong) == 303, wrong
+    assert with_cookie(client, cookie) == 200
+
+
+def test_a_leaked_file_of_tokens_opens_nothing(client, keys, tmp_path, db):
+    """Nor does a copy of the database: neither has anything that a cookie can be made from."""
+    log_in(client, keys["admin"])
+    digests = [one["digest"] for one in json.loads((tmp_path / "tokens.json").read_text())["tokens"]]
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        kept = [str(value) for row in connection.execute("SELECT * FROM elsv_session") for value in row]
+    assert len(kept) == 3
+    body = f"{int(time.time())}.{'x' * 32}"
+    for digest in digests:  # cookies were once signed with what follows from the digest of a token
+        key = hmac.new(digest.encode(), b"elsv page session", hashlib.sha256).digest()
+        forged = f"{body}.{hmac.new(key, body.encode(), hashlib.sha256).hexdigest()}"
+        for cookie in (forged, digest, digest[:43], *kept, *(one[:43] for one in kept)):
+            assert with_cookie(client, cookie) == 303
+
+
+def test_a_session_is_known_to_the_next_server_of_the_store(db, keys, tmp_path):
+    with visit(db, tmp_path / "tokens.json") as client:
+        log_in(client, keys["read"])
+        cookie = client.cookies[COOKIE]
+    with visit(tmp_path / "other.db", tmp_path / "tokens.json") as client:
+        assert with_cookie(client, cookie) == 303
+    with visit(db, tmp_path / "tokens.json") as client:
+        assert with_cookie(client, cookie) == 200
 
 
 @pytest.mark.parametrize("role", ["read", "write"])
@@ -155,12 +185,14 @@ def test_only_an_admin_sees_and_sends_forms_that_change(client, keys, role, db):
     assert not Campaign.open(db, "spring").settings.paused
 
 
-def test_logging_out_takes_the_cookie_back(client, keys):
+def test_logging_out_ends_the_session_and_takes_the_cookie_back(client, keys):
     log_in(client, keys["admin"])
+    cookie = client.cookies[COOKIE]
     assert client.get("/ui/login").headers["location"] == "/"
     assert send(client, "/ui/logout").status_code == 303
     assert COOKIE not in client.cookies
     assert client.get("/").status_code == 303
+    assert with_cookie(client, cookie) == 303  # as one who has copied it would
 
 
 @pytest.mark.parametrize(

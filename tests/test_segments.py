@@ -30,7 +30,21 @@ def test_segments_are_values():
     assert segments.count == 2
     assert segments.number("returning") == segments.number(2) == 1
     assert segments.mask("new").tolist() == segments.masks[0].tolist() == [True, True, False, False]
-    assert Problem(rewards=[1, 1], horizon=3).segments is None
+
+
+def test_without_segments_one_holds_all_arms():
+    plain = Problem(rewards=[1, 1, 1], horizon=3)
+    everyone = plain.segments
+    assert not everyone.stated
+    assert shop().segments.stated
+    assert everyone.count == 1
+    assert everyone.groups == ((0, 1, 2),)
+    assert everyone.number(None) == 0
+    assert everyone.chances(np.zeros((2, 3))).tolist() == [[1], [1]]
+    assert "segments" not in plain.to_dict()
+    assert Problem.from_dict(plain.to_dict()).segments == plain.with_prior([[2, 1]] * 3).segments == everyone
+    with pytest.raises(InvalidInputError, match="the problem has no segments, got segment 1; leave it out"):
+        everyone.number(1)
 
 
 def test_segments_need_no_names():

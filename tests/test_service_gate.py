@@ -9,7 +9,7 @@ import threading
 import pytest
 from fastapi import Request
 
-from elsv.campaign.batches import Asked
+from elsv.campaign.batches import DecisionRequest
 from elsv.campaign.opening import open_store
 from elsv.service.batching import MOST_WAITING, Lane
 from elsv.service.bodies import json_of
@@ -154,9 +154,9 @@ def test_a_lane_that_plans_for_long_holds_up_no_other():
     async def both():
         quick = Lane("quick", lambda asked, outcomes: ([["quick"]], []), lambda *_: None)
         lanes = Lane("slow", slow, lambda *_: None), quick
-        waiting = [asyncio.ensure_future(lanes[0].ask(Asked([None]))) for _ in range(3)]
+        waiting = [asyncio.ensure_future(lanes[0].ask(DecisionRequest([None]))) for _ in range(3)]
         await asyncio.to_thread(begun.wait, 60)
-        assert await lanes[1].ask(Asked([None])) == ["quick"]
+        assert await lanes[1].ask(DecisionRequest([None])) == ["quick"]
         assert not any(one.done() for one in waiting)
         go_on.set()
         answers = await asyncio.gather(*waiting)
@@ -176,7 +176,7 @@ def test_one_request_that_fails_does_not_take_its_companions_along():
     async def several():
         lane = Lane("x", serve, lambda *_: None)
         keys = ("first", "a", "bad", "b")
-        asked = [lane.ask(Asked([None], key)) for key in keys]
+        asked = [lane.ask(DecisionRequest([None], key)) for key in keys]
         found = await asyncio.gather(*asked, return_exceptions=True)
         lane.close()
         return found
@@ -196,7 +196,7 @@ def test_a_lane_lets_only_so_many_wait():
 
     async def crowd():
         lane = Lane("x", serve, lambda *_: None)
-        asked = [asyncio.ensure_future(lane.ask(Asked([None]))) for _ in range(MOST_WAITING + 3)]
+        asked = [asyncio.ensure_future(lane.ask(DecisionRequest([None]))) for _ in range(MOST_WAITING + 3)]
         await asyncio.sleep(0)
         go_on.set()
         found = await asyncio.gather(*asked, return_exceptions=True)

@@ -11,9 +11,9 @@ from test_campaign_log import Machine
 
 pytest.importorskip("fastapi")
 
-from elsv.client import results
 from elsv.service.app import create_app
 from elsv.service.settings import ServiceSettings
+from elsv_client import values
 
 
 class InProcess:
@@ -59,14 +59,16 @@ class Remote:
         body = {k: v for k, v in {"customer": customer, "count": count}.items() if v is not None}
         headers = {} if key is None else {"idempotency-key": key}
         made = self.ask("POST", f"{self.place}/decisions", body, **headers)["decisions"]
-        decisions = [results.decision_of(one) for one in made]
+        decisions = [values.read(values.Decision, one) for one in made]
         return decisions if count is not None else decisions[0]
 
     def reward(self, ident, success):
-        return results.receipt_of(self.ask("POST", f"/decisions/{ident}/reward", {"success": success}))
+        return values.read(
+            values.RewardReceipt, self.ask("POST", f"/decisions/{ident}/reward", {"success": success})
+        )
 
     def change(self, **changes):
-        return results.settings_of(self.ask("PATCH", self.place, changes))
+        return values.read(values.Settings, self.ask("PATCH", self.place, changes))
 
     def pause(self):
         self.change(paused=True)
@@ -78,7 +80,7 @@ class Remote:
         assert self.change(horizon=horizon).horizon == horizon
 
     def status(self):
-        return results.status_of(self.ask("GET", self.place))
+        return values.read(values.Status, self.ask("GET", self.place))
 
     @property
     def settings(self):
@@ -88,7 +90,7 @@ class Remote:
         self.http.close()
 
     def audit(self):
-        return results.audit_of(self.ask("GET", f"{self.place}/audit"))
+        return values.read(values.Audit, self.ask("GET", f"{self.place}/audit"))
 
 
 class Served(Machine):

@@ -1,15 +1,21 @@
 """Servers of their own: what is not started says why, what is logged, and several on one database."""
 
+import contextlib
 import json
 import socket
+import sqlite3
 import subprocess
 import sys
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from campaigns import postgres_server
+from elsv import Campaign, Problem
 from elsv.cli.serve import serve
+from elsv.structure import samples, where
+from pages import code_of, text_of
 from services import serving
 
 
@@ -99,3 +105,51 @@ def test_an_answer_comes_in_one_piece(tmp_path):
                 assert body
                 if not kept:
                     assert connection.recv(1) == b""
+
+
+DEEP = 250  # mixtures within mixtures
+
+
+def test_a_campaign_that_cannot_be_read_leaves_the_others_alone(tmp_path):
+    """Each is listed with its reason, the log has it once, and the server gets ready."""
+    db, draws = tmp_path / "shop.db", tmp_path / "draws.npy"
+    np.save(draws, np.random.default_rng(1).random((50, 2)))
+    nested = {"order": "decreasing"}
+    for _ in range(DEEP):
+        nested = {"mixture": [[0.5, nested], [0.5, {"free": True}]]}
+    arms = {"rewards": [0.8, 1.0], "horizon": 50}
+    Campaign.open(db, "a file", Problem(**arms, structure=samples(str(draws))), policy="greedy")
+    Campaign.open(
+        db, "a function", Problem(**arms, structure=where(lambda m: m[..., 0] > 0)), policy="greedy"
+    )
+    Campaign.open(db, "fine", Problem(**arms), policy="greedy")
+    Campaign.open(db, "nested", Problem(**arms), policy="greedy")
+    with contextlib.closing(sqlite3.connect(db)) as connection, connection:
+        text = json.dumps(Problem(**arms).to_dict() | {"structure": nested})
+        connection.execute("UPDATE elsv_campaign SET problem = ? WHERE name = 'nested'", (text,))
+    draws.unlink()
+    with serving(db, tmp_path) as server, server.http() as http:
+        for _ in range(2):
+            listed = {one["name"]: one["unreadable"] for one in http.get("/campaigns").json()["campaigns"]}
+        assert listed.pop("fine") is None
+        assert set(listed) == {"a file", "a function", "nested"}
+        assert "draws.npy" in listed["a file"]
+        assert "where" in listed["a function"]
+        assert "nested" in listed["nested"] or "recursion" in listed["nested"]
+        assert http.post("/campaigns/fine/decisions", json={"count": 2}).status_code == 200
+        for name in listed:
+            for answer in (
+                http.get(f"/campaigns/{name}"),
+                http.post(f"/campaigns/{name}/decisions", json={}),
+            ):
+                assert answer.status_code in (422, 503), answer.text
+        assert http.get("/readyz").status_code == 200
+        log = server.log()
+        assert [log.count(f"campaign {name!r} cannot be served") for name in listed] == [1, 1, 1]
+        assert "Traceback" not in log
+        http.cookies.clear()
+        code = code_of(http.get("/ui/login").text)
+        http.post("/ui/login", data={"token": server.tokens["read"], "code": code})
+        html = text_of(http.get("/").text)
+        assert html.count("Unreadable") == 3
+        assert "draws.npy" in html

@@ -4,7 +4,10 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,9 +16,8 @@ from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
 from elsv.campaign import copying
 from elsv.campaign.backup import backup
-from elsv.campaign.copying import copy_campaigns
+from elsv.campaign.copying import campaign_tables, copy_campaigns
 from elsv.campaign.opening import open_store
-from elsv.campaign.tables import campaign_tables
 from elsv.cli import app
 from elsv.stores.base import migrations
 
@@ -168,6 +170,98 @@ def test_damaged_files_are_not_copied(path, tmp_path):
     assert not list(tmp_path.glob(".elsv*"))
 
 
+def test_damage_that_no_count_shows_is_found(path, tmp_path):
+    """An index that lacks rows: every count of the log is right, and only SQLite's own check tells."""
+    lived(path).close()
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = sql || ' AND arm > 1' WHERE name = 'elsv_open_customer'"
+        )
+        connection.execute("PRAGMA writable_schema = OFF")
+    connection.close()
+    with Campaign.open(path, "spring") as campaign:
+        assert campaign.audit().exact
+    with pytest.raises(CorruptFileError, match=r"is damaged \(.*elsv_open_customer.*nothing was copied"):
+        backup(path, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
+def killed_while_writing(path):
+    """Let a process decide in a file and be killed, so that its write-ahead log stays."""
+    program = (
+        "import os, signal, sys; from elsv import Campaign; c = Campaign.open(sys.argv[1], 'spring')\n"
+        "for k in range(5): c.decide(count=100)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", program, path], check=False)
+    assert Path(f"{path}-wal").stat().st_size > 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_a_backup_over_a_file_with_a_write_ahead_log_is_what_was_copied(path, tmp_path):
+    copy = tmp_path / "monday.db"
+    with Campaign.open(path, "spring", shop(horizon=2000), seed=1, **QUICK) as campaign:
+        campaign.decide(count=50)
+        backup(path, copy)
+        killed_while_writing(copy)
+        campaign.decide(count=7)
+        assert backup(path, copy, overwrite=True).decisions == 57
+        assert not [one.name for one in tmp_path.iterdir() if one.name.startswith("monday.db-")]
+        assert everything(str(copy)) == everything(str(path))
+        # The same where the old copy itself is gone and its log is not.
+        killed_while_writing(copy)
+        copy.unlink()
+        assert backup(path, copy).decisions == 57
+        assert everything(str(copy)) == everything(str(path))
+
+
+def test_a_copy_that_is_in_use_is_not_replaced(path, tmp_path):
+    copy = tmp_path / "copy.db"
+    lived(path).close()
+    lived(copy, "autumn").close()
+    with Campaign.open(copy, "autumn") as used:
+        before = used.audit()
+        with pytest.raises(StoreError, match=r"copy.db is in use by another process.*nothing was changed"):
+            backup(path, copy, overwrite=True)
+        used.decide()
+        assert used.audit().decisions == before.decisions + 1
+    assert backup(path, copy, overwrite=True).campaigns == 1
+
+
+def test_a_file_that_is_replaced_while_it_is_open_is_noticed(path, tmp_path):
+    other = tmp_path / "other.db"
+    lived(other, "spring", Clock()).close()
+    campaign = Campaign.open(path, "spring", shop(horizon=2000), **QUICK)
+    campaign.decide(count=300)
+    os.replace(other, path)
+    for call in (campaign.audit, campaign.decide, campaign.status):
+        with pytest.raises(StoreError, match=r"was replaced while it was in use, and shop.db-wal is still"):
+            call()
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").rename(tmp_path / f"old{end}")
+    assert campaign.audit().decisions == 42
+    # Without a log of the first file one call fails, so that somebody hears of it, and the next goes on.
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    lived(other, "spring", Clock()).close()
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").unlink()
+    os.replace(other, path)
+    with pytest.raises(StoreError, match="was replaced by another file while it was in use; nothing was rec"):
+        campaign.audit()
+    assert campaign.audit().decisions == 42
+    campaign.close()
+
+
+def test_a_backup_makes_no_directories(path, tmp_path):
+    lived(path).close()
+    with pytest.raises(InvalidInputError, match=r"there is no directory .*nowhere for .*make it, or choose"):
+        backup(path, tmp_path / "nowhere" / "copy.db")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_backup_before_an_upgrade_upgrades_nothing(path, tmp_path):
     """A file of another elsv is copied as it is."""
     lived(path).close()
@@ -280,7 +374,7 @@ def test_every_table_of_a_campaign_is_copied(path, server):
         tables = campaign_tables(reading, False)
         assert tables == campaign_tables(there, True)
         names = {name for (name,) in reading.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert {table.name for table in tables} == names - {"elsv_campaign", "elsv_migration"}
+    assert {table.name for table in tables} == names - {"elsv_campaign", "elsv_migration", "elsv_session"}
     assert all(table.key for table in tables)
     assert len(migrations("sqlite")) == len(migrations("postgres"))
     store.close()

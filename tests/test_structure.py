@@ -240,6 +240,25 @@ def test_the_short_form_of_an_order_stays(tmp_path):
     assert "structure" not in read.to_toml()
 
 
+def nested(depth):
+    """A table of mixtures within mixtures."""
+    table = {"order": "decreasing"}
+    for _ in range(depth):
+        table = {"mixture": [[0.5, table], [0.5, "free"]]}
+    return table
+
+
+def mixture_of_mixtures(depth):
+    made = decreasing()
+    for _ in range(depth):
+        made = mixture([(0.5, made), (0.5, "free")])
+    return made
+
+
+def test_mixtures_within_mixtures():
+    assert mixture_of_mixtures(20).to_dict() == from_dict(nested(20)).to_dict()
+
+
 # What is refused: the statement and what the error must say.
 REFUSED = [
     (
@@ -309,6 +328,9 @@ REFUSED = [
         lambda: problem(gap(1, 2, 0.6) & gap(2, 3, 0.6)),
         r"gold must be at least 1\.2 above basic.*leave 1 at most",
     ),
+    (lambda: from_dict(nested(200)), "mixtures may be nested 20 deep, got one that is deeper; multiply"),
+    (lambda: from_dict(nested(100_000)), "mixtures may be nested 20 deep"),
+    (lambda: mixture([(1.0, mixture_of_mixtures(20))]), "mixtures may be nested 20 deep"),
     (lambda: mixture([]), r"mixture must be a list such as .* got \[\]"),
     (lambda: mixture("decreasing"), "mixture must be a list"),
     (lambda: mixture([3]), "pairs such as"),

@@ -108,5 +108,5 @@ def test_a_campaign_goes_past_1024_customers(tmp_path, name, monkeypatch):
         for _ in range(30):
             made = campaign.decide(count=100)
             campaign.rewards([(decision, k % 2 == 0) for k, decision in enumerate(made)])
-        assert campaign.status().step == STEPS + 1
+        assert campaign.status().decided == STEPS
     assert len(watch.blocks) == len(set(watch.blocks)) <= 11

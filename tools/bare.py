@@ -10,12 +10,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import elsv
 from elsv._base.export import write_columns
 from elsv.cli.serve import serve
-from elsv.client import Client
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
 ORDER = 'order = "decreasing"\n'
@@ -69,7 +69,7 @@ def main() -> None:
         ("pandas", result.to_pandas),
         ("dask", lambda: elsv.compare(problem, policies, instances=10, dask="tcp://localhost:8786")),
         ("gpu", lambda: elsv.solve(problem, device="cuda")),
-        ("client", lambda: Client("http://localhost:8763")),
+        ("client", lambda: import_module("elsv.client")),
         ("postgres", lambda: elsv.Campaign.open("postgresql://localhost/shop", "spring", problem)),
         ("service", serve),
     ]

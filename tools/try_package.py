@@ -1,7 +1,8 @@
-"""Install the wheel and the sdist of a folder where nothing else is, and try them.
+"""Install the packages of a folder where nothing else is, and try them.
 
-``python tools/try_package.py dist``. The versions of dependencies are those of requirements.lock. What is
-tried is in ``tools/bare.py``; it runs in an empty directory, so that it imports the installed package.
+``python tools/try_package.py dist`` tries the wheel and the sdist of elsv, and those of elsv-client in
+``dist/client``. Dependencies have the versions of requirements.lock. ``tools/bare.py`` has what is tried; it
+runs in an empty directory, so that it imports the installed package.
 """
 
 from __future__ import annotations
@@ -34,29 +35,62 @@ def only(folder: Path, pattern: str) -> Path:
     return found[0].resolve()
 
 
-def try_file(package: Path, python: Path, folder: Path, *options: str) -> None:
-    """Install one file and try it; the next one finds the dependencies there and nothing else."""
-    pip = (python, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    run(*pip, "install", package, folder=folder)
-    run(*pip, "check", folder=folder)
+def pip(python: Path, *words: str | Path, folder: Path) -> None:
+    """Run pip."""
+    run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", *words, folder=folder)
+
+
+def install(python: Path, *packages: str | Path, folder: Path) -> None:
+    """Install packages and check that what is installed fits together."""
+    pip(python, "install", *packages, folder=folder)
+    pip(python, "check", folder=folder)
+
+
+def try_elsv(package: Path, python: Path, folder: Path, *options: str) -> None:
+    """Install elsv without extras and try it; the next one finds the dependencies there and nothing else."""
+    install(python, package, folder=folder)
     tried = run(python, "-I", ROOT / "tools" / "bare.py", *options, folder=folder).split()
-    run(*pip, "uninstall", "--yes", "elsv", folder=folder)
+    pip(python, "uninstall", "--yes", "elsv", folder=folder)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     if set(tried) != set(extras):
         sys.exit(f"tools/bare.py must try every extra: {sorted(extras)}, got {tried}")
     print(f"{package.name}: installed, decides, names the extras {', '.join(tried)}")
 
 
+def try_client(package: Path, python: Path, folder: Path) -> None:
+    """Install the client alone: it must work where there is no elsv."""
+    install(python, package, folder=folder)
+    asked = "import elsv_client; print(elsv_client.Client('http://127.0.0.1:9', timeout=5).ready())"
+    if run(python, "-I", "-c", asked, folder=folder).strip() != "False":
+        sys.exit(f"{package.name} must say that nobody answers")
+    print(f"{package.name}: installed alone, asks")
+
+
+def try_both(wheel: Path, client: Path, python: Path, folder: Path) -> None:
+    """Install ``elsv[client]`` from the two wheels: `elsv.client` is the client."""
+    install(python, client, f"{wheel}[client]", folder=folder)
+    said = run(python, "-I", "-c", "import elsv.client as c; print(c.Client.__module__)", folder=folder)
+    if not said.startswith("elsv_client"):
+        sys.exit(f"elsv.client must be elsv_client, got {said}")
+    print(f"{wheel.name}[client]: installed with {client.name}")
+
+
 def main() -> None:
-    """Try both files in one new environment; the sdist, of which the wheel was built, more quickly."""
-    wheel, sdist = (only(Path(sys.argv[1]), pattern) for pattern in ("*.whl", "*.tar.gz"))
+    """Try all files in one new environment; the sdist, of which the wheel was built, more quickly."""
+    dist = Path(sys.argv[1])
+    wheel, sdist = (only(dist, pattern) for pattern in ("*.whl", "*.tar.gz"))
+    clients = [only(dist / "client", pattern) for pattern in ("*.tar.gz", "*.whl")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run(sys.executable, "-m", "venv", folder / "bare", folder=folder)
         (folder / "work").mkdir()
         python = folder / "bare" / "bin" / "python"
-        try_file(wheel, python, folder / "work")
-        try_file(sdist, python, folder / "work", "--quick")
+        for client in clients:
+            try_client(client, python, folder / "work")
+            pip(python, "uninstall", "--yes", "elsv-client", folder=folder)
+        try_elsv(wheel, python, folder / "work")
+        try_elsv(sdist, python, folder / "work", "--quick")
+        try_both(wheel, clients[1], python, folder / "work")
 
 
 if __name__ == "__main__":

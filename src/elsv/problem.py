@@ -89,7 +89,7 @@ class Problem:
     discount: float | None
     prior: FloatArray = field(repr=False)  # [N, 2]
     names: tuple[str, ...] = field(repr=False)
-    segments: Segments | None
+    segments: Segments  # one of all arms where none are stated
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class Problem:
         more = [note(f"{len(few) - 1} of {self.arms} arms")] if cut else []
         title = f"Problem: {self.arms} {'arm' if self.arms == 1 else 'arms'}, {goal}"
         known = note(f"Known of the means: {self.structure.describe()}")
-        if self.segments is not None:
+        if self.segments.stated:
             more.append(note(f"Segments: {self.segments.describe(self.names)}"))
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
@@ -227,7 +227,7 @@ class Problem:
                 values[key] = getattr(self, key)
         values["prior"] = self.prior.tolist()
         values["names"] = list(self.names)
-        return values if self.segments is None else values | self.segments.to_dict()
+        return values | self.segments.to_dict()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Problem:

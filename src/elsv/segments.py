@@ -39,6 +39,12 @@ class Segments:
     groups: tuple[tuple[int, ...], ...]  # the arms of each segment, from 0, rising
     shares: tuple[float, ...] | None = None  # q, if known
     share_prior: tuple[float, ...] | None = None  # a, the Dirichlet counts, if not
+    stated: bool = True  # False: nobody named segments, and one segment holds all arms
+
+    @classmethod
+    def everyone(cls, arms: int) -> Self:
+        """Return the one segment of a problem that names none: every arm is on offer to everyone."""
+        return cls(("everyone",), (tuple(range(arms)),), (1.0,), stated=False)
 
     @classmethod
     def of(
@@ -83,7 +89,16 @@ class Segments:
         return offered
 
     def number(self, segment: object) -> int:
-        """Return the number from 0 of a segment that is given by its name or its number from 1."""
+        """Return the number from 0 of a segment that is given by its name or its number from 1.
+
+        Where no segments are stated, there is nothing to name: None gives 0.
+        """
+        if not self.stated:
+            if segment is None:
+                return 0
+            raise InvalidInputError(
+                f"the problem has no segments, got segment {shown(segment)}; leave it out"
+            )
         if isinstance(segment, str):
             if segment in self.names:
                 return self.names.index(segment)
@@ -148,7 +163,9 @@ class Segments:
         return "; ".join(parts) + learnt
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values under the keys of a problem's TOML file: arms as numbers from 1."""
+        """Return plain values under the keys of a problem's TOML file, none if no segments are stated."""
+        if not self.stated:
+            return {}
         lists = [[i + 1 for i in arms] for arms in self.groups]
         unnamed = self.names == _numbered(self.count)
         values: dict[str, Any] = {"segments": lists if unnamed else dict(zip(self.names, lists, strict=True))}
@@ -161,36 +178,35 @@ class Segments:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], arm_names: Sequence[str]) -> Self:
         """Return the segments that `to_dict` wrote."""
+        if "segments" not in values:
+            return cls.everyone(len(arm_names))
         return cls.of(
             values["segments"], arm_names, values.get("segment_shares"), values.get("segment_prior")
         )
 
 
-def number_of(segments: Segments | None, segment: object) -> int | None:
-    """Return the number from 0 of the segment that has come; None where there are none and none is named."""
-    if segments is not None:
-        return segments.number(segment)
-    if segment is not None:
-        raise InvalidInputError(f"the problem has no segments, got segment {shown(segment)}; leave it out")
-    return None
+def number_of(segments: Segments, segment: object) -> int | None:
+    """Return the number from 0 of the segment that has come; None where none are stated and none is named."""
+    number = segments.number(segment)
+    return number if segments.stated else None
 
 
 def stated(
     segments: Segments | Stated | None, arm_names: Sequence[str], shares: object, share_prior: object
-) -> Segments | None:
-    """Return what a problem is given about segments as a value; None if it has none."""
-    if segments is None:
+) -> Segments:
+    """Return the segments of a problem: those that are stated, or one of all arms."""
+    if isinstance(segments, Segments) and segments.stated:
+        own = segments.to_dict()
+        if shares is not None or share_prior is not None:
+            own = {**own, "segment_shares": shares, "segment_prior": share_prior}
+        return Segments.from_dict(own, arm_names)
+    if segments is None or isinstance(segments, Segments):
         for name, given in (("segment_shares", shares), ("segment_prior", share_prior)):
             if given is not None:
                 raise InvalidInputError(
                     f"{name} needs segments, such as segments=[[1, 2], [3, 4]], got none with {shown(given)}"
                 )
-        return None
-    if isinstance(segments, Segments):
-        own = segments.to_dict()
-        if shares is not None or share_prior is not None:
-            own = {**own, "segment_shares": shares, "segment_prior": share_prior}
-        return Segments.from_dict(own, arm_names)
+        return Segments.everyone(len(arm_names))
     return Segments.of(segments, arm_names, shares, share_prior)
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -162,32 +163,48 @@ def read_rows(path: str | Path, what: str) -> TableRows:
         content = given.read_bytes()
     except OSError as error:
         raise unreadable(f"{what} from {path}", error, "give a .csv or .parquet file") from error
-    rows = list(_from_csv(content, path) if given.suffix.lower() == ".csv" else _from_parquet(given))
-    table = [{str(key).strip().lower(): value for key, value in row.items()} for row in rows]
-    return TableRows(table, frozenset(table[0]) if table else frozenset(), content)
+    heads, rows = _from_csv(content, path) if given.suffix.lower() == ".csv" else _from_parquet(given)
+    columns = [str(head).strip().lower() for head in heads]
+    twice = [column for column, times in Counter(columns).items() if times > 1]
+    if twice:
+        raise InvalidInputError(f"{path} must have every column once, got {twice[0]!r} twice; remove one")
+    table = [dict(zip(columns, row, strict=True)) for row in rows]
+    return TableRows(table, frozenset(columns if table else ()), content)
 
 
-def _from_csv(content: bytes, path: str | Path) -> Iterable[dict[str, Any]]:
+def check_counts(columns: frozenset[str], path: str | Path) -> None:
+    """Raise if a table has a row for each outcome and counts of outcomes at once."""
+    single, counts = columns & {"success", "outcome"}, columns & {"successes", "failures", "trials"}
+    if single and counts:
+        raise InvalidInputError(
+            f"{path} must have either a row for each outcome (success) or counts (successes, failures or "
+            f"trials), got {' and '.join(sorted(single) + sorted(counts))}; remove one or the other"
+        )
+
+
+def _from_csv(content: bytes, path: str | Path) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
     try:
-        found = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig")))
+        lines = [line for line in reader if line]
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorruptFileError(f"{path} is no CSV file in UTF-8: {error}") from error
-    for line, row in enumerate(found, start=2):
-        if None in row or None in row.values():
+    heads, rows = (lines[0], lines[1:]) if lines else ([], [])
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(heads):
             raise InvalidInputError(f"line {line} of {path} has more or fewer fields than its first line")
-    return found
+    return heads, rows
 
 
-def _from_parquet(path: Path) -> Iterable[dict[str, Any]]:
+def _from_parquet(path: Path) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
     try:
         import polars
     except ImportError as error:
         raise MissingExtraError("reading Parquet", "data") from error
     try:
-        rows: list[dict[str, Any]] = polars.read_parquet(path).to_dicts()
+        table = polars.read_parquet(path)
     except Exception as error:
         raise CorruptFileError(f"{path} is no Parquet file: {error}") from error
-    return rows
+    return table.columns, table.rows()
 
 
 def truth(value: Any, line: int, path: str | Path) -> bool:

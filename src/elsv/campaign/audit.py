@@ -46,7 +46,7 @@ class Audit:
         return "\n".join([f"{what} do not agree:", *(f"- {problem}" for problem in self.problems)])
 
 
-def replay(transaction: Transaction, head: Head, segments: Segments | None = None) -> Audit:
+def replay(transaction: Transaction, head: Head, segments: Segments) -> Audit:
     """Return what a replay of the whole log finds; `segments` are those of the campaign's customers."""
     mine = (head.id,)
     settings = transaction.rows("SELECT version, event FROM elsv_setting WHERE campaign = ?", mine)
@@ -122,10 +122,10 @@ def _consistent(
             yield f"the outcome of decision {number} came in time and is not counted"
 
 
-def _of_their_segment(decisions: list[tuple[Any, ...]], segments: Segments | None) -> Iterator[str]:
+def _of_their_segment(decisions: list[tuple[Any, ...]], segments: Segments) -> Iterator[str]:
     """Complain of decisions whose arm was not on offer to who came."""
     for number, _, arm, *_, segment in decisions:
-        home = None if segments is None else int(segments.of_arm[arm])
+        home = None if not segments.stated else int(segments.of_arm[arm])
         if segment != home:
             yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
 

@@ -16,7 +16,7 @@ from elsv.campaign.audit import replay
 from elsv.campaign.opening import segments_of
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.stores.base import needs_migration
-from elsv.stores.sqlite import Cursor, applied, as_told
+from elsv.stores.sqlite import Cursor, applied, as_told, retire
 
 _PAGES = 2048  # that are copied between two reports of progress
 
@@ -54,7 +54,8 @@ def backup(
     source
         The file of a store.
     copy
-        Where the copy goes. It is checked, and every campaign's log replayed, before it gets that name.
+        Where the copy goes. It is checked and every campaign's log is replayed twice: before it gets that
+        name, so that a damaged copy replaces nothing, and at that name, opened anew.
     overwrite
         Whether a file that is there may be replaced.
     progress
@@ -71,17 +72,21 @@ def backup(
         raise InvalidInputError(f"the copy must be another file than {source}; give another path")
     if target.exists() and not overwrite:
         raise InvalidInputError(f"{copy} is there already; choose another path, or replace it with --force")
-    found: list[Backup] = []
+    if not target.absolute().parent.is_dir():
+        raise InvalidInputError(
+            f"there is no directory {target.absolute().parent} for {copy}; make it, or choose another path"
+        )
 
     def make(temporary: Path) -> None:
-        try:
-            _copy(given, temporary, progress)
-            found.append(_checked(given, target, temporary))
-        except sqlite3.Error as error:
-            raise as_told(f"{given} or its copy {target}", error) from error
+        _copy(given, temporary, progress)
+        _checked(given, target, temporary)
+        retire(target)
 
-    make_atomically(target, make, stat.S_IMODE(given.stat().st_mode))
-    return found[0]
+    try:
+        make_atomically(target, make, stat.S_IMODE(given.stat().st_mode))
+        return _checked(given, target, target)
+    except sqlite3.Error as error:
+        raise as_told(f"{given} or its copy {target}", error) from error
 
 
 def _copy(source: Path, temporary: Path, progress: Progress | None) -> None:
@@ -99,18 +104,20 @@ def _copy(source: Path, temporary: Path, progress: Progress | None) -> None:
         reader.execute("BEGIN")
         reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         reader.backup(writer, pages=_PAGES, progress=report)
+        writer.execute("PRAGMA journal_mode = DELETE")
 
 
-def _checked(source: Path, target: Path, temporary: Path) -> Backup:
+def _checked(source: Path, target: Path, copy: Path) -> Backup:
     """Return what the copy holds, or raise if it is not whole."""
-    # Immutable: it is ours alone, and checking it leaves no files beside it.
-    address = f"{temporary.absolute().as_uri()}?immutable=1"
-    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+    where = "nothing was copied" if copy != target else f"so is {target}, which was replaced"
+    # The copy has no write-ahead log of its own (`_copy`), so that reading it leaves no files beside it, and
+    # a log that is there nevertheless is read as everybody else would read it.
+    with closing(sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         reading = Cursor(connection)
         whole = reading.rows("PRAGMA integrity_check")
         if whole != [("ok",)]:
             raise CorruptFileError(
-                f"{source} is damaged ({whole[0][0]}); nothing was copied: restore it from an older backup"
+                f"{source} is damaged ({whole[0][0]}); {where}: restore it from an older backup"
             )
         if not reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'elsv_campaign'"):
             raise CorruptFileError(f"{source} is no campaign file; nothing was copied")
@@ -121,8 +128,6 @@ def _checked(source: Path, target: Path, temporary: Path) -> Backup:
             assert head is not None
             audit = replay(reading, head, segments_of(head))
             if not audit.exact:
-                raise CorruptFileError(
-                    f"campaign {name!r} of {source} is damaged; nothing was copied: {audit}"
-                )
-    size, decisions = temporary.stat().st_size, sum(count for _, count in named)
+                raise CorruptFileError(f"campaign {name!r} of {source} is damaged; {where}: {audit}")
+    size, decisions = copy.stat().st_size, sum(count for _, count in named)
     return Backup(str(source), str(target), size, len(named), decisions, audited)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.export import check_suffix, count, read_rows, truth, write_columns
-from elsv.campaign import deciding, log
+from elsv._base.export import check_counts, check_suffix, count, read_rows, truth, write_columns
+from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
 from elsv.errors import InvalidInputError
@@ -54,7 +54,7 @@ class _Outcomes:
         counts: Counter[str] = Counter()
         for given, success in self.outcomes:
             if given in known:
-                receipt = deciding.reward(writing, head, known[given], success, now, accept_late)
+                receipt = log.append_reward(writing, head, known[given], success, now, accept_late)
                 counts[receipt.status] += 1
             else:
                 counts["unknown"] += 1
@@ -116,7 +116,7 @@ def _exported(row: tuple[Any, ...], problem: Problem) -> dict[str, Any]:
         segment,
     ) = row
     who = {}
-    if problem.segments is not None:
+    if problem.segments.stated:
         who["segment"] = None if segment is None else problem.segments.names[segment]
     outcome = "open"
     if success is not None and counted:
@@ -157,6 +157,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
         return _Outcomes(
             [(str(row["decision"]).strip(), truth(row["success"], n, path)) for n, row in wanted]
         )
+    check_counts(columns, path)
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table.rows, strict=True):
@@ -177,7 +178,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    if segments is None or segment is None or not str(segment).strip():
+    if not segments.stated or segment is None or not str(segment).strip():
         return
     named = segments.number(str(segment).strip())
     if named != segments.of_arm[arm]:

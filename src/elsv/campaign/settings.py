@@ -20,7 +20,9 @@ from elsv.segments import Segments
 Arm = int | tuple[int, ...]
 """An arm, from 0, or one for each segment."""
 
+_MAY_BE_NONE = ("window", "control", "fallback")  # no limit; no arm
 _SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_LONGEST = 36525 * 86400.0  # 100 years: a decision then expires within the years that dates can have
 _SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
@@ -56,9 +58,9 @@ class Settings:
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
-    def resting_arm(self, segments: Segments | None) -> Arm:
+    def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment."""
-        first: Arm = 0 if segments is None else tuple(arms[0] for arms in segments.groups)
+        first: Arm = 0 if not segments.stated else tuple(arms[0] for arms in segments.groups)
         return next((arm for arm in (self.fallback, self.control) if arm is not None), first)
 
     def control_arm(self, segment: int | None) -> int:
@@ -70,11 +72,11 @@ class Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
         _share("floor", new.floor)
-        arms = problem.arms if problem.segments is None else max(map(len, problem.segments.groups))
+        arms = problem.arms if not problem.segments.stated else max(map(len, problem.segments.groups))
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{'' if problem.segments is None else ' on offer'}, "
+                f"{'' if not problem.segments.stated else ' on offer'}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         _share("holdout", new.holdout)
@@ -88,6 +90,9 @@ class Settings:
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:
     """Return settings as callers give them in the form in which they are kept."""
     kept = dict(given)
+    for key, value in kept.items():
+        if value is None and key not in _MAY_BE_NONE:
+            raise InvalidInputError(f"{key} must have a value, got none; leave it out to keep it as it is")
     if "policy" in kept:
         kept["policy"] = str(parse(kept["policy"])) if isinstance(kept["policy"], str) else None
     for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", bool), ("unit", str)):
@@ -99,12 +104,14 @@ def as_kept(given: dict[str, Any]) -> dict[str, Any]:
 def seconds_of(window: object) -> float | None:
     """Return a length of time in seconds: ``"7 days"``, ``"90 min"``, a number of seconds, or a timedelta.
 
+    None, or the word "none", is no limit.
+
     Examples
     --------
     >>> seconds_of("7 days")
     604800.0
     """
-    if window is None:
+    if window is None or (isinstance(window, str) and window.strip().lower() == "none"):
         return None
     if isinstance(window, timedelta):
         found = window.total_seconds()
@@ -118,10 +125,10 @@ def seconds_of(window: object) -> float | None:
     else:
         usable = isinstance(window, int | float) and not isinstance(window, bool)
         found = float(window) if usable else math.nan  # type: ignore[arg-type]
-    if not (found > 0 and found < 1e12):
+    if not 0 < found <= _LONGEST:
         raise InvalidInputError(
-            f"window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), "
-            f"got {shown(window)}; None waits for ever"
+            "window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), 100 years at "
+            f"most, got {shown(window)}; None waits for ever"
         )
     return found
 
@@ -154,7 +161,7 @@ def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[
     prior = zip(values["prior"], history, strict=True)
     values["prior"] = [[a + won, b + lost] for (a, b), (won, lost) in prior]
     segments = problem.segments
-    if segments is not None and segments.share_prior is not None:
+    if segments.stated and segments.share_prior is not None:
         came = [sum(sum(history[i]) for i in arms) for arms in segments.groups]
         values["segment_prior"] = [a + n for a, n in zip(segments.share_prior, came, strict=True)]
     return Problem.from_dict(values)

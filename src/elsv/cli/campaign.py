@@ -34,7 +34,7 @@ def new(
     problem: ProblemFile,
     policy: Annotated[str | None, typer.Option("-p", "--policy", help="Policy; default: plan.")] = None,
     window: Annotated[
-        str | None, typer.Option(help="How long to wait for an outcome, such as '7 days'; then: a failure.")
+        str | None, typer.Option(help="How long to wait for an outcome: '7 days', none; then: a failure.")
     ] = None,
     unit: Annotated[str | None, typer.Option(help="Unit of the rewards, such as EUR.")] = None,
     floor: Annotated[float | None, typer.Option(help="Least probability of every arm; default: 0.")] = None,
@@ -74,7 +74,9 @@ def decide(
     ] = None,
     count: Annotated[int | None, typer.Option(help="Decide for so many customers who are not known.")] = None,
     segment: SegmentName = None,
-    key: Annotated[str | None, typer.Option(help="A retry with the same key gets the first answer.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Name of this visit; a retry gets the first answer.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Choose the arm for a customer, or for many: id, arm, probability and name, one on a line."""
@@ -124,7 +126,7 @@ def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
         segments = opened.problem.segments
-        names = (segment,) if segments is None or segment is not None else segments.names
+        names = (segment,) if not segments.stated or segment is not None else segments.names
         found = [opened.explain(one) for one in names]
     show_explanations(found, as_json)
 

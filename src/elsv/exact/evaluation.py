@@ -113,7 +113,7 @@ class Evaluation(Sequence[PolicyValue]):
         gain = row.value - alone
         if abs(gain) <= _ROUNDING * alone:
             gain = 0.0
-        arms = () if self.problem.segments is None else choices(self.problem)[arm]
+        arms = () if not self.problem.segments.stated else choices(self.problem)[arm]
         return Gain(arm, choice_name(self.problem, arm), gain, 100 * gain / alone, arms=arms)
 
     def single(self, arm: int) -> PolicyValue:
@@ -177,7 +177,7 @@ class Evaluation(Sequence[PolicyValue]):
             table[f"gain_over_{word}_percent"] = np.array([gain.percent for gain in gains])
         table["regret"] = np.array([row.regret for row in self.rows])
         table["above_optimum_percent"] = np.array([nan if gap is None else gap for gap in above])
-        for g, segment in enumerate(() if self.problem.segments is None else self.problem.segments.names):
+        for g, segment in enumerate(() if not self.problem.segments.stated else self.problem.segments.names):
             table[f"earnings_{segment}"] = np.array([row.by_segment[g].value for row in self.rows])
             table[f"regret_{segment}"] = np.array([row.by_segment[g].regret for row in self.rows])
         return table
@@ -236,5 +236,7 @@ class Evaluation(Sequence[PolicyValue]):
 
         optimum = [place for place, row in enumerate(self.rows) if row.name == OPTIMAL]
         shown = table(*evaluation_table(self), chosen=optimum)
-        by_segment = () if self.problem.segments is None else (table(*segment_table(self), chosen=optimum),)
+        by_segment = (
+            () if not self.problem.segments.stated else (table(*segment_table(self), chosen=optimum),)
+        )
         return block("Exact evaluation", shown, *by_segment, note(earned(self)), note(REGRET))

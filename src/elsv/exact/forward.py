@@ -23,7 +23,7 @@ def expected_rewards(actions: Actions) -> FloatArray:
     lattice = Lattice(problem.arms, actions.steps)
     expected = np.empty(actions.steps)
     paths, scale = np.ones(1), 1.0
-    shared, segments = problem.segments is not None, problem.segments
+    shared, segments = problem.segments.stated, problem.segments
     weights = layer_weights(problem.belief, problem, lattice, 0, shared=shared)
     if len(weights):
         scale = float(weights[0])
@@ -32,7 +32,7 @@ def expected_rewards(actions: Actions) -> FloatArray:
         weights = layer_weights(problem.belief, problem, lattice, made + 1, shared=shared)
         later = np.zeros(layer_size(problem.arms, made + 1))
         arms = actions.at(made + 1)
-        if segments is None:
+        if not segments.stated:
             earned = spread(paths, weights, layer, problem, arms, later)
         else:
             earned = spread_by_segment(paths, weights, layer, problem, segments, arms, later)

@@ -16,9 +16,11 @@ takes (two with an order).
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,9 +32,10 @@ from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cost import Cost, check_memory, estimate
 from elsv.exact.cuda.device import check_device
 from elsv.exact.forward import expected_rewards
+from elsv.exact.memory import SHORTER, Cost, check_memory, estimate
+from elsv.exact.passes import layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.segments import best_step_by_segment
 from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
@@ -41,9 +44,6 @@ from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
-
-if TYPE_CHECKING:
-    from elsv.exact.cuda.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -65,7 +65,7 @@ class Solution:
     policy: Actions | None = field(default=None, repr=False)  # the optimal arm of every state, if kept
     rewards: FloatArray | None = field(default=None, repr=False)  # [T], expected at each step, if all kept
     names: tuple[str, ...] = field(default=(), repr=False)  # of the arms
-    segments: Segments | None = field(default=None, repr=False)
+    segments: Segments = field(default=Segments.everyone(0), repr=False)
 
     def __repr__(self) -> str:
         first = self.in_words()
@@ -73,7 +73,7 @@ class Solution:
 
     def in_words(self) -> str:
         """Return the optimal first arms in words, for each segment if there are some."""
-        if self.segments is None:
+        if not self.segments.stated:
             return " or ".join(self.first)
         said = []
         for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
@@ -95,7 +95,7 @@ class Solution:
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        comes = "" if self.segments is None else "its segment comes first, "
+        comes = "" if not self.segments.stated else "its segment comes first, "
         rest = note(
             f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
         )
@@ -137,6 +137,7 @@ def solve(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
+    at_most: float | str | None = None,
     device: str = "cpu",
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
@@ -160,6 +161,9 @@ def solve(
     progress
         Called with (layers done, layers in all). None: a bar in a notebook, a line on a terminal if it
         takes long; True: a bar there too; False: none.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the layers that have run,
+        ends with `elsv.errors.TooLongError`.
     device
         ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
         arms.
@@ -172,16 +176,18 @@ def solve(
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     horizon = problem.steps
+    share = partial(layers_share, problem.arms)
+    watch = watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER)
     if check_device(device):
-        return _on_gpu(problem, save, keep, memory, progress)
+        return _on_gpu(problem, save, keep, memory, watch)
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
-    cost = estimate(problem, last, jobs)
+    cost = estimate(problem, last)
     check_memory(cost, memory)
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
     actions = Actions(problem, kept) if last else None
@@ -195,7 +201,7 @@ def solve(
 
 
 def _solution(
-    problem: Problem, scores: FloatArray, cost: Cost | GpuCost, seconds: float, actions: Actions | None = None
+    problem: Problem, scores: FloatArray, cost: Cost, seconds: float, actions: Actions | None = None
 ) -> Solution:
     value, first = _first(problem, scores)
     every = actions is not None and len(actions.packed) == problem.steps
@@ -219,7 +225,7 @@ def _on_gpu(
     save: str | Path | None,
     keep: int | None,
     memory: int | None,
-    progress: Progress | bool | None,
+    watch: AbstractContextManager[Progress | None],
 ) -> Solution:
     """Return the optimum computed on a GPU."""
     from elsv.exact.cuda.device import find_device
@@ -229,7 +235,7 @@ def _on_gpu(
         raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
     device = find_device()
     cost, start = solve_cost(problem, device, memory), time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         scores = root_scores(problem, device, report or (lambda done, total: None), memory)
     return _solution(problem, scores, cost, time.perf_counter() - start)
 
@@ -239,7 +245,7 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     from elsv._choice_kernels import least_of
 
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         value = float(scores.max())
         return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
     largest = np.array([scores[list(arms)].max() for arms in segments.groups])
@@ -261,7 +267,7 @@ def largest_by_segment(problem: Problem) -> FloatArray:
     """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
     state = State.initial(problem)
-    if problem.segments is None:
+    if not problem.segments.stated:
         _, largest = best(precise, state, problem.rewards, _FINEST)
         return problem.steps * np.array([float(largest)])
     _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
@@ -306,12 +312,12 @@ def _backward(
 
 def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
     """Return W of all states after `made` pulls under the problem's belief."""
-    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments is not None)
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.stated)
 
 
 def best_step_of(problem: Problem, actions: AnyArray) -> Step:
     """Return the sweep that pulls the best arm, of each segment if there are some."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return best_step(problem, actions)
     return best_step_by_segment(problem, problem.segments, actions)
 

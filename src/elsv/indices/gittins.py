@@ -138,10 +138,6 @@ class Gittins:
             index[mine] = self._of_corner(a[mine], b[mine], source, setting)
         return index
 
-    def prepare_seconds(self, levels: int) -> float:
-        """Return about how long `prepare` takes where no table was kept."""
-        return 0.08 + 1e-5 * min(levels, 4096) ** 2
-
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the tables of each distinct corner, and go on with the next one."""
         deepest = whole("pulls", pulls, 0)

@@ -50,7 +50,6 @@ class IndexTables:
         each = min(8 * steps * triangle.size(horizon), max(_MOST_BYTES, 8 * _WINDOW * triangle.size(horizon)))
         own = getattr(index, "table_bytes", lambda levels: 0.0)
         self.bytes = int((each + own(horizon)) * len(members))
-        self.seconds = len(members) * _seconds(index, horizon)
 
     def at(self, step: int) -> FloatArray:
         """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
@@ -98,14 +97,6 @@ class SomeSteps:
 
 _shared: Recent[tuple[object, ...], AllSteps] = Recent(lambda: _KEPT)
 _lock = threading.Lock()
-
-
-def _seconds(index: Index, horizon: int) -> float:
-    """Return about how long the tables of all steps take; an index that knows better says so."""
-    known = getattr(index, "table_seconds", None)
-    if known is not None:
-        return float(known(horizon))
-    return (1e-6 if index.uses_step else 2e-8) * horizon**2
 
 
 def _source(index: Index, setting: Setting, horizon: int) -> Triangles:

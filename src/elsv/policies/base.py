@@ -111,7 +111,9 @@ class FunctionPolicy:
         """
         check_width(state, self.problem)
         told = (
-            {} if self.problem.segments is None or not takes_segment(self.function) else {"segment": segment}
+            {}
+            if not self.problem.segments.stated or not takes_segment(self.function)
+            else {"segment": segment}
         )
         arms = check_answer(self.function(state, step, rng, **told), state)
         return check_offered(self.problem, arms, segment)
@@ -128,7 +130,7 @@ class ScoringFunctionPolicy(FunctionPolicy):
         self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
     ) -> IntArray:
         """Return the object's arms, or the best score on offer where it cannot be told who has come."""
-        if self.problem.segments is None or takes_segment(self.function):
+        if not self.problem.segments.stated or takes_segment(self.function):
             return super().__call__(state, step, rng, segment)
         what = f"scores of {type(self.function).__name__} at step {step}"
         return best_offered(self.problem, self.scores(state, step, rng), segment, what)
@@ -144,7 +146,7 @@ def own_policy(policy: object, problem: Problem) -> Policy:
     if not callable(policy) or isinstance(policy, type):
         raise InvalidInputError(f"a policy must be a name or a function (state, step, rng), got {policy!r}")
     check_bound(policy, problem)
-    if hasattr(policy, "on_layers") and (problem.segments is None or takes_segment(policy)):
+    if hasattr(policy, "on_layers") and (not problem.segments.stated or takes_segment(policy)):
         return policy
     return (ScoringFunctionPolicy if hasattr(policy, "scores") else FunctionPolicy)(problem, policy)
 

@@ -15,7 +15,6 @@ from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import PASS, Work
 from elsv.policies.base import BestScore, acts_as, check_bound
 from elsv.policies.index_layers import ByIndex, OneStep
 from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
@@ -99,7 +98,7 @@ class Elsv(BestScore):
         if first is None:
             return lookahead(self.problem, state, step, self.value, self.belief, self.depth, rng=rng)
         q = np.where(first, np.inf, -np.inf)
-        if self.problem.segments is not None:  # who has come may find all arms on offer pulled
+        if self.problem.segments.stated:  # who has come may find all arms on offer pulled
             index = self.index(state.alpha, state.beta, step, Setting.of(self.problem))
             q = np.asarray(self.problem.rewards * index)
         rest = ~first.any(axis=-1)
@@ -117,7 +116,9 @@ class Elsv(BestScore):
         if not (_sweepable(self.belief) and acts_as(self, Elsv)):
             return super().on_layers(problem)
         quick = (
-            self.depth == 1 and problem.segments is None and still_holds(self.value, "one_step", "__call__")
+            self.depth == 1
+            and not problem.segments.stated
+            and still_holds(self.value, "one_step", "__call__")
         )
         if quick and self.belief == problem.belief and not factors(self.belief):
             return OneStep(self.value)
@@ -183,7 +184,7 @@ class Thompson(BestScore):
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability that each arm is drawn as the best one of its segment, ``[..., N]``."""
         check_width(state, self.problem)
-        if self.problem.segments is not None:
+        if self.problem.segments.stated:
             groups = self.problem.segments.groups
             return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
         return best(self.belief, state, self.problem.rewards, CHANCE_TOLERANCE)[0]
@@ -192,7 +193,7 @@ class Thompson(BestScore):
         """Return each arm with the probability that it is best."""
         if not (acts_as(self, Thompson) and still_holds(self.belief, "log_weight", "mean", "draw")):
             return super().on_layers(problem)
-        return ByChance(self.belief, groups=None if problem.segments is None else problem.segments.groups)
+        return ByChance(self.belief, groups=None if not problem.segments.stated else problem.segments.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +219,7 @@ class Greedy(BestScore):
             return super().on_layers(problem)
         if factors(self.belief):
             return ByIndex(IndexTables(problem, make_index("greedy"), problem.steps))
-        quick = problem.segments is None and self.belief == problem.belief
+        quick = not problem.segments.stated and self.belief == problem.belief
         return OneStep() if quick else Search(NoValue(), self.belief)
 
 
@@ -234,7 +235,7 @@ class Fixed:
             if not 0 <= arm < self.problem.arms:
                 raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {arm + 1}")
         segments = self.problem.segments
-        if segments is None:
+        if not segments.stated:
             if not isinstance(self.arm, int):
                 raise InvalidInputError(
                     f"fixed takes one arm where there are no segments, got {len(self.arm)}"
@@ -311,10 +312,6 @@ class NoValue:
         nothing = sweeps.take(layer.size)
         nothing[:] = 0.0
         return nothing
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes."""
-        return Work(alone=PASS)
 
 
 def _sweepable(belief: Belief) -> bool:

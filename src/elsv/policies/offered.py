@@ -28,7 +28,7 @@ Segment = ArrayLike | None
 def offered(problem: Problem, segment: Segment, shape: tuple[int, ...]) -> AnyArray | None:
     """Return which arms are on offer, ``[..., N]`` for a batch of this shape; None if all of them are."""
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         if segment is not None:
             raise InvalidInputError(
                 f"the problem has no segments, got segment {shown(segment)}; leave it out"
@@ -101,11 +101,9 @@ def takes_segment(function: object) -> bool:
     return "segment" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def within_segments(
-    segments: Segments | None, count: int, answer: Callable[[list[int]], FloatArray]
-) -> FloatArray:
+def within_segments(segments: Segments, count: int, answer: Callable[[list[int]], FloatArray]) -> FloatArray:
     """Return ``[..., N]`` from answers ``[..., n]`` for the arms of one segment after another."""
-    if segments is None:
+    if not segments.stated:
         return answer(list(range(count)))
     parts = [answer(list(arms)) for arms in segments.groups]
     out = np.empty((*parts[0].shape[:-1], count), dtype=parts[0].dtype)

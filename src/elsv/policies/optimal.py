@@ -24,7 +24,6 @@ from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import Work
 from elsv.policies.base import acts_as, check_bound
 from elsv.policies.layers import OnLayers, StateByState
 from elsv.problem import Problem
@@ -41,12 +40,12 @@ def pack(actions: AnyArray) -> bytes:
 
 def shape_of_actions(problem: Problem, states: int) -> tuple[int, ...]:
     """Return the shape of the arms of so many states: ``[states]``, or ``[G, states]`` with segments."""
-    return (states,) if problem.segments is None else (problem.segments.count, states)
+    return (states,) if not problem.segments.stated else (problem.segments.count, states)
 
 
 def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
     """Return the best arm of one state by its scores ``[N]``, of each segment if there are some."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return np.array([best_arm(scores, problem.scale)], dtype=np.uint8)
     chosen = [best_arm(np.where(mask, scores, -np.inf), problem.scale) for mask in problem.segments.masks]
     return np.array(chosen, dtype=np.uint8)[:, None]
@@ -159,7 +158,7 @@ class OptimalPolicy:
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
         number = self._lattice.number(successes, pulls)
-        if self.problem.segments is None:
+        if not self.problem.segments.stated:
             return arms[number].astype(np.int64)
         if segment is None:
             self.problem.segments.number(None)
@@ -180,10 +179,6 @@ class Stored:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the arms of the layer's step."""
         return self.actions.at(layer.step)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes: unpacking."""
-        return Work(alone=5.0, calls=0)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Plan(BestScore):
         check_step(self.problem, step)
         check_width(state, self.problem)
         roots = State.trusted(*state.rows())
-        if self.problem.segments is not None and self.problem.segments.count > 1:
+        if self.problem.segments.stated and self.problem.segments.count > 1:
             return self._in_segments(roots, remaining(self.problem, step), rng).reshape(state.alpha.shape)
         if self.belief is None and factors(self.problem.belief):
             return self._free(state, step)

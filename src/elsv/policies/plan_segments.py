@@ -123,7 +123,6 @@ def _searched(
 
 
 def _segments(problem: Problem) -> Segments:
-    assert problem.segments is not None
     return problem.segments
 
 

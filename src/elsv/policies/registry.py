@@ -213,7 +213,7 @@ def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name
 
 
 def _fixed(problem: Problem, spec: Name) -> Policy:
-    if problem.segments is None:
+    if not problem.segments.stated:
         return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
     text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
     if text is None:

@@ -51,7 +51,7 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
     Where these are many, only those that differ from the best one beforehand for one segment at most.
     """
-    if problem.segments is None:
+    if not problem.segments.stated:
         return tuple((arm,) for arm in range(problem.arms))
     groups = problem.segments.groups
     if prod(map(len, groups)) <= MOST_CHOICES:
@@ -64,14 +64,14 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
 def choice_name(problem: Problem, choice: int) -> str:
     """Return what people call a choice: the name of its arm, or those of all segments' arms."""
-    if problem.segments is None:
+    if not problem.segments.stated:
         return problem.names[choice]
     return _joined(problem, choices(problem)[choice])
 
 
 def people_read(problem: Problem, choice: int) -> int | list[int]:
     """Return the arm of a choice as people count, from 1; with segments a list of them."""
-    return choice + 1 if problem.segments is None else [arm + 1 for arm in choices(problem)[choice]]
+    return choice + 1 if not problem.segments.stated else [arm + 1 for arm in choices(problem)[choice]]
 
 
 def fixed_name(problem: Problem, choice: int) -> str:
@@ -82,7 +82,7 @@ def fixed_name(problem: Problem, choice: int) -> str:
 def expected_rewards(problem: Problem) -> FloatArray:
     """Return what a customer pays under each choice in expectation before anything was seen."""
     worth, segments = _expected_rewards(problem), problem.segments
-    if segments is None:
+    if not segments.stated:
         return worth
     coming = segments.chances(np.zeros(problem.arms))
     return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
@@ -105,7 +105,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
     These are a list, or names or numbers from 1 joined by ``+`` in one text.
     """
     segments = problem.segments
-    if segments is None:
+    if not segments.stated:
         return find_arm(problem, against)  # type: ignore[arg-type]
     known = choices(problem)
     if isinstance(against, str):

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.export import TableRows, count, read_rows, truth
+from elsv._base.export import TableRows, check_counts, count, read_rows, truth
+from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
@@ -48,7 +49,7 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     totals = [[0, 0] for _ in names]
     still = 0
     for line, row in zip(table.lines, table.rows, strict=True):
-        name = _arm(row, line, path, problem)
+        name = _arm(table, row, line, path, problem)
         if problem is None and name not in names:
             names.append(name)
             totals.append([0, 0])
@@ -60,15 +61,24 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     return History(tuple(names), counts[:, 0], counts[:, 1], int(still))
 
 
-def _arm(row: dict[str, Any], line: int, path: str | Path, problem: Problem | None) -> str:
-    """Return the name of a row's arm; an export has both its number and its name then."""
-    number, name = str(row["arm"]).strip(), str(row.get("name") or "").strip()
-    if problem is None:
-        return name or number
-    if name in problem.names:
+def _named(row: dict[str, Any]) -> str:
+    """Return what a row calls its arm: the name where it has one; an export has the number too."""
+    return str(row.get("name") or "").strip() or str(row["arm"]).strip()
+
+
+def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, problem: Problem | None) -> str:
+    """Return the name of a row's arm; a number decides only where there is no name."""
+    name = _named(row)
+    if problem is None or name in problem.names:
         return name
+    numbered = "name" not in table.columns and not any(map(str.isdecimal, problem.names))
     try:
-        return problem.names[find_arm(problem, number)]
+        if numbered and name.isdecimal():
+            return problem.names[find_arm(problem, name)]
+        there = ", ".join(dict.fromkeys(map(_named, table.rows)))
+        raise InvalidInputError(
+            f"unknown arm {shown(name)}; the file has {there}; the problem has {', '.join(problem.names)}"
+        )
     except InvalidInputError as error:
         raise InvalidInputError(f"line {line} of {path}: {error}") from error
 
@@ -76,14 +86,13 @@ def _arm(row: dict[str, Any], line: int, path: str | Path, problem: Problem | No
 def _reader(table: TableRows, path: str | Path) -> Callable[[dict[str, Any], int], tuple[int, int]]:
     """Return what reads successes and failures from a row, by the columns there are."""
     columns = table.columns
+    check_counts(columns, path)
     if {"arm", "outcome"} <= columns:
         return lambda row, line: _outcome(row, line, path)
     if {"arm", "success"} <= columns:
         return lambda row, line: (1, 0) if truth(row["success"], line, path) else (0, 1)
-    if {"arm", "successes", "failures"} <= columns:
-        return lambda row, line: (count(row["successes"], line, path), count(row["failures"], line, path))
-    if {"arm", "successes", "trials"} <= columns:
-        return lambda row, line: _of_trials(row, line, path)
+    if {"arm", "successes"} <= columns and columns & {"failures", "trials"}:
+        return lambda row, line: _counted(row, line, path)
     found = ", ".join(sorted(columns)) or "none"
     raise InvalidInputError(f"{path} must have the columns {_COLUMNS}, got {found}")
 
@@ -96,10 +105,20 @@ def _outcome(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int
     return _OUTCOMES[said]
 
 
-def _of_trials(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
-    won, tried = count(row["successes"], line, path), count(row["trials"], line, path)
+def _counted(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
+    """Return the counts of a row with failures, trials, or both."""
+    won = count(row["successes"], line, path)
+    lost = count(row["failures"], line, path) if "failures" in row else None
+    if "trials" not in row:
+        return won, lost or 0
+    tried = count(row["trials"], line, path)
     if won > tried:
         raise InvalidInputError(
             f"successes must be at most the trials, got {won} of {tried} in line {line} of {path}"
+        )
+    if lost is not None and won + lost != tried:
+        raise InvalidInputError(
+            f"successes and failures must add up to the trials, got {won} and {lost} of {tried} "
+            f"in line {line} of {path}"
         )
     return won, tried - won

@@ -42,7 +42,6 @@ def _table(
 def segment_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of what every policy earns from each segment, and its regret there."""
     segments, digits = evaluation.problem.segments, _digits(evaluation, 9)
-    assert segments is not None
     heads = ["policy", *(f"{name}{word}" for name in segments.names for word in (" earns", " regret"))]
     rows = [
         [str(row), *(number(x, digits) for part in row.by_segment for x in (part.value, part.regret))]

@@ -64,8 +64,7 @@ def headline_rows(comparison: Comparison, digits: int | None = None) -> list[lis
 
 def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of what every policy earns from each segment, and its regret there."""
-    segments, digits = comparison.problem.segments, shown_digits(comparison)
-    assert segments is not None
+    digits = shown_digits(comparison)
     heads = ["policy"]
     for part in comparison.totals.policies[0].by_segment:
         heads += [f"{part.segment} earns ± 95 %", f"{part.segment} regret ± 95 %"]

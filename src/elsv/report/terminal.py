@@ -54,7 +54,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
-    if comparison.problem.segments is not None:
+    if comparison.problem.segments.stated:
         by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         own_heads, own_rows = segments_compared(comparison)
         for k, head in enumerate(own_heads):
@@ -90,7 +90,7 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
     said = _aligned(*evaluation_table(found))
-    if found.problem.segments is not None:
+    if found.problem.segments.stated:
         said += ["", *_aligned(*segments_evaluated(found))]
     policies = legend({row.name: row.name for row in found})
     said += ["", earned_exactly(found).replace("`", ""), REGRET]

@@ -94,7 +94,7 @@ def lookahead(
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
         mean = np.ascontiguousarray(mean_of(belief, inner, rng))
         frontier = values_at(value, outer, step + reach)
-        if problem.segments is None:
+        if not problem.segments.stated:
             q[here] = kernels.back_up(mean, frontier, tree.successors, problem.rewards, discount)
             continue
         coming = np.ascontiguousarray(problem.segments.chances_in(inner, problem))

@@ -47,7 +47,6 @@ class SegmentSearch:
     @property
     def segments(self) -> Segments:
         """Who comes."""
-        assert self.problem.segments is not None
         return self.problem.segments
 
     def coming(self, state: State) -> FloatArray:

@@ -74,6 +74,7 @@ class ListedAnswer(BaseModel):
     decided: int
     customers: int | None = Field(description="Planned for; null without an end.")
     version: int = Field(description="Of the settings.")
+    unreadable: str | None = Field(None, description="Why this server cannot serve it; null: it can.")
 
 
 class CampaignsAnswer(BaseModel):

@@ -75,6 +75,7 @@ def create_app(
     for kind, handler in (
         (RefusedError, _refused),
         (ElsvError, _refused),
+        (RecursionError, _refused),
         (RequestValidationError, _invalid),
         (HTTPException, _not_found),
         (Exception, _refused),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
-from elsv.campaign.arguments import text_of
+from elsv.campaign.records import text_of
 from elsv.names import parse
 from elsv.problem import Problem
 from elsv.service.problems import RefusedError

@@ -52,7 +52,7 @@ class Express:
         try:
             check_role(role_of(request), Role.WRITE)
             response = await handler(request, parts[2])
-        except (RefusedError, ElsvError) as error:
+        except (RefusedError, ElsvError, RecursionError) as error:
             response = answer(refusal_of(error))
         except Exception as error:
             await answer(refusal_of(error))(scope, receive, send)

@@ -12,7 +12,7 @@ from fastapi import Response
 from pydantic import BaseModel, Field
 
 from elsv.campaign import StoreError, UnknownCampaignError, UnknownDecisionError
-from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError
+from elsv.campaign.opening import BegunOtherwiseError, OtherVersionError
 from elsv.errors import CorruptFileError, ElsvError, MissingExtraError
 
 MEDIA_TYPE = "application/problem+json"
@@ -70,6 +70,10 @@ def refusal_of(error: Exception) -> RefusedError:
     for kind, status, headers in _STATUS:
         if isinstance(error, kind):
             return RefusedError(status, *_split(str(error)), headers=headers)
+    if isinstance(error, RecursionError):
+        return RefusedError(
+            422, "a structure must not be nested so deeply", None, "use fewer mixtures in mixtures"
+        )
     return RefusedError(500, "the server failed", None, "its log says why; the request can be repeated")
 
 

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
-from elsv.campaign.arguments import id_of, text_of
-from elsv.campaign.batches import Asked, Outcomes
-from elsv.campaign.changing import begin_once, change
-from elsv.campaign.listing import Listed, campaigns_of
+from elsv.campaign.batches import Batches, DecisionRequest, Outcomes
+from elsv.campaign.opening import Listed, begin_once, campaigns_of, change
+from elsv.campaign.records import id_of, text_of
 from elsv.campaign.settings import Settings, as_kept
-from elsv.errors import ElsvError, InvalidInputError
+from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.metrics import Metrics
+from elsv.service.problems import refusal_of
 from elsv.service.roles import Tokens
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
 from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
 
+_LOG = logging.getLogger("elsv.service")
 T = TypeVar("T")
 MOST_LANES = 64  # campaigns with a thread of their own while they are idle
 MOST_HOMES = 100_000  # decisions whose campaign is remembered
@@ -58,6 +61,7 @@ class Service:
         self._campaigns: dict[str, Campaign] = {}
         self._lanes: OrderedDict[str, Lane] = OrderedDict()
         self._homes: OrderedDict[str, str] = OrderedDict()
+        self._unreadable: dict[str, str] = {}  # why campaigns cannot be served
         self._quick = ThreadPoolExecutor(4, "elsv-look")
         self._long = ThreadPoolExecutor(2, "elsv-long")
 
@@ -68,7 +72,13 @@ class Service:
 
     async def listed(self) -> list[Listed]:
         """Return all campaigns, in a line each."""
-        return await self._in(self._quick, lambda: campaigns_of(self._store))
+        found = await self._in(self._quick, lambda: campaigns_of(self._store))
+        for place, one in enumerate(found):
+            if one.unreadable is not None:
+                self._note_unreadable(one.name, one.unreadable)
+            elif one.name in self._unreadable:
+                found[place] = replace(one, unreadable=self._unreadable[one.name])
+        return found
 
     async def look(self, name: str, call: Callable[[Campaign], T], long: bool = False) -> T:
         """Return what `call` finds out about a campaign; it must not write.
@@ -121,7 +131,7 @@ class Service:
         for customer in customers:
             if customer is not None:
                 text_of("customer", customer)
-        found: list[Decision] = await (await self._lane(name)).ask(Asked(customers, key, segment))
+        found: list[Decision] = await (await self._lane(name)).ask(DecisionRequest(customers, key, segment))
         for decision in found:
             self._homes[decision.id] = name
         while len(self._homes) > MOST_HOMES:
@@ -144,6 +154,23 @@ class Service:
         self.metrics.rewarded(found)
         return found
 
+    async def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds in the store."""
+
+        def work() -> list[tuple[Any, ...]]:
+            with self._store.reading() as reading:
+                return reading.rows(query, values)
+
+        return await self._in(self._quick, work)
+
+    async def write(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Run a statement; on disk when this returns."""
+        await self._in(self._quick, lambda: self._stores.run(lambda writing: writing.run(statement, values)))
+
+    def now(self) -> float:
+        """Return seconds since 1970, by the service's clock."""
+        return float(self._clock())
+
     async def check(self) -> None:
         """Read something; an error says that the store cannot be used now."""
         await self._in(self._quick, lambda: self._look_up(["?"]))
@@ -151,14 +178,19 @@ class Service:
     async def start(self) -> None:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
         await self._in(self._long, warm_decisions)
-        known = [one.name for one in await self.listed() if one.policy is not None][:MOST_LANES]
+        listed = await self.listed()
+        known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
         for name in known:
-            with suppress(InvalidInputError):  # one that cannot decide any more must not keep others from it
-                await self.look(name, Campaign.get_ready, long=True)
+            try:
+                await self._in(self._long, Batches(self._store, name, self._clock).prepare)
+            except InvalidInputError:
+                pass  # one that cannot decide any more, such as one whose tables have ended
+            except Exception as error:  # it must not keep the others from being served
+                self._note_unreadable(name, refusal_of(error).detail)
         self.ready = True
         self.when_ready()
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
-            with suppress(ElsvError):
+            with suppress(Exception):
                 await self.look(name, Campaign.status, long=True)
 
     async def stop(self) -> None:
@@ -170,6 +202,12 @@ class Service:
         await asyncio.to_thread(self._quick.shutdown)
         self._stores.close()
 
+    def _note_unreadable(self, name: str, why: str) -> None:
+        """Remember, and say once in the log, that a campaign cannot be served here."""
+        if self._unreadable.get(name) != why:
+            self._unreadable[name] = why
+            _LOG.warning("campaign %r cannot be served: %s", name, why)
+
     def _campaign(self, name: str) -> Campaign:
         if name not in self._campaigns:
             if len(self._campaigns) > 10 * MOST_LANES:
@@ -180,11 +218,9 @@ class Service:
     async def _lane(self, name: str) -> Lane:
         lane = self._lanes.get(name)
         if lane is None:
-            campaign = await self._in(
-                self._quick, lambda: Campaign.open(self._stores.of_lane(), name, clock=self._clock)
-            )
+            batches = await self._in(self._quick, lambda: Batches(self._stores.of_lane(), name, self._clock))
             most = MOST_DECISIONS if self.settings.together else 1
-            lane = Lane(name, self._server(campaign), self.metrics.batched, most)
+            lane = Lane(name, self._server(batches), self.metrics.batched, most)
             lane = self._lanes.setdefault(name, lane)
         self._lanes.move_to_end(name)
         if len(self._lanes) > MOST_LANES:
@@ -196,20 +232,15 @@ class Service:
             if lane.idle:
                 self._lanes.pop(name).close()
 
-    def _server(self, campaign: Campaign) -> Callable[[list[Asked], list[Outcomes]], Answers]:
+    def _server(self, batches: Batches) -> Callable[[list[DecisionRequest], list[Outcomes]], Answers]:
         """Return what answers batches of a campaign, in the thread of its lane."""
         run, plans_first = self._stores.run, self._stores.plans_first
 
-        def serve(asked: list[Asked], outcomes: list[Outcomes]) -> Answers:
-            draft = None
-            if asked and plans_first:
-                draft = campaign.draft(asked)
-                if draft is None:
-                    campaign.expire()
-                    draft = campaign.draft(asked)
-            elif asked:
-                campaign.get_ready()
-            return run(lambda writing: campaign.settle(writing, asked, draft, outcomes))
+        def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
+            plan = batches.plan(asked) if asked and plans_first else None
+            if asked:
+                batches.prepare()
+            return run(lambda writing: batches.append(writing, asked, plan, outcomes))
 
         return serve
 
@@ -226,10 +257,12 @@ class Service:
             name: [one for one in outcomes if homes[one[0]] == name] for name in sorted({*homes.values()})
         }
 
+        batches = {name: Batches(self._store, name, self._clock) for name in parts}
+
         def work(writing: Transaction) -> list[RewardReceipt]:
             receipts = {}
             for name, part in parts.items():
-                _, (found,) = self._campaign(name).settle(writing, [], None, [part])
+                _, (found,) = batches[name].append(writing, [], None, [part])
                 if isinstance(found, UnknownDecisionError):
                     raise found
                 receipts[name] = iter(found)

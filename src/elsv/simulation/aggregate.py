@@ -65,7 +65,7 @@ class Accumulator:
         self._differences, self._difference_squares = np.zeros((p, p)), np.zeros((p, p))
         k, segments = len(choices(run.problem)), run.problem.segments
         self._singles = ArmTally(*(np.zeros(k) for _ in range(2)), *(np.zeros((p, k)) for _ in range(3)))
-        self._by_segment = np.zeros((p, 5, 0 if segments is None else segments.count))
+        self._by_segment = np.zeros((p, 5, 0 if not segments.stated else segments.count))
         self._curves: list[list[FloatArray]] = [[] for _ in range(p)]
 
     def add(self, tally: ChunkTally) -> None:
@@ -121,7 +121,7 @@ class Accumulator:
 
     def _segments_of(self, place: int, instances: int) -> tuple[SegmentResult, ...]:
         segments = self._run.problem.segments
-        if segments is None:
+        if not segments.stated:
             return ()
         return segment_results(segments, self._by_segment[place], instances, self._run.unit)
 

@@ -146,7 +146,7 @@ def run_chunk(
     for_means, for_outcomes, for_policy, for_arrivals = streams
     means = run.source.means(start, stop, np.random.default_rng(for_means))
     arrivals = None
-    if run.problem.segments is not None:
+    if run.problem.segments.stated:
         arrivals = Arrivals.of(run.problem.segments, stop - start, run.horizon, for_arrivals)
     keys = tuple(for_outcomes.generate_state(2, np.uint64))  # of the outcomes and of their delays
     played = []

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,6 +37,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._identity: tuple[int, int] | None = None  # of the file that was opened
+        self._ahead: tuple[int, int] | None = None  # of its write-ahead log
         self._stays = True  # whether what was opened shows what others write
         if not create and not path.exists():
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
@@ -97,15 +98,11 @@ class SqliteStore:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._process == os.getpid():
-            if self._found() == self._identity:
-                return self._connection
-            self.close()  # what is written to a file that was removed or replaced would be lost
-        if self._identity is not None and self._found() is None:
-            raise StoreError(
-                f"{self.place} is gone; nothing was recorded by this call: put it back, or restore it from a "
-                "backup, and try again"
-            )
+        found, opened = _which(self._path), self._connection is not None and self._process == os.getpid()
+        if self._connection is not None and opened and found == self._identity:
+            return self._connection
+        if self._identity is not None and found != self._identity:
+            self._refuse(found, opened)
         # After a fork the connection is the parent's: leave it to it.
         self._stays = self._writable
         connection = sqlite3.connect(
@@ -118,19 +115,40 @@ class SqliteStore:
         )
         try:
             self._prepare(connection)
+            identity = _which(self._path)
+            if found not in (None, identity):
+                self._refuse(identity, True)
         except BaseException:
             connection.close()
             raise
-        self._connection, self._process, self._identity = connection, os.getpid(), self._found()
+        self._connection, self._process, self._identity = connection, os.getpid(), identity
+        self._ahead = _which(ahead_of(self._path))
         return connection
 
-    def _found(self) -> tuple[int, int] | None:
-        """Return which file is there now; None if there is none."""
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def _refuse(self, found: tuple[int, int] | None, opened: bool) -> None:
+        """Raise if the file that was opened is gone, or if another one stands in its place.
+
+        The write-ahead log of the first file must not be read with the second: its pages would hide or
+        damage it. Without that log the next call may open the second file.
+        """
+        self.close()
+        nothing = "nothing was recorded by this call"
+        if found is None:
+            raise StoreError(
+                f"{self.place} is gone; {nothing}: put it back, or restore it from a backup, and try again"
+            )
+        if self._ahead is not None and _which(ahead_of(self._path)) == self._ahead:
+            log = ahead_of(self._path)
+            raise StoreError(
+                f"{self.place} was replaced while it was in use, and {log.name} is still that of the file "
+                f"before; {nothing}: stop what uses the file, move {log.name} and {self._path.name}-shm "
+                "away, and start again"
+            )
+        if opened:
+            raise StoreError(
+                f"{self.place} was replaced by another file while it was in use; {nothing}: try again to go "
+                "on with the new file"
+            )
 
     @property
     def _writable(self) -> bool:
@@ -142,7 +160,7 @@ class SqliteStore:
         address = self._path.absolute().as_uri()
         if self._writable or not self._path.exists():
             return address
-        ahead = self._path.with_name(f"{self._path.name}-wal")
+        ahead = ahead_of(self._path)
         return address + ("?mode=ro" if ahead.exists() and ahead.stat().st_size else "?immutable=1")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -184,6 +202,40 @@ class Cursor:
     def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return what a query finds."""
         return cast(list[tuple[Any, ...]], self._connection.execute(sql, values).fetchall())
+
+
+def ahead_of(path: Path) -> Path:
+    """Return where the write-ahead log of a file is; SQLite keeps it beside the file that a link leads to."""
+    return Path(f"{os.path.realpath(path)}-wal")
+
+
+def retire(path: Path) -> None:
+    """Prepare a file to be replaced: fold its write-ahead log into it, and leave nothing beside it.
+
+    A file that somebody has open is refused. What is no database, or none that can be read, stays as it is,
+    and its companions are removed.
+    """
+    try:
+        if path.exists():
+            with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=rw", uri=True, timeout=1)) as old:
+                old.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise StoreError(
+                f"{path} is in use by another process, so that it cannot be replaced; nothing was changed: "
+                "stop what uses it, or choose another path"
+            ) from error
+    for end in ("-wal", "-shm", "-journal"):
+        Path(f"{os.path.realpath(path)}{end}").unlink(missing_ok=True)
+
+
+def _which(path: Path) -> tuple[int, int] | None:
+    """Return which file is there now; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def applied(connection: sqlite3.Connection) -> list[int]:

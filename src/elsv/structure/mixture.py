@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import shown
-from elsv._base.typing import AnyArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -24,8 +24,10 @@ from elsv.structure.base import (
     register,
     structure_of,
 )
+from elsv.structure.fit import closest, likelihood
 from elsv.structure.outline import Outline, outline_of
 
+_DEEPEST = 20  # mixtures within mixtures
 _LEAST = 1e-12  # probability that a part keeps, whatever data say: that of a mixture is above 0
 
 
@@ -73,6 +75,15 @@ class MixtureOf(Statement):
         beliefs = tuple(part.belief() for _, part in self.parts)
         return Mixture(beliefs, tuple(share for share, _ in self.parts), self.offers.prior)
 
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the rates that explain these outcomes best within any part."""
+        if self.offers is None:
+            return None
+        state = State(self.offers.prior[:, 0] + won, self.offers.prior[:, 1] + lost)
+        each = (closest(part, part.belief(), state, won, lost) for _, part in self.parts)
+        found = [rates for rates in each if rates is not None]
+        return max(found, key=lambda rates: float(likelihood(rates, won, lost)), default=None)
+
     @property
     def own_prior(self) -> bool:
         """Whether every part brings a prior of its own."""
@@ -100,6 +111,7 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
         raise InvalidInputError(
             f'mixture must be a list such as [[0.9, "decreasing"], [0.1, "free"]], got {shown(parts)}'
         )
+    _check_depth(parts)
     found = []
     for pair in parts:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -114,6 +126,27 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
     if abs(total - 1) > 1e-9:
         raise InvalidInputError(f"probabilities of a mixture must sum to 1, got {total:g}")
     return MixtureOf(tuple(found))
+
+
+def _check_depth(parts: Sequence[Any]) -> None:
+    """Raise if mixtures are nested too deep to be worked on; found level by level, without recursion."""
+    level, depth = [parts], 1
+    while level := [inner for one in level for inner in _nested(one)]:
+        depth += 1
+        if depth > _DEEPEST:
+            raise InvalidInputError(
+                f"mixtures may be nested {_DEEPEST} deep, got one that is deeper; multiply the probabilities "
+                "of nested parts and list the parts side by side"
+            )
+
+
+def _nested(parts: Any) -> list[Sequence[Any]]:
+    """Return the parts of the mixtures that are parts of a mixture."""
+    pairs = (
+        [p for p in parts if isinstance(p, Sequence) and len(p) == 2] if isinstance(parts, Sequence) else []
+    )
+    tables = [given["mixture"] for _, given in pairs if isinstance(given, Mapping) and "mixture" in given]
+    return tables + [given.parts for _, given in pairs if isinstance(given, MixtureOf)]
 
 
 def _short(part: Structure) -> Any:

@@ -33,7 +33,6 @@ from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import COMMIT, PASS, PULL, Work, growth
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -70,7 +69,7 @@ class CommitValue:
         check_width(state, self.problem)
         worth: FloatArray = self.problem.rewards * self._belief.mean(state)
         segments = self.problem.segments
-        if segments is not None:
+        if segments.stated:
             return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
         return np.asarray(left * worth.max(axis=-1))
 
@@ -78,10 +77,6 @@ class CommitValue:
     def layer_reach(self) -> int:
         """Layers past its own that `on_layer` reads: the next one."""
         return 1
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes: one sweep."""
-        return Work(shared=COMMIT * self.problem.arms)
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief."""
@@ -129,7 +124,7 @@ class BlockCommitValue:
         if left == 0:
             return np.zeros(state.shape)
         check_width(state, self.problem)
-        if self.problem.segments is not None:
+        if self.problem.segments.stated:
             alpha, beta = state.rows()
             size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
             parts = [slice(first, first + size) for first in range(0, len(alpha), size)]
@@ -158,19 +153,10 @@ class BlockCommitValue:
         """Layers past its own that `on_layer` reads: the longest block, and one after it."""
         return max(self.blocks) + 1
 
-    def layer_work(self, horizon: int, made: int) -> Work | None:
-        """Return what `on_layer` takes: for every arm and length as many sweeps as the block is long."""
-        if self.problem.segments is not None:
-            return None
-        arms = self.problem.arms
-        shared, calls = COMMIT * arms, 1.0
-        alone = 0.0
-        for length in self.lengths(horizon - made):
-            pulled = sum(growth(arms, made, made + k) for k in range(length))
-            shared += arms * (PULL * pulled + COMMIT * arms * growth(arms, made, made + length))
-            alone += arms * PASS
-            calls += arms * (length + 1)
-        return Work(shared, alone, calls=calls, rooms=3)
+    @property
+    def layer_rooms(self) -> int:
+        """Arrays that `on_layer` uses at one time."""
+        return 3
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief.
@@ -178,7 +164,7 @@ class BlockCommitValue:
         The expectation over the outcomes of k pulls is k sweeps that pull the arm, from the commit value of
         the layer k further on. With segments a block takes as long as its customers need to come: no layer.
         """
-        if self._belief != belief or self.problem.segments is not None:
+        if self._belief != belief or self.problem.segments.stated:
             return None
         best = _committed(sweeps, layer, belief)
         for length in self.lengths(sweeps.horizon - layer.made):
@@ -193,7 +179,6 @@ class BlockCommitValue:
     def _in_segments(self, state: State, left: float) -> FloatArray:
         """Return the value ``[B]`` of states ``[B, N]`` where customers are of segments."""
         segments = self.problem.segments
-        assert segments is not None
         coming = segments.chances_in(state, self.problem)  # [B, G]
         worth = self.problem.rewards * self._belief.mean(state)
         typical = segments.expected_best(worth, coming)

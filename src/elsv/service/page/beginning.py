@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from elsv.campaign.changing import BegunOtherwiseError
+from elsv.campaign.opening import BegunOtherwiseError
 from elsv.errors import ElsvError
 from elsv.service.auth import check_role
 from elsv.service.page import forms

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse
 
 from elsv.service.page.guard import OpenRoute, form_of, inner_address
 from elsv.service.page.rendering import HEADERS, page, static_files
-from elsv.service.page.sessions import forget, keep, logged_in
+from elsv.service.page.sessions import keep, log_out, logged_in
 from elsv.service.problems import RefusedError
 from elsv.service.service import Service
 
@@ -31,7 +31,7 @@ def entrance_routes(service: Service) -> APIRouter:
         onward = inner_address(fields.get("next", "/"))
         if service.tokens is None:
             return RedirectResponse(onward, 303, headers=HEADERS)
-        visitor = logged_in(service.tokens, fields.get("token", "").strip())
+        visitor = await logged_in(service, fields.get("token", "").strip())
         if visitor is None:
             errors = {"token": "This token is unknown or was revoked; check that it was copied whole."}
             return page(request, "login.html", status=401, next=onward, errors=errors)
@@ -43,7 +43,7 @@ def entrance_routes(service: Service) -> APIRouter:
     async def logout(request: Request) -> Response:
         await form_of(request)
         response = RedirectResponse("/ui/login", 303, headers=HEADERS)
-        forget(response)
+        await log_out(request, response)
         return response
 
     @router.get("/ui/static/{digest}/{name}")

@@ -34,11 +34,11 @@ class OpenRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             try:
-                visitor = request.state.visitor = visitor_of(request)
+                visitor = request.state.visitor = await visitor_of(request)
                 if self.needs_login and visitor.role is None:
                     return _to_login(request)
                 return await answer(request)
-            except (ElsvError, RefusedError) as error:
+            except (ElsvError, RefusedError, RecursionError) as error:
                 return _error_page(request, refusal_of(error))
 
         return guarded
@@ -93,10 +93,7 @@ def _to_login(request: Request) -> Response:
 def _error_page(request: Request, refusal: RefusedError) -> Response:
     heading = _HEADINGS.get(refusal.status, HTTPStatus(refusal.status).phrase)
     text = refusal.detail[0].upper() + refusal.detail[1:] + "."
-    try:
-        visitor = visitor_of(request)
-    except ElsvError:  # the file of tokens cannot be read
-        visitor = Visitor("", None, fresh=False)
+    visitor = getattr(request.state, "visitor", Visitor("", None, fresh=False))  # none: tokens cannot be read
     response = page(request, "message.html", visitor, refusal.status, heading=heading, text=text)
     if (wait := refusal.headers.get("Retry-After")) is not None:
         response.headers["Retry-After"] = wait

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from elsv._version import __version__
 from elsv.service.auth import service_of
 from elsv.service.page.names import page_of
-from elsv.service.page.sessions import Visitor, keep, visitor_of
+from elsv.service.page.sessions import Visitor, keep
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -66,7 +66,7 @@ def page(
     **values: Any,
 ) -> Response:
     """Return a page, or a part of one, for whoever asks for it."""
-    who = visitor_of(request) if visitor is None else visitor
+    who = request.state.visitor if visitor is None else visitor
     field = Markup('<input type="hidden" name="code" value="{}">').format(who.code)
     content = rendered(
         template,

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from elsv.campaign import Campaign, UnknownCampaignError
-from elsv.campaign.listing import Listed
+from elsv.campaign.opening import Listed
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import Status
 from elsv.errors import ElsvError, InvalidInputError
@@ -59,7 +59,7 @@ class _Moment:
     def __init__(self, campaign: Campaign, courses: Courses) -> None:
         self.status: Status = campaign.status()
         segments = campaign.problem.segments
-        who = [None] if segments is None else segments.names
+        who = [None] if not segments.stated else segments.names
         self.explanations: list[Explanation] = []
         self.unsaid = ""  # why there are none
         try:
@@ -104,8 +104,10 @@ def campaign_routes(service: Service) -> APIRouter:
         if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
             return known[2]
         try:
+            if one.unreadable:
+                raise InvalidInputError(one.unreadable)
             found = listed(await service.look(one.name, Campaign.status))
-        except ElsvError:  # of a policy or a structure that this server does not know
+        except (ElsvError, RecursionError):  # of a policy or a structure that this server does not know
             found = listed_briefly(one)
         lines[one.name] = one, time.monotonic(), found
         return found

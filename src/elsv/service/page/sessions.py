@@ -1,34 +1,32 @@
 """Who looks at a page: a cookie instead of a token, and a proof that a form was sent from a page of ours.
 
-The cookie says when it was made and carries a random number, signed with a key that follows from the digest
-of the token which logged in. So it holds no token, ends with the token when that is revoked, and is good on
-every process of a server without anything being kept. Where the server has no tokens the cookie is a random
-number alone.
+A cookie is a random number. Whoever logs in gets a new one, and the database keeps its SHA-256 with that of
+the token and the time. So neither the file of tokens nor a copy of the database lets anybody in, and every
+process of a server knows a session. It ends when its time is over, when its token is revoked and when its
+owner logs out.
 
-A form carries a code that follows from the cookie, which other sites cannot read; besides, the browser's own
-word on where a request comes from (``Sec-Fetch-Site``, or ``Origin`` where it has none) must not speak
-against it.
+A form carries a code that follows from the cookie, which other sites cannot read. What the browser itself
+says of where a request comes from (``Sec-Fetch-Site``, or ``Origin`` where it has none) must agree.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
 from elsv.service.auth import service_of
-from elsv.service.roles import Role, Tokens
+from elsv.service.roles import Role
+from elsv.service.service import Service
 from elsv.service.tokens import digest_of
 
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds
-_LONGEST = 300  # characters of a cookie
 _CLOCKS_APART = 60  # seconds that two hosts of one service may differ by
 
 
@@ -51,26 +49,34 @@ class Visitor:
         return self.role == Role.ADMIN
 
 
-def visitor_of(request: Request) -> Visitor:
+async def visitor_of(request: Request) -> Visitor:
     """Return who sends a request."""
-    tokens = service_of(request).tokens
-    cookie = request.cookies.get(COOKIE, "")
-    if tokens is None:
-        known = _well_formed(cookie)
-        return Visitor(cookie if known else _random(), Role.ADMIN, not known)
-    if (role := _signed_by(cookie, tokens.live())) is not None:
-        return Visitor(cookie, role, fresh=False)
-    known = _well_formed(cookie)
-    return Visitor(cookie if known else _random(), None, not known)
+    service, cookie = service_of(request), request.cookies.get(COOKIE, "")
+    if not re.fullmatch(r"[\w-]{43}", cookie, re.ASCII):
+        return Visitor(secrets.token_urlsafe(32), Role.ADMIN if service.tokens is None else None, fresh=True)
+    return Visitor(cookie, await _role_of(service, cookie), fresh=False)
 
 
-def logged_in(tokens: Tokens, token: str) -> Visitor | None:
-    """Return the visitor with a new cookie if the token is valid."""
-    role = tokens.role_of(token)
+async def logged_in(service: Service, token: str) -> Visitor | None:
+    """Begin a session and return its visitor, with a new cookie; None if the token is not valid."""
+    role = None if service.tokens is None else service.tokens.role_of(token)
     if role is None:
         return None
-    body = f"{int(time.time())}.{secrets.token_urlsafe(24)}"
-    return Visitor(f"{body}.{_signature(digest_of(token), body)}", role, fresh=True)
+    cookie, now = secrets.token_urlsafe(32), service.now()
+    await service.write("DELETE FROM elsv_session WHERE made < ?", (now - LIFETIME,))
+    await service.write(
+        "INSERT INTO elsv_session (cookie, token, made) VALUES (?, ?, ?)",
+        (digest_of(cookie), digest_of(token), now),
+    )
+    return Visitor(cookie, role, fresh=True)
+
+
+async def log_out(request: Request, response: Response) -> None:
+    """End the session here, and take the cookie back."""
+    visitor: Visitor = request.state.visitor
+    service = service_of(request)
+    await service.write("DELETE FROM elsv_session WHERE cookie = ?", (digest_of(visitor.cookie),))
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
 
 
 def keep(response: Response, request: Request, visitor: Visitor) -> None:
@@ -87,11 +93,6 @@ def keep(response: Response, request: Request, visitor: Visitor) -> None:
         )
 
 
-def forget(response: Response) -> None:
-    """Take the cookie back."""
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
-
-
 def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
     """Return whether a form was sent by this visitor from a page of ours."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
@@ -103,31 +104,12 @@ def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
     return same and not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
 
 
-def _random() -> str:
-    return secrets.token_urlsafe(32)
-
-
-def _well_formed(cookie: str) -> bool:
-    """Return whether a cookie may be one of those that name nobody."""
-    return len(cookie) == 43 and cookie.isascii() and cookie.replace("-", "").replace("_", "").isalnum()
-
-
-def _signed_by(cookie: str, live: Iterable[tuple[str, Role]]) -> Role | None:
-    """Return the role of the token that signed a cookie, if it is one of the live ones and not too old."""
-    body, _, signature = cookie.rpartition(".")
-    made, _, _ = body.partition(".")
-    if len(cookie) > _LONGEST or not cookie.isascii() or not made.isdecimal() or len(made) > 12:
-        return None
-    if not -_CLOCKS_APART <= time.time() - int(made) <= LIFETIME:
-        return None
-    found = None
-    for digest, role in live:
-        if hmac.compare_digest(_signature(digest, body), signature):
-            found = role
-    return found
-
-
-def _signature(digest: str, body: str) -> str:
-    """Return the signature of a cookie by the token with this digest."""
-    key = hmac.new(digest.encode(), b"elsv page session", hashlib.sha256).digest()
-    return hmac.new(key, body.encode(), hashlib.sha256).hexdigest()
+async def _role_of(service: Service, cookie: str) -> Role | None:
+    """Return what the token of a session allows; None without a session, or if time or token has ended."""
+    if service.tokens is None:
+        return Role.ADMIN
+    query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
+    for token, made in await service.read(query, (digest_of(cookie),)):
+        if -_CLOCKS_APART <= service.now() - made <= LIFETIME:
+            return dict(service.tokens.live()).get(token)
+    return None

@@ -1,0 +1,57 @@
+"""Ask an elsv decision service from Python: `Client`, and `AsyncClient` for an event loop.
+
+`calls` describes every call once: what is sent, and how the answer is read. `client` sends them, in two ways.
+`values` has what comes back, `errors` what the service refuses.
+"""
+
+__version__ = "0.1.0"
+
+from elsv_client.client import AsyncClient, Client, Retries
+from elsv_client.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotAllowedError,
+    NotFoundError,
+    RefusedError,
+    ServiceError,
+    UnavailableError,
+)
+from elsv_client.values import (
+    ArmExplanation,
+    ArmStatus,
+    Audit,
+    Decision,
+    Evidence,
+    Explanation,
+    GainSoFar,
+    Listed,
+    RewardReceipt,
+    SegmentStatus,
+    Settings,
+    Status,
+)
+
+__all__ = [
+    "ArmExplanation",
+    "ArmStatus",
+    "AsyncClient",
+    "Audit",
+    "Client",
+    "ConflictError",
+    "Decision",
+    "Evidence",
+    "Explanation",
+    "GainSoFar",
+    "InvalidInputError",
+    "Listed",
+    "NotAllowedError",
+    "NotFoundError",
+    "RefusedError",
+    "Retries",
+    "RewardReceipt",
+    "SegmentStatus",
+    "ServiceError",
+    "Settings",
+    "Status",
+    "UnavailableError",
+]
