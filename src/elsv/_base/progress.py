@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
-from elsv._base.html import text
 from elsv._base.notices import say_once
 from elsv._base.numbers import duration, seconds_of
 from elsv.errors import TooLongError
@@ -237,4 +237,4 @@ def bar_html(what: str, share: float, left: float | None) -> str:
     track = f"display:inline-block;width:16em;height:0.6em;background:rgba(128,128,128,0.3);{ends}"
     fill = f"display:block;width:{100 * share:.1f}%;height:100%;background:#3b82f6;{ends}"
     bar = f'<span style="{track}"><span style="{fill}"></span></span>'
-    return f'<div style="color:inherit">{text(what)} {bar} {100 * share:.0f} %{words}</div>'
+    return f'<div style="color:inherit">{escape(what)} {bar} {100 * share:.0f} %{words}</div>'

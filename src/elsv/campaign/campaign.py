@@ -21,6 +21,7 @@ from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
+from elsv.campaign.measured import Measured, measure
 from elsv.campaign.opening import begin, change, open_store, problem_of, segments_of, settings_of
 from elsv.campaign.records import Decision, RewardReceipt, Tally, customers_of, id_of, text_of, truth_of
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
@@ -56,6 +57,7 @@ class Campaign:
         self.name = batches.name
         self._batches, self.store = batches, batches.store
         self._now, self._head = batches.now, batches.head
+        self._measured: tuple[tuple[int, int], Measured] | None = None  # what the log says, at which event
 
     @classmethod
     def open(
@@ -96,9 +98,7 @@ class Campaign:
         sticky
             Whether a customer gets the same decision again while it is open (default).
         floor
-            Least probability of every arm on offer, 0 by default: the planner alone. With about 0.05 divided
-            by the number of arms the campaign can be evaluated from its own log, for a few per cent of
-            customers.
+            Least probability of every arm on offer, 0 by default: the planner alone.
         holdout, control
             Share of customers who get the arm `control` (its name or its number from 0), to measure against;
             with segments a list of arms, one for each.
@@ -220,7 +220,12 @@ class Campaign:
     def status(self) -> Status:
         """Return how the campaign stands, for people: ``print(campaign.status())``."""
         chooser, tallies, head = self._moment()
-        return status_of(self.name, chooser, tallies, head.decisions, self._now())
+        settings = chooser.settings
+        if self._measured is None or self._measured[0] != (head.id, head.events):
+            with self.store.reading() as reading:
+                found = measure(reading, head, tallies, bool(settings.floor or settings.holdout))
+            self._measured = (head.id, head.events), found
+        return status_of(self.name, chooser, tallies, head.decisions, self._now(), self._measured[1])
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -239,11 +244,11 @@ class Campaign:
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
-        from elsv.campaign.page import campaign_page
+        from elsv.campaign.report import report_page
 
         with self.store.reading() as reading:
             course = log.course(reading, self._head(reading))
-        return campaign_page(self.status(), course).write(path)
+        return report_page(self.status(), course).write(path)
 
     def export(self, path: str | Path) -> int:
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
