@@ -10,7 +10,7 @@ from elsv._base.triangle import number, states
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps

@@ -19,7 +19,7 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best, layer_best_within
 from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps

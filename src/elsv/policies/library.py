@@ -12,7 +12,7 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best, best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.base import BestScore, acts_as, check_bound

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.files import unreadable, write_bytes
+from elsv._base.files import note_input, unreadable, write_bytes
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
@@ -99,6 +99,7 @@ class Actions:
     @classmethod
     def load(cls, path: str | Path, problem: Problem) -> Actions:
         """Read what `save` wrote, for the same problem."""
+        note_input(path)
         try:
             content = Path(path).read_bytes()
         except OSError as error:
