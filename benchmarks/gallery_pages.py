@@ -11,8 +11,7 @@ import numpy as np
 from benchmarks.tables import plus_minus, table
 from elsv import Problem, State
 from elsv._base.files import write_text
-from elsv.report._drawing import draw_lines
-from elsv.report._labels import label_ends
+from elsv.report._drawing import draw_lines, name_lines
 from elsv.report.figures import styles, to_svg
 from elsv.report.style import INK, SOFT_INK, Style, new_figure, styled
 
@@ -55,7 +54,7 @@ def picture(name: str, problem: Problem, labels: Sequence[str], found: dict[str,
     figure = new_figure(WIDE, TALL)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _known(left, problem, labels, ROWS.get(name, ("",)))
-    _regrets(figure, right, found)
+    _regrets(right, found)
     for axes, said in zip((left, right), AXES[name][::2], strict=True):
         axes.set_xlabel(said)
     left.set_ylabel(AXES[name][1])
@@ -79,16 +78,16 @@ def _known(axes: Any, problem: Problem, labels: Sequence[str], rows: tuple[str, 
     axes.set_title(f"What is known: {DRAWS} possible worlds")
 
 
-def _regrets(figure: Any, axes: Any, found: dict[str, Any]) -> None:
+def _regrets(axes: Any, found: dict[str, Any]) -> None:
     names = [name for name in found["curves"] if name in ("plan", "elsv", "thompson", "ids", WITHOUT)]
     look = styles(names) | {WITHOUT: Style("#6b7078", (0, (6, 1.5, 1.4, 1.5)))}
     series = {name: found["curves"][name] for name in names}
     bands = {name: found["bands"][name] for name in names}
-    draw_lines(axes, found["steps"], series, bands, look, False, False, False)
+    drawn = draw_lines(axes, found["steps"], series, bands, look, False, False, False)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("regret")
     axes.set_title("What is lost, with 95 % bands")
-    label_ends(figure, axes, {name: values[-1] for name, values in series.items()}, look)
+    name_lines(axes, drawn, {name: values[-1] for name, values in series.items()}, "ends", own=False)
 
 
 def tables(known: dict[str, Any]) -> str:

@@ -17,8 +17,7 @@ from PIL import Image
 from elsv import Independent, Problem, State, compare, lookahead, make_index
 from elsv.exact import evaluate, gap_percent
 from elsv.indices import Setting
-from elsv.report._drawing import draw_lines
-from elsv.report._labels import label_ends
+from elsv.report._drawing import draw_lines, name_lines
 from elsv.report.figures import regret_curves, styles
 from elsv.report.style import INK, SOFT_INK, Style, new_figure, styled
 from elsv.values.commit import CommitValue
@@ -115,7 +114,7 @@ def draw_choosing() -> Any:
     """Draw the exact regret of three policies by horizon, with and without an order."""
     figure = new_figure(WIDE, 3.5)
     grid = figure.subplots(1, 2, sharey=True)
-    names, ends = ("plan", "elsv", "thompson"), []
+    names = ("plan", "elsv", "thompson")
     for axes, (title, rewards, order) in zip(
         grid,
         (
@@ -130,12 +129,10 @@ def draw_choosing() -> Any:
             *rows, optimum = evaluate(problem, [*names, "optimal"])
             for row in rows:
                 series[row.name].append(max(FLOOR, gap_percent(row, optimum) or 0.0))
-        draw_lines(axes, HORIZONS, series, None, styles(names), False, True, True)
+        drawn = draw_lines(axes, HORIZONS, series, None, styles(names), False, True, True)
         axes.set_title(title)
         axes.set_xlabel("horizon T")
-        ends.append({name: values[-1] for name, values in series.items()})
-    for axes, last in zip(grid, ends, strict=True):  # once the shared axis is final
-        label_ends(figure, axes, last, styles(names))
+        name_lines(axes, drawn, {name: values[-1] for name, values in series.items()}, "ends", own=False)
     grid[0].set_ylabel("regret above the optimum in %")
     return figure
 

@@ -7,7 +7,6 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ import pytest
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report._drawing import thinned
-from elsv.report._labels import spread_apart, wrapped
+from elsv.report._drawing import thinned, wrapped
 from elsv.report.comparison import finite, repeat_command, summary_json, write_comparison
 from elsv.report.headline import earned, far_behind, headers, headline_rows, ranking, tied_with_best, verdict
 from elsv.report.page import Page, inline, plain, slug
@@ -300,19 +298,6 @@ def test_styles_are_stable_and_differ():
     assert len({style.colour for style in first.values()}) == 8
 
 
-@pytest.mark.parametrize(
-    ("places", "heights"),
-    [([], []), ([0.5], [0.1]), ([0, 0, 0], [0.1, 0.3, 0.1]), ([0.1, 0.5, 0.52, 0.9], [0.1] * 4)],
-)
-def test_labels_are_spread_apart(places, heights):
-    moved = spread_apart(places, heights)
-    edges = [(m - h / 2, m + h / 2) for m, h in zip(moved, heights, strict=True)]
-    assert all(low >= -1e-9 for low, _ in edges)
-    for (_, top), (bottom, _) in pairwise(edges):
-        assert bottom >= top - 1e-9
-    assert spread_apart([0.3, 0.7], [0.1, 0.1]) == [0.3, 0.7]
-
-
 def test_thinning_keeps_the_ends():
     for log_x in (False, True):
         keep = thinned(10_000, log_x)
@@ -340,7 +325,7 @@ def test_page_escapes_and_links():
     assert html.startswith('<!doctype html>\n<html lang="en">')
     assert found.tags.count("nav") == 1
     assert found.tags.count("ul") == 1
-    assert 'role="img" aria-label="Figure 1. A &quot;quoted&quot; figure"' in html
+    assert 'role="img" aria-label="Figure 1. A &#34;quoted&#34; figure"' in html
     assert {"one-two", "one-two-2", "mine", "part", "figure-one"} <= set(found.ids)
     text = "".join(found.text)
     for part in ("A <b> & c", 'alert("1")', "3 * 4 * 5", "1.235", "12,345", "–", "x,y:z", "v &", "x < y"):

@@ -1,22 +1,56 @@
-"""Small pieces of HTML for notebooks: self-contained, in the notebook's own colours, light or dark."""
+"""Tables for notebooks, by Jinja: self-contained, in the notebook's own colours, light or dark."""
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from typing import Any
 
-_LINE = "1px solid rgba(128,128,128,0.35)"
-_BLOCK = "color:inherit;font-size:inherit;line-height:1.45;margin:0.2em 0"
-_TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.35em 0"
-_CELL = "padding:0.2em 0.8em;background:transparent;color:inherit;border:0;white-space:nowrap"
-_CHOSEN = "background:rgba(64,140,255,0.16);font-weight:600"
-_FAINT = "opacity:0.75;font-size:0.92em"
+_TEMPLATE = """\
+{%- set cell = "padding:0.2em 0.8em;background:transparent;color:inherit;border:0;white-space:nowrap" -%}
+{%- set table = "border-collapse:collapse;color:inherit;background:transparent;margin:0.35em 0" -%}
+{%- set line = "border-bottom:1px solid rgba(128,128,128,0.35);font-weight:600" -%}
+{%- set chosen = "background:rgba(64,140,255,0.16);font-weight:600" -%}
+{%- set sides = {"l": "text-align:left", "r": "text-align:right"} -%}
+<div style="color:inherit;font-size:inherit;line-height:1.45;margin:0.2em 0">
+<div style="font-weight:600">{{ title | code }}</div>
+{%- for part in parts %}
+{%- if part.note is not none %}
+<div style="opacity:0.75;font-size:0.92em">{{ part.note | code }}</div>
+{%- elif part.svg is not none %}
+{{ part.svg }}
+{%- else %}
+<div style="overflow-x:auto;max-width:100%"><table style="{{ table }}">
+{%- if part.heads %}<thead><tr>
+{%- for head in part.heads %}{% set side = sides[part.align[loop.index0]] -%}
+<th style="{{ cell }};{{ side }};{{ line }}">{{ head | code }}</th>
+{%- endfor %}</tr></thead>
+{%- endif %}<tbody>
+{%- for row in part.rows %}{% set place = loop.index0 %}<tr style="background:transparent">
+{%- for value in row %}{% set side = sides[part.align[loop.index0]] -%}
+<td style="{{ cell }};{{ side }};font-variant-numeric:tabular-nums
+{%- if place in part.chosen %};{{ chosen }}{% endif %}">{{ value | code }}</td>
+{%- endfor %}</tr>
+{%- endfor %}</tbody></table></div>
+{%- endif %}
+{%- endfor %}
+</div>
+"""
 
 
-def text(words: str) -> str:
-    """Return text with its special characters escaped; what stands in backquotes is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(words))
+@dataclass(frozen=True)
+class Part:
+    """A piece of a notebook's output: a table, a line in small print, or a figure."""
+
+    heads: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    align: str = ""
+    chosen: Collection[int] = field(default_factory=tuple)
+    note: str | None = None
+    svg: str | None = None
 
 
 def table(
@@ -24,7 +58,7 @@ def table(
     rows: Sequence[Sequence[str]],
     align: str = "",
     chosen: Collection[int] = (),
-) -> str:
+) -> Part:
     """Return a table that scrolls where it is too wide.
 
     Parameters
@@ -36,44 +70,27 @@ def table(
     chosen
         Rows that stand out, from 0.
     """
-    sides = [{"l": "left", "r": "right"}[side] for side in align or "l" + "r" * (len(headers) - 1)]
-    head = "".join(
-        f'<th style="{_CELL};text-align:{side};border-bottom:{_LINE};font-weight:600">{text(cell)}</th>'
-        for cell, side in zip(headers, sides, strict=True)
-    )
-    body = "".join(_row(row, sides, place in chosen) for place, row in enumerate(rows))
-    found = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div style="overflow-x:auto;max-width:100%">{found}</div>'
+    return Part(headers, rows, align or "l" + "r" * (len(headers) - 1), chosen)
 
 
-def _row(cells: Sequence[str], sides: Sequence[str], chosen: bool) -> str:
-    more = f";{_CHOSEN}" if chosen else ""
-    numbers = "font-variant-numeric:tabular-nums"
-    shown = "".join(
-        f'<td style="{_CELL};text-align:{side};{numbers}{more}">{text(cell)}</td>'
-        for cell, side in zip(cells, sides, strict=True)
-    )
-    return f'<tr style="background:transparent">{shown}</tr>'
-
-
-def facts(values: Mapping[str, str]) -> str:
+def facts(values: Mapping[str, str]) -> Part:
     """Return names and what they are, one line for each."""
-    lines = "".join(
-        f'<tr style="background:transparent"><td style="{_CELL};text-align:left;opacity:0.75">{text(name)}'
-        f'</td><td style="{_CELL};text-align:left;font-variant-numeric:tabular-nums">{text(value)}</td></tr>'
-        for name, value in values.items()
-    )
-    return f'<table style="{_TABLE}"><tbody>{lines}</tbody></table>'
+    return Part(rows=[list(pair) for pair in values.items()], align="ll")
 
 
-def note(words: str) -> str:
+def note(words: str) -> Part:
     """Return a line in small print."""
-    return f'<div style="{_FAINT}">{text(words)}</div>'
+    return Part(note=words)
 
 
-def block(title: str, *parts: str) -> str:
-    """Return parts under a title."""
-    return f'<div style="{_BLOCK}"><div style="font-weight:600">{text(title)}</div>{"".join(parts)}</div>'
+def block(title: str, *parts: Part) -> str:
+    """Return parts under a title as HTML. Without Jinja a notebook shows the plain text instead."""
+    return str(_environment().from_string(_TEMPLATE).render(title=title, parts=parts))
+
+
+def code(words: str) -> str:
+    """Return text with its special characters escaped; what stands in backquotes is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words))
 
 
 def shortened(rows: Sequence[Sequence[str]], most: int) -> tuple[list[Sequence[str]], bool]:
@@ -81,3 +98,14 @@ def shortened(rows: Sequence[Sequence[str]], most: int) -> tuple[list[Sequence[s
     if len(rows) <= most:
         return list(rows), False
     return [*rows[: most - 2], ["…"] * len(rows[0]), rows[-1]], True
+
+
+@cache
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment
+    except ImportError as error:  # which IPython takes as: there is no HTML
+        raise NotImplementedError("tables for notebooks need jinja2") from error
+    found = Environment(autoescape=False)
+    found.filters["code"] = code
+    return found

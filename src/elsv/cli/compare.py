@@ -14,6 +14,7 @@ from elsv._base.files import unreadable
 from elsv._base.numbers import counted, numbers
 from elsv.cli.console import (
     Against,
+    AtMost,
     Batch,
     Delay,
     Horizon,
@@ -70,6 +71,7 @@ def compare(
     delay: Delay = None,
     batch: Batch = None,
     lost: Lost = None,
+    at_most: AtMost = None,
     jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
     processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
     dask: Annotated[
@@ -126,6 +128,7 @@ def compare(
                 overwrite=overwrite,
                 keep_raw=raw,
                 progress=progress,
+                at_most=at_most,
             )
         if out is not None:
             # How many workers shared the run does not matter.
@@ -208,7 +211,7 @@ def _check(
         raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
     if out is None:
         return
-    from elsv._base.outputs import Outputs
+    from elsv._base.files import Outputs
     from elsv.report.comparison import check_extras, report_files
 
     check_extras()
@@ -283,7 +286,7 @@ def _is_number(text: str) -> bool:
 
 def _write(comparison: Comparison, out: Path, command: str) -> None:
     """Write the report, after which the chunks are no longer needed."""
-    from elsv._base.outputs import Outputs
+    from elsv._base.files import Outputs
     from elsv.report.comparison import write_comparison
     from elsv.simulation.store import is_chunk
 
@@ -298,7 +301,7 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from elsv._base.outputs import Outputs
+        from elsv._base.files import Outputs
         from elsv.simulation.store import is_chunk
 
         kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))

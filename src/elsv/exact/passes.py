@@ -8,22 +8,22 @@ not fit into memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.progress import Share
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.errors import InvalidInputError
-from elsv.exact.cost import Cost, cost_by_layers, cost_in_place, together
-from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.segments import SweepsBySegment
-from elsv.lattice.steps import blocks_of, overwrite_layers
+from elsv.exact.memory import Cost, by_layers_bytes, cost_of, in_place_bytes
+from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
+from elsv.lattice.steps import blocks_of, overwrite_layers, step_of
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.workers import Crew, Progress, Work, crew
-from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers
+from elsv.lattice.workers import Progress, Work, crew
+from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, room_of
 from elsv.problem import Problem
 from elsv.state import Arms
 
@@ -63,19 +63,12 @@ class Pass:
 
     policies: dict[int, Any]
     in_place: bool
+    cost: Cost
 
-    def cost(self, problem: Problem, workers: int | None = None) -> Cost:
-        """Return what it takes."""
-        cost = cost_in_place if self.in_place else cost_by_layers
-        return cost(problem, list(self.policies.values()), workers)
-
-    def within(self, problem: Problem, limit: int | None) -> list[Pass]:
-        """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
-        if limit is None or len(self.policies) == 1 or self.cost(problem).bytes <= limit:
-            return [self]
-        items, half = list(self.policies.items()), len(self.policies) // 2
-        parts = (Pass(dict(part), self.in_place) for part in (items[:half], items[half:]))
-        return [one for part in parts for one in part.within(problem, limit)]
+    @property
+    def sweeps(self) -> int:
+        """About how many sweeps a layer takes: one for each policy, and one for each layer that it reads."""
+        return sum(1 + getattr(policy, "reach", 0) * (not self.in_place) for policy in self.policies.values())
 
     def run(self, problem: Problem, weights: Weights, workers: int, progress: Progress) -> dict[int, Found]:
         """Return the value of every policy and its seconds, by its place."""
@@ -97,13 +90,28 @@ def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None)
         one
         for some, quick in ((others, False), (in_place, True))
         if some
-        for one in Pass(some, quick).within(problem, limit)
+        for one in _within(problem, some, quick, limit)
     ]
 
 
+def _within(problem: Problem, policies: dict[int, Any], in_place: bool, limit: int | None) -> list[Pass]:
+    """Return one pass, or several with fewer policies if it needs more than `limit` bytes."""
+    if in_place:
+        last = problem.steps - 1
+        room = in_place_bytes(problem, [room_of(policy, problem, last) for policy in policies.values()])
+    else:
+        room = by_layers_bytes(problem, list(policies.values()))
+    cost = cost_of(problem, room)
+    if limit is None or len(policies) == 1 or cost.bytes <= limit:
+        return [Pass(policies, in_place, cost)]
+    items, half = list(policies.items()), len(policies) // 2
+    parts = (_within(problem, dict(part), in_place, limit) for part in (items[:half], items[half:]))
+    return [one for part in parts for one in part]
+
+
 def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
-    if not problem.segments.stated:
-        return isinstance(policy, InPlacePolicy)
+    if problem.segments.count == 1 and isinstance(policy, InPlacePolicy):
+        return True
     if not isinstance(policy, LayerPolicy):
         raise InvalidInputError(
             f"with segments a policy on layers must say which arms it gives, by decide(), got {policy!r}"
@@ -111,9 +119,28 @@ def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
     return False
 
 
-def cost_of(problem: Problem, passes: Sequence[Pass], workers: int | None = None) -> Cost:
-    """Return what all passes take."""
-    return together([one.cost(problem, workers) for one in passes])
+def cost_of_all(passes: Sequence[Pass]) -> Cost:
+    """Return what passes take one after the other: the most memory of any."""
+    return max((one.cost for one in passes), key=lambda cost: cost.bytes)
+
+
+def share_of(problem: Problem, passes: Sequence[Pass]) -> Share:
+    """Return how much of the work is done after so many layers of all passes, by states and sweeps."""
+    efforts = [one.sweeps for one in passes]
+
+    def share(done: int, total: int) -> float:
+        number, layers = divmod(done, problem.steps)
+        within = layers_share(problem.arms, layers, problem.steps)
+        return (sum(efforts[:number]) + sum(efforts[number : number + 1]) * within) / sum(efforts)
+
+    return share
+
+
+def layers_share(arms: int, done: int, total: int) -> float:
+    """Return the share of the states of `total` layers that lie in the last `done` of them."""
+    return (
+        1.0 if done >= total else 1.0 - states_up_to(arms, total - done - 1) / states_up_to(arms, total - 1)
+    )
 
 
 def _with_shared(totals: Sequence[Sequence[float]], spent: list[float], start: float) -> list[Found]:
@@ -135,7 +162,7 @@ def _in_place(
         steps = []
         for policy, spent in zip(policies, seconds, strict=True):
             began = time.perf_counter()
-            steps.append(policy.step(problem, layer))
+            steps.append(step_of(problem, policy.sweep(problem, layer)))
             spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:
@@ -164,37 +191,22 @@ def _by_layers(
     began, horizon = time.perf_counter(), problem.steps
     spent = [0.0] * len(policies)
     with crew(workers) as threads:
-        sweeps, follow = _sweeps(problem, threads, weigh)
-        sweeps.weights(horizon, problem.belief)
-        values = [[np.zeros(layer_size(problem.arms, horizon)) for _ in follow] for _ in policies]
+        sweeps, belief = Sweeps(problem, horizon, threads, weigh), problem.belief
+        paid = [np.where(mask, problem.rewards, 0.0) for mask in problem.segments.masks]  # by each segment
+        sweeps.weights(horizon, belief)
+        values = [[np.zeros(layer_size(problem.arms, horizon)) for _ in paid] for _ in policies]
         for made in range(horizon - 1, -1, -1):
             layer = sweeps.descend(made, _reach(policies))
             for k, policy in enumerate(policies):
                 start = time.perf_counter()
                 arms = policy.decide(sweeps, layer)
-                values[k] = [one(layer, part, arms) for one, part in zip(follow, values[k], strict=True)]
+                parts = zip(values[k], paid, strict=True)
+                values[k] = [sweeps.follow(layer, part, arms, belief, pays) for part, pays in parts]
                 spent[k] += time.perf_counter() - start
             progress(horizon - made, horizon)
-        root = sweeps.weights(0, problem.belief)
+        root = sweeps.weights(0, belief)
     scale = float(root[0]) if len(root) else 1.0
     return _with_shared([[float(part[0]) / scale for part in parts] for parts in values], spent, began)
-
-
-Follow = Callable[[Layer, FloatArray, AnyArray], FloatArray]
-
-
-def _sweeps(problem: Problem, threads: Crew, weigh: Weights) -> tuple[Sweeps, list[Follow]]:
-    """Return the sweeps of a problem and what follows a policy, once for what each segment pays."""
-    belief, segments = problem.belief, problem.segments
-    if not segments.stated:
-        plain = Sweeps(problem, problem.steps, threads, weigh)
-        return plain, [lambda layer, values, arms: plain.follow(layer, values, arms, belief)]
-    sweeps = SweepsBySegment(problem, problem.steps, threads, weigh, segments)
-
-    def following(rewards: FloatArray) -> Follow:
-        return lambda layer, values, arms: sweeps.follow_paid(layer, values, arms, belief, rewards)
-
-    return sweeps, [following(np.where(mask, problem.rewards, 0.0)) for mask in segments.masks]
 
 
 def _reach(policies: Sequence[LayerPolicy]) -> int:

@@ -16,9 +16,11 @@ takes (two with an order).
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,22 +30,18 @@ from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best, best_in_groups, layer_weights
+from elsv.beliefs.abilities import best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cost import Cost, check_memory, estimate
 from elsv.exact.cuda.device import check_device
-from elsv.exact.forward import expected_rewards
+from elsv.exact.memory import SHORTER, Cost, check_memory, estimate
+from elsv.exact.passes import layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.segments import best_step_by_segment
-from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
+from elsv.lattice.steps import best_step, blocks_of, overwrite_layers, spread
 from elsv.lattice.workers import Work
-from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
+from elsv.policies.optimal import Actions, best_of_each, pack
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
-
-if TYPE_CHECKING:
-    from elsv.exact.cuda.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -137,6 +135,7 @@ def solve(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
+    at_most: float | str | None = None,
     device: str = "cpu",
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
@@ -160,6 +159,9 @@ def solve(
     progress
         Called with (layers done, layers in all). None: a bar in a notebook, a line on a terminal if it
         takes long; True: a bar there too; False: none.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the layers that have run,
+        ends with `elsv.errors.TooLongError`.
     device
         ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
         arms.
@@ -172,16 +174,18 @@ def solve(
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     horizon = problem.steps
+    share = partial(layers_share, problem.arms)
+    watch = watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER)
     if check_device(device):
-        return _on_gpu(problem, save, keep, memory, progress)
+        return _on_gpu(problem, save, keep, memory, watch)
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
-    cost = estimate(problem, last, jobs)
+    cost = estimate(problem, last)
     check_memory(cost, memory)
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
     actions = Actions(problem, kept) if last else None
@@ -195,7 +199,7 @@ def solve(
 
 
 def _solution(
-    problem: Problem, scores: FloatArray, cost: Cost | GpuCost, seconds: float, actions: Actions | None = None
+    problem: Problem, scores: FloatArray, cost: Cost, seconds: float, actions: Actions | None = None
 ) -> Solution:
     value, first = _first(problem, scores)
     every = actions is not None and len(actions.packed) == problem.steps
@@ -208,7 +212,7 @@ def _solution(
         bytes=cost.bytes,
         seconds=seconds,
         policy=actions,
-        rewards=expected_rewards(actions) if actions is not None and every else None,
+        rewards=_expected_rewards(actions) if actions is not None and every else None,
         names=problem.names,
         segments=problem.segments,
     )
@@ -219,7 +223,7 @@ def _on_gpu(
     save: str | Path | None,
     keep: int | None,
     memory: int | None,
-    progress: Progress | bool | None,
+    watch: AbstractContextManager[Progress | None],
 ) -> Solution:
     """Return the optimum computed on a GPU."""
     from elsv.exact.cuda.device import find_device
@@ -229,7 +233,7 @@ def _on_gpu(
         raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
     device = find_device()
     cost, start = solve_cost(problem, device, memory), time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         scores = root_scores(problem, device, report or (lambda done, total: None), memory)
     return _solution(problem, scores, cost, time.perf_counter() - start)
 
@@ -239,9 +243,6 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     from elsv._choice_kernels import least_of
 
     segments = problem.segments
-    if not segments.stated:
-        value = float(scores.max())
-        return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
     largest = np.array([scores[list(arms)].max() for arms in segments.groups])
     least = np.array([least_of(score, problem.scale) for score in largest.tolist()])
     chances = segments.chances(np.zeros(problem.arms))
@@ -258,12 +259,9 @@ def largest_reward(problem: Problem) -> float:
 
 
 def largest_by_segment(problem: Problem) -> FloatArray:
-    """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
+    """Return what one who knew the means would earn from every segment, ``[G]``."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
     state = State.initial(problem)
-    if not problem.segments.stated:
-        _, largest = best(precise, state, problem.rewards, _FINEST)
-        return problem.steps * np.array([float(largest)])
     _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
@@ -287,8 +285,8 @@ def _backward(
 
     def sweep_of(layer: Layer) -> Work:
         states = layer.size if layer.step <= keep else 0
-        actions: AnyArray = np.empty(shape_of_actions(problem, states), np.uint8)
-        step = best_step_of(problem, actions)
+        actions: AnyArray = np.empty((problem.segments.count, states), np.uint8)
+        step = best_step(problem, actions)
 
         def work(begin: int, end: int) -> None:
             step(values, weights, blocks_of(layer, begin, end), values)
@@ -306,14 +304,27 @@ def _backward(
 
 def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
     """Return W of all states after `made` pulls under the problem's belief."""
-    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.stated)
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.count > 1)
 
 
-def best_step_of(problem: Problem, actions: AnyArray) -> Step:
-    """Return the sweep that pulls the best arm, of each segment if there are some."""
-    if not problem.segments.stated:
-        return best_step(problem, actions)
-    return best_step_by_segment(problem, problem.segments, actions)
+def _expected_rewards(actions: Actions) -> FloatArray:
+    r"""Return the expected reward of the steps 1 … T, shape ``[T]``, by following the arms forward.
+
+    The number K(s) of ways in which the policy can reach a state grows by
+    :math:`K(s{+}\text{outcome of } a(s)) \mathrel{+}= K(s)`, and :math:`K W / W(s_0)` is the probability of
+    being there. Without an order the probability itself is passed on.
+    """
+    problem = actions.problem
+    lattice = Lattice(problem.arms, actions.steps)
+    expected, paths = np.empty(actions.steps), np.ones(1)
+    weights = weights_of(problem, lattice, 0)
+    scale = float(weights[0]) if len(weights) else 1.0
+    for made in range(actions.steps):
+        later = np.zeros(layer_size(problem.arms, made + 1))
+        weights, arms = weights_of(problem, lattice, made + 1), actions.by_segment(made + 1)
+        expected[made] = spread(paths, weights, lattice.layer(made), problem, arms, later) / scale
+        paths = later
+    return expected
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:

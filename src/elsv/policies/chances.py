@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
 
-Drawing = np.random.Generator | Callable[[], np.random.Generator]
-"""A generator, or what makes it: making one takes time, and few policies draw."""
+Drawing = np.random.Generator | Callable[[], np.random.Generator] | None
+"""A generator, or what makes it; None for a policy that draws nothing."""
 
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
@@ -53,7 +54,7 @@ def chances_of(
         return np.asarray(chances / chances.sum())
     copies = 1 if policy.deterministic else COPIES
     batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
-    made = rng if isinstance(rng, np.random.Generator) else rng()
+    made: Any = rng() if callable(rng) else rng
     answer = (
         policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
     )

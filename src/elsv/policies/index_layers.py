@@ -10,13 +10,12 @@ from elsv._base.triangle import number, states
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
-from elsv.lattice.numbering import Layer, layer_size
-from elsv.lattice.steps import Step, gain_step, table_step
+from elsv.indices.tables import IndexTables
+from elsv.lattice.numbering import Layer
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import BATCH_ROOM, COUNTING, GAIN, TABLE, Start, Work
+from elsv.policies.layers import Room, batch_bytes
 from elsv.problem import Problem, distinct_priors
-from elsv.values.layers import layer_start
 from elsv.values.separable import SeparableValue
 
 BATCH = 1 << 14
@@ -39,24 +38,13 @@ class ByIndex:
             actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
-        return table_step(problem, self.tables.at(layer.step), self.tables.group)
+        return Sweep("table", tables=self.tables.at(layer.step), group=self.tables.group)
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep of `step` takes, or with segments `decide`."""
-        if not problem.segments.stated:
-            return Work(TABLE * problem.arms)
-        return self.deciding(problem, made)
-
-    def deciding(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes."""
-        batch = BATCH_ROOM * min(BATCH, layer_size(problem.arms, made)) * problem.arms
-        return Work(alone=COUNTING * problem.arms, batch=batch)
-
-    def start(self, problem: Problem) -> Start:
-        """Return what the tables take."""
-        return Start(alone=self.tables.seconds, kept=self.tables.bytes)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes, and the tables."""
+        return Room(batch=batch_bytes(problem, made, BATCH), tables=self.tables.bytes)
 
 
 @dataclass(frozen=True)
@@ -75,25 +63,18 @@ class OneStep:
 
     value: SeparableValue | None = None
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
         """Return the sweep of a layer; the problem's belief must have weights."""
         if factors(problem.belief):
             raise InvalidInputError(
                 "one step in place is for a problem whose belief has weights, got independent arms"
             )
-        return gain_step(problem, self.gains(problem, layer.step), distinct_priors(problem)[1])
+        group = distinct_priors(problem)[1]
+        return Sweep("gain", tables=self.gains(problem, layer.step), group=group)
 
     def gains(self, problem: Problem, step: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""
         return np.stack([self._gains(step, i) for i in distinct_priors(problem)[0]], axis=1)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep of a layer takes."""
-        return Work(GAIN * problem.arms)
-
-    def start(self, problem: Problem) -> Start:
-        """Return what the tables of the value take."""
-        return layer_start(self.value, problem.steps)
 
     def _gains(self, step: int, arm: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth, per reward: ``[3, states]``."""

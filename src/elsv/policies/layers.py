@@ -1,8 +1,8 @@
 """How a policy acts in all states of a lattice layer at once, for exact evaluation.
 
 A policy answers `on_layers()` with one of these. By default it is asked state by state (`StateByState`); the
-others are quicker ways to the same arms. All use the tie rule of `elsv.choice`. With segments they say which
-arm each of them would get; the sweeps know how many there are (`elsv.lattice.segments.SweepsBySegment`).
+others are quicker ways to the same arms. All use the tie rule of `elsv.choice`. They say which arm each
+segment would get; the sweeps know how many segments there are, one if none is stated.
 """
 
 from __future__ import annotations
@@ -10,40 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best, layer_best_within
-from elsv.beliefs.layers.work import best_work
+from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
-from elsv.lattice.steps import Step, best_step
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import (
-    AVERAGE,
-    BATCH_ROOM,
-    CHOOSE,
-    COUNTING,
-    MAXIMISE,
-    PASS,
-    Start,
-    Work,
-    growth,
-    seconds_for_each,
-)
 from elsv.problem import Problem
-from elsv.segments import Segments
 from elsv.state import State
 from elsv.values.base import ValueFunction
-from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
+from elsv.values.layers import layer_reach, layer_rooms, layer_values
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
 _PARTS = 4  # of a batch for each thread
+_BATCH_BYTES = 72.0  # for each state of a batch and arm
 
 
 @runtime_checkable
@@ -56,9 +44,9 @@ class LayerPolicy(Protocol):
         ...
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the arm of every state, bytes ``[states]``, or each arm's probability ``[N, states]``.
+        """Return each segment's arm in every state, bytes ``[G, states]``; ``[states]`` will do for one.
 
-        With segments: the arm of each of them ``[G, states]``, or its arms' probabilities when it comes.
+        Or the probability of each arm when its segment comes, ``[N, states]``.
         """
         ...
 
@@ -70,12 +58,41 @@ class InPlacePolicy(Protocol):
     Only for policies that look at nothing but states, their values and the weights of the problem's belief.
     """
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep of a layer: which kernel it is, and its arguments."""
         ...
 
 
 OnLayers = LayerPolicy | InPlacePolicy
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory that a policy takes in one layer, besides the values that are followed.
+
+    Arrays have one number for each state of the layer.
+    """
+
+    shared: int = 1  # arrays from those that sweeps share
+    passing: float = 0.125  # arrays of its own that come and go; an arm takes an eighth of a number
+    kept: float = 0.0  # arrays that stay for the next layer
+    batch: float = 0.0  # bytes of batches that are asked for one after the other
+    tables: float = 0.0  # bytes that stay until the end
+    first: float = 0.0  # bytes before the first layer that are given back
+
+
+_TAKEN_FOR = Room(shared=2, passing=1.0)  # by a policy that does not say
+
+
+def room_of(policy: OnLayers, problem: Problem, made: int) -> Room:
+    """Return the memory that a policy takes in the layer `made`: what it says itself, by ``room``."""
+    own: Callable[[Problem, int], Room] | None = getattr(policy, "room", None)
+    return _TAKEN_FOR if own is None else own(problem, made)
+
+
+def batch_bytes(problem: Problem, made: int, batch: int) -> float:
+    """Return the bytes of asking for a layer in batches of so many states."""
+    return _BATCH_BYTES * min(batch, layer_size(problem.arms, made)) * problem.arms
 
 
 @dataclass(frozen=True)
@@ -88,30 +105,17 @@ class OneArm:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the same arm everywhere."""
         arms = sweeps.room_for_arms(layer)
-        arms[...] = self.arm if isinstance(self.arm, int) else np.array(self.arm)[:, None]
+        arms[...] = np.reshape(self.arm, (-1, 1))
         return arms
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes."""
-        return Work(alone=0.2, calls=0)
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep that pulls the arm."""
+        return Sweep("arm", arm=int(np.max(self.arm)))
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best arm: the Bayes optimum itself, beside other policies."""
-
-    def step(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
-        return best_step(problem)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep takes."""
-        return Work(MAXIMISE * problem.arms)
-
-
-@dataclass(frozen=True)
-class OptimumByLayers:
-    """The best arm of every segment, from the worth of the next layer, which is kept."""
+    """The best arm of every segment: the Bayes optimum itself, beside other policies."""
 
     belief: Belief
     reach: int = 1
@@ -128,9 +132,13 @@ class OptimumByLayers:
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
 
-    def work(self, problem: Problem, made: int) -> Work:
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep that takes the best arm."""
+        return Sweep("best")
+
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        return Work(CHOOSE * problem.arms, kept=1.0)
+        return Room(kept=1.0)
 
 
 @dataclass(frozen=True)
@@ -159,22 +167,10 @@ class Search:
             sweeps.prefer_infinite(layer, self.first.at(layer.step), self.first.group, actions)
         return actions
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the value computes once, and the tables of the index."""
-        first = Start() if self.first is None else Start(alone=self.first.seconds, kept=self.first.bytes)
-        return layer_start(self.value, problem.steps) + first
-
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        arms, top = problem.arms, min(made + self.depth, problem.steps)
-        value, scale = layer_work(self.value, problem, problem.steps, top), growth(arms, made, top)
-        between = sum(growth(arms, made, later) for later in range(made + 1, top))
-        return Work(
-            shared=value.shared * scale + arms * (MAXIMISE * between + CHOOSE),
-            alone=value.alone * scale,
-            calls=value.calls + top - made,
-            rooms=max(2, value.rooms),
-        )
+        tables = 0.0 if self.first is None else self.first.bytes
+        return Room(shared=layer_rooms(self.value), tables=tables)
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""
@@ -191,13 +187,13 @@ class StateByState:
 
     function: Callable[..., Any]
     reach: int = 0
-    room: float = 0.0  # bytes that the function takes whatever the states
+    bytes: float = 0.0  # that the function takes whatever the states
     repeats: bool = False  # whether it is known to draw no random numbers, and takes time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
-        segments = 0 if actions.ndim == 1 else len(actions)
+        segments = len(actions) if sweeps.segments.stated else 0  # 0: it is not told who comes
         if self.repeats:
             self._share_out(sweeps, layer, actions, segments)
             return actions
@@ -211,22 +207,9 @@ class StateByState:
             actions[..., here] = arms
         return actions
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes, by trying a few states."""
-        segments = 0 if not problem.segments.stated else problem.segments.count
-        size = layer_size(problem.arms, made)
-        batch = max(_LEAST, min(BATCH, size) // (_PARTS if self.repeats else 1))
-        each = self._seconds(lambda state: self._ask(state, made + 1, 0, segments), problem, made, batch)
-        room = BATCH_ROOM * min(BATCH, size) * problem.arms + self.room
-        counting = COUNTING * problem.arms
-        if self.repeats:
-            return Work(shared=1e9 * each, alone=counting, batch=room)
-        twice = 1.0 + min(BATCH / size, 1.0)  # the first batch is asked for again
-        return Work(alone=1e9 * each * twice + counting, batch=room)
-
-    def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
-        """Return what `ask` takes for each of `batch` states."""
-        return seconds_for_each(ask, problem, made, batch)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        return Room(batch=batch_bytes(problem, made, BATCH) + self.bytes)
 
     def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray, segments: int) -> None:
         """Ask for parts of the layer side by side, no more states at a time than one batch has."""
@@ -242,9 +225,9 @@ class StateByState:
             crew.map(work, some)
 
     def _ask(self, state: State, step: int, seed: int, segments: int) -> IntArray:
-        """Return the arm of every state, ``[states]``, or that of each of so many segments."""
+        """Return the arm of every segment in every state, ``[G, states]``."""
         if segments == 0:
-            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
+            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)[None]
         asked = (self.function(state, step, np.random.default_rng(seed), g) for g in range(segments))
         return np.stack([check_answer(arms, state) for arms in asked])
 
@@ -253,23 +236,22 @@ class StateByState:
 class Uniform:
     """Every arm on offer with equal probability."""
 
-    segments: Segments
     reach: int = 0
-    mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return 1/N everywhere, or one by the number of the segment's arms."""
-        size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
+        """Return one by the number of the segment's arms everywhere."""
+        segment = sweeps.segments.of_arm
+        size = np.bincount(segment)[segment]
         return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes; the chances before are dropped only once there are new ones."""
-        return Work(alone=PASS * problem.arms, calls=0, passing=problem.arms, kept=problem.arms)
+        return Room(passing=problem.arms, kept=problem.arms)
 
 
 @dataclass(frozen=True)
 class ByChance:
-    r"""Thompson sampling: arm i with the probability that it is the best, of its segment if there are some.
+    r"""Thompson sampling: arm i with the probability that it is the best of its segment.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
     is the expectation over the outcomes of one pull.
@@ -277,8 +259,6 @@ class ByChance:
 
     belief: Belief
     reach: int = 1
-    groups: tuple[tuple[int, ...], ...] | None = None  # the arms of each segment
-    mixes: ClassVar[bool] = True
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
@@ -286,24 +266,22 @@ class ByChance:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            where = sweeps.arms, sweeps.lattice, layer.made, sweeps.crew
-            if self.groups is None:
+            where, groups = (sweeps.arms, sweeps.lattice, layer.made, sweeps.crew), sweeps.segments.groups
+            if len(groups) == 1:  # a belief may know a whole layer
                 chances = layer_best(self.belief, *where)
             else:
-                chances = layer_best_within(self.belief, *where, self.groups)
+                chances = layer_best_within(self.belief, *where, groups)
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
         return chances
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the last layer takes."""
-        return best_work(self.belief, problem, problem.steps - 1, self.groups)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes in all earlier layers."""
-        arms = problem.arms
-        return Work(AVERAGE * arms, 2 * PASS * arms, calls=arms, passing=2 * arms, kept=arms)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        arms, last, first = problem.arms, problem.steps - 1, 0.0
+        if made == last:
+            first = best_bytes(self.belief, problem, last, problem.segments.groups)
+        return Room(passing=2 * arms, kept=arms, first=first)
 
 
 def check_answer(answer: object, state: State) -> IntArray:

@@ -12,10 +12,9 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import PASS, Work
 from elsv.policies.base import BasePolicy, BestScore, check_bound
 from elsv.policies.index_layers import ByIndex, OneStep
 from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, Uniform
@@ -197,8 +196,7 @@ class Thompson(BestScore):
         """Return each arm with the probability that it is best."""
         if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)
-        segments = problem.segments
-        return ByChance(self.belief, groups=segments.groups if segments.count > 1 else None)
+        return ByChance(self.belief)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +304,7 @@ class Random(BasePolicy):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""
-        return Uniform(problem.segments)
+        return Uniform()
 
 
 @dataclass(frozen=True)
@@ -322,10 +320,6 @@ class NoValue:
         nothing = sweeps.take(layer.size)
         nothing[:] = 0.0
         return nothing
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes."""
-        return Work(alone=PASS)
 
 
 def _sweepable(belief: Belief) -> bool:

@@ -6,8 +6,7 @@ Operations Research 68 (2020).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from elsv.beliefs.abilities import best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import Start, Work
 from elsv.policies.base import BasePolicy
-from elsv.policies.layers import ByChance, OnLayers
+from elsv.policies.layers import ByChance, OnLayers, Room
 from elsv.policies.offered import Segment, best_offered, within_segments
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -30,7 +28,6 @@ from elsv.state import State, check_width
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
-_POWERS = 130.0  # nanoseconds for a state and arm
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +85,7 @@ class TopTwo(BasePolicy):
         if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)
         segments = problem.segments
-        first = ByChance(self.belief, groups=segments.groups if segments.count > 1 else None)
+        first = ByChance(self.belief)
         return TopTwoOnLayers(first, self.beta, segments)
 
     def _best_of_draw(
@@ -115,7 +112,6 @@ class TopTwoOnLayers:
     first: ByChance
     beta: float
     segments: Segments
-    mixes: ClassVar[bool] = True
 
     @property
     def reach(self) -> int:
@@ -128,13 +124,7 @@ class TopTwoOnLayers:
         found = within_segments(self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta))
         return np.ascontiguousarray(found.T)
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the last layer takes."""
-        return self.first.start(problem)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes in all earlier layers."""
-        own, arms = self.first.work(problem, made), problem.arms
-        return Work(
-            own.shared, own.alone + _POWERS * arms, own.calls, own.rooms, own.passing + 5 * arms, own.kept
-        )
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        own = self.first.room(problem, made)
+        return replace(own, passing=own.passing + 5 * problem.arms)

@@ -1,16 +1,22 @@
-"""What the figures share: lines with bands, and ticks."""
+"""What the figures share: lines with bands, their names and legends, and ticks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import IntArray
-from elsv.report.style import Style
+from elsv.errors import InvalidInputError
+from elsv.report.style import NARROW, WIDTH, Style
+
+Labels = Literal["ends", "legend", "none"]
+_LONGEST_LABEL = 22  # letters
+_LEGEND_LINE = 0.2  # inches
 
 
 def draw_lines(
@@ -99,3 +105,103 @@ def plain_log_ticks(axis: Any) -> None:
 def finite_or_none(value: float | None) -> float | None:
     """Return `value` unless it is missing, infinite or not a number."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def name_lines(
+    axes: Any, drawn: Mapping[str, Any], ends: Mapping[str, float], labels: Labels | None, own: bool
+) -> None:
+    """Say which line is which in a legend, in the order in which the lines end.
+
+    ``"ends"`` puts the legend beside the lines, ``"legend"`` below the figure, or, on the user's axes, where
+    matplotlib finds room. By default it stands beside the lines where the figure makes room for it.
+    `own` is for axes that were made for this figure, which may grow.
+    """
+    if labels not in (None, "ends", "legend", "none"):
+        raise InvalidInputError(f"labels must be 'ends', 'legend' or 'none', got {labels!r}")
+    if labels == "none":
+        return
+    figure = axes.get_figure(root=True)
+    drawn = {name: drawn[name] for name in sorted(drawn, key=lambda name: -ends[name])}
+    lines = {wrapped(name, _LONGEST_LABEL): line for name, line in drawn.items()}
+    tall = _LEGEND_LINE * sum(1 + label.count("\n") for label in lines)
+    fits = tall < 0.9 * figure.get_figheight() and figure.get_figwidth() > NARROW
+    if labels == "ends" or (labels is None and figure.get_layout_engine() is not None and (fits or not own)):
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "handlelength": 1.6}
+        axes.legend(list(lines.values()), list(lines), **place)
+    elif own:
+        legend_below(figure, drawn)
+    else:
+        axes.legend(list(lines.values()), list(lines), loc="best")
+
+
+def legend_below(figure: Any, drawn: Mapping[str, Any]) -> None:
+    """Put a legend under the figure, which grows by as much."""
+    lines = {wrapped(name, _LONGEST_LABEL + 8): line for name, line in drawn.items()}
+    longest = max(len(row) for name in lines for row in name.split("\n"))
+    columns = max(1, min(len(lines), int(72 * figure.get_figwidth() / WIDTH) // (longest + 7)))
+    rows = math.ceil(len(lines) / columns) + max(name.count("\n") for name in lines)
+    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * rows)
+    figure.legend(
+        list(lines.values()), list(lines), loc="outside lower center", ncols=columns, handlelength=2.6
+    )
+
+
+def equal_series(panels: Sequence[Mapping[str, ArrayLike]]) -> dict[str, str]:
+    """Return for every name the label that it shares with those whose lines are the same in all panels.
+
+    Examples
+    --------
+    >>> equal_series([{"a": [1, 2], "b": [1, 3], "c": [1, 2]}])
+    {'a': 'a = c', 'b': 'b', 'c': 'a = c'}
+    """
+    groups: list[list[str]] = []
+    for name in dict.fromkeys(name for series in panels for name in series):
+        for group in groups:
+            if all(_same(series, group[0], name) for series in panels):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return {name: " = ".join(group) for group in groups for name in group}
+
+
+def _same(series: Mapping[str, ArrayLike], first: str, second: str) -> bool:
+    if first not in series or second not in series:
+        return first not in series and second not in series
+    one, other = (np.asarray(series[name], dtype=np.float64) for name in (first, second))
+    return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def merged(
+    labels: Mapping[str, str], values: Mapping[str, Any], part_of: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return `values` by the labels of `equal_series`, the first of each; only those also in `part_of`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if part_of is None or name in part_of:
+            found.setdefault(labels.get(name, name), value)
+    return found
+
+
+def wrapped(name: str, width: int) -> str:
+    r"""Break a policy name after its colon or commas into lines of about `width` characters.
+
+    Examples
+    --------
+    >>> wrapped("elsv:index=gittins,discount=0.9", 20)
+    'elsv:index=gittins,\ndiscount=0.9'
+    >>> wrapped("elsv = gittins = thompson", 16)
+    'elsv = gittins\n= thompson'
+    """
+    rows: list[str] = []
+    for k, equal in enumerate(name.split(" = ")):
+        whole = f"= {equal}" if k else equal
+        if rows and len(rows[-1]) + 1 + len(whole) <= width:
+            rows[-1] += f" {whole}"
+            continue
+        rows.append("")
+        for part in re.findall(r"[^:,]+[:,]?", whole) or [whole]:
+            if rows[-1] and len(rows[-1]) + len(part) > width:
+                rows.append("")
+            rows[-1] += part
+    return "\n".join(rows)

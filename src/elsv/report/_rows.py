@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from elsv.report._drawing import finite_or_none, plain_log_ticks
-from elsv.report._labels import wrapped
+from elsv.report._drawing import finite_or_none, plain_log_ticks, wrapped
 from elsv.report.canvas import figure_of, panels_on
 from elsv.report.style import NARROW, WIDTH, Style, look_of, redrawable
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.html import block, note, table
+from elsv._base.html import Part, block, note, table
 from elsv._base.numbers import duration
 from elsv._base.words import EARNINGS, REGRET
 from elsv.report import figures
@@ -27,7 +27,7 @@ from elsv.report.headline import (
 )
 from elsv.report.money import with_half
 from elsv.report.page import Page
-from elsv.report.theme import for_notebook
+from elsv.report.style import for_notebook
 from elsv.simulation.compare import Comparison, versions
 
 FIGURES = ("regret", "regret-closer", "regret-log", "final-regret", "paired-differences", "pull-shares")
@@ -89,7 +89,7 @@ def _differences_figure(comparison: Comparison) -> Any:
     )
 
 
-def comparison_page(comparison: Comparison, svgs: dict[str, str], command: str) -> Page:
+def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command: str) -> Page:
     """Return the page, with the figures of `draw` as SVG."""
     arms, policies = comparison.problem.arms, len(comparison.names)
     title = "Comparison of " + (
@@ -120,11 +120,11 @@ def notebook_html(comparison: Comparison) -> str:
     if comparison.problem.segments.stated:
         parts.insert(1, table(*segment_table(comparison), chosen=chosen))
     if find_spec("matplotlib") is not None:
-        parts.append(for_notebook(figures.to_svg(regret_figure(comparison))))
+        parts.append(Part(svg=for_notebook(figures.to_svg(regret_figure(comparison)))))
     return block(title, *parts)
 
 
-def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _result(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Result")
     page.callout(f"{earned(comparison)} {verdict(comparison)}")
     page.text(f"{EARNINGS} {REGRET}")
@@ -149,7 +149,7 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     )
 
 
-def _segments(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _segments(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     if not comparison.problem.segments.stated:
         return
     page.section("By segment")
@@ -165,7 +165,7 @@ def _segments(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     )
 
 
-def _over_time(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _over_time(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Regret over time")
     page.figure(svgs["regret"], "Mean cumulative regret by step; bands are 95 % intervals.", "regret")
     if "regret-closer" in svgs:
@@ -196,7 +196,7 @@ def _over_time(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None
     )
 
 
-def _final(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _final(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Final regret")
     caption = f"Mean regret after {comparison.horizon:,} steps with 95 % intervals, the least on top."
     if "paired-differences" in svgs:
@@ -207,7 +207,7 @@ def _final(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     page.figure(svgs["final-regret"], caption, "final-regret")
 
 
-def _paired(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _paired(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     if "paired-differences" not in svgs:
         return
     best = comparison.label(ranking(comparison)[0])
@@ -224,7 +224,7 @@ def _paired(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
     )
 
 
-def _pulls(page: Page, comparison: Comparison, svgs: dict[str, str]) -> None:
+def _pulls(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Which arms are pulled")
     page.figure(
         svgs["pull-shares"],

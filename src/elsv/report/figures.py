@@ -15,12 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray
-from elsv.report._drawing import draw_lines, last_finite, plain_log_ticks, thinned
-from elsv.report._labels import Labels, equal_series, free_legend, legend_below, merged, name_lines, wrapped
+from elsv.report._drawing import (
+    Labels,
+    draw_lines,
+    equal_series,
+    last_finite,
+    legend_below,
+    merged,
+    name_lines,
+    plain_log_ticks,
+    thinned,
+    wrapped,
+)
 from elsv.report._rows import dot_plot, paired_differences
 from elsv.report.canvas import figure_of, label_outside, panels_on
-from elsv.report.style import NARROW, WIDTH, Style, look_of, redrawable, save, styles, to_svg
-from elsv.report.theme import for_page, themed
+from elsv.report.style import NARROW, WIDTH, Style, for_page, look_of, redrawable, save, styles, to_svg
 
 __all__ = [
     "Style",
@@ -34,7 +43,6 @@ __all__ = [
     "regret_curves",
     "save",
     "styles",
-    "themed",
     "to_svg",
 ]
 
@@ -62,7 +70,7 @@ def lines(
     axes: Sequence[Any] | None = None,
     labels: Labels | None = None,
 ) -> Any:
-    """Draw lines with bands of ± `half_widths`, labelled at their ends; equal lines are one, with all names.
+    """Draw lines with bands of ± `half_widths`; lines that are equal are drawn as one, with all their names.
 
     Parameters
     ----------
@@ -79,8 +87,8 @@ def lines(
     style
         Styles by label; default: `styles` of the labels.
     labels
-        Where lines are named: ``"ends"``, ``"legend"`` or ``"none"``; default: at their ends if there is
-        room.
+        Where lines are named: beside them (``"ends"``), in a ``"legend"``, or ``"none"``; default: beside
+        them if there is room.
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_hex
@@ -101,8 +109,8 @@ def lines(
     if reference is not None:
         (value, label), ink = reference, to_hex(rcParams["text.color"])
         drawn[label] = panel.axhline(value, color=ink, linewidth=0.9, dashes=(2, 2))
-        ends[label], look = value, {**look, label: Style(ink, "solid")}
-    name_lines(panel, drawn, ends, look, labels, axes is None)
+        ends[label] = value
+    name_lines(panel, drawn, ends, labels, axes is None)
     return figure_of(grid)
 
 
@@ -168,7 +176,7 @@ def line_panels(
     if axes is None:
         legend_below(figure_of(grid), drawn)
     else:
-        free_legend(grid[0], drawn)
+        grid[0].legend(list(drawn.values()), list(drawn), loc="best")
     return figure_of(grid)
 
 

@@ -1,34 +1,31 @@
 """One self-contained HTML page: no network, no other files, no scripts.
 
-Blocks are added in reading order and figures and tables number themselves. All text is escaped; it may
-carry ``**bold**``, ``*emphasis*``, code in backquotes and ``[links](#anchor)`` within the page.
+A `Page` collects blocks in reading order; the template ``page.html`` and the style sheet ``page.css`` say how
+they look. All text is escaped; it may carry ``**bold**``, ``*emphasis*``, code in backquotes and
+``[links](#anchor)`` within the page.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from html import escape, unescape
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from elsv._base.files import write_text
 from elsv._version import __version__
-from elsv.errors import InvalidInputError
-from elsv.report.theme import dark_rules
+from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.report.style import dark_rules
 
 Cell = str | int | float | None
 Tone = Literal["note", "good", "bad"]
-_ALIGN = {"l": "", **{letter: f' class="{letter}"' for letter in "rcw"}}
-_CONTENTS_FROM = 3
-_HINT = '<p class="hint" aria-hidden="true">More columns at the right: scroll →</p>\n'
-_LETTER, _PADDING = 7.4, 18.0  # pixels, of a cell
-_WRAPPED = 150.0  # pixels at least, of a cell whose text wraps
-_TELEPHONE, _COLUMN = 340.0, 700.0  # pixels that a table has there
-_SHORT = 15  # rows
 _SENTENCE = 80  # letters; a cell with more reads badly in a narrow column
-_DARK = f"@media screen and (prefers-color-scheme: dark) {{ .card {{ {dark_rules()} }} }}\n"
+_MANY_COLUMNS = 4  # more of them have no room on a telephone
+_SHORT = 15  # rows; a table with fewer is printed on one page
+_ALIGN = "lrcw"
 
 
 class Page:
@@ -45,41 +42,38 @@ class Page:
     >>> page.section("Result")
     'result'
     >>> page.table(["policy", "regret"], [["thompson", 6.34]], align="lr")
-    >>> '<td class="r">6.34</td>' in page.html()
+    >>> ">6.34</td>" in page.html()
     True
     """
 
     def __init__(self, title: str, subtitle: str = "") -> None:
         self.title, self.subtitle = title, subtitle
-        self._blocks: list[str] = []
-        self._contents: list[tuple[str, str]] = []
+        self._blocks: list[dict[str, Any]] = []
         self._anchors: set[str] = set()
-        self._figures = self._tables = 0
 
     def section(self, title: str, anchor: str | None = None) -> str:
         """Begin a section and return its anchor; three or more give the page a table of contents."""
-        name = self._anchor(anchor or title, given=anchor is not None)
-        self._contents.append((name, title))
-        self._blocks.append(f'<h2 id="{name}">{inline(title)}</h2>')
-        return name
+        return self._heading("section", title, anchor)
 
     def subsection(self, title: str, anchor: str | None = None) -> str:
         """Begin a part of a section and return its anchor."""
-        name = self._anchor(anchor or title, given=anchor is not None)
-        self._blocks.append(f'<h3 id="{name}">{inline(title)}</h3>')
-        return name
+        return self._heading("subsection", title, anchor)
 
     def text(self, text: str) -> None:
         """Add paragraphs, parted by empty lines; one whose lines all begin with ``-`` is a list."""
-        self._blocks.append(_paragraphs(text))
+        self._add("text", text=text)
 
     def callout(self, text: str, tone: Tone = "note") -> None:
         """Add paragraphs that stand out: a finding, a verdict (``"good"``, ``"bad"``)."""
-        self._blocks.append(f'<aside class="{tone}">{_paragraphs(text)}</aside>')
+        self._add("callout", text=text, tone=tone)
 
     def code(self, text: str) -> None:
         """Add lines to be copied, such as a command."""
-        self._blocks.append(f"<pre>{html.escape(text)}</pre>")
+        self._add("code", text=text)
+
+    def settings(self, values: Mapping[str, object]) -> None:
+        """Add names and values, one below the other."""
+        self._add("settings", values={str(name): str(value) for name, value in values.items()})
 
     def table(
         self,
@@ -108,57 +102,50 @@ class Page:
         for row in rows:
             if len(row) != len(headers):
                 raise InvalidInputError(f"a row must have {len(headers)} cells, got {len(row)}: {row!r}")
-        self._tables += 1
-        anchor = self._anchor(f"table-{self._tables}", given=False)
-        kind = _kind(headers, rows, letters)
-        labels = [plain(header) if "cards" in kind else "" for header in headers]
-        head = "".join(map(_header, headers, letters))
-        body = "".join(_row(row, letters, k in highlight, labels) for k, row in enumerate(rows))
-        title = f"<b>Table {self._tables}.</b> {inline(caption)}".rstrip()
-        if "cards" not in kind and len(rows) <= _SHORT:
-            kind += " short"  # printed on one page
-        hint = "" if "cards" in kind else _HINT
-        self._blocks.append(
-            f'<figure class="{kind}"><figcaption id="{anchor}">{title}</figcaption>\n{hint}'
-            f'<div class="scroll" tabindex="0"><table aria-labelledby="{anchor}">\n'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div></figure>"
+        number = self._count("table") + 1
+        self._add(
+            "table",
+            number=number,
+            anchor=self._anchor(f"table-{number}", given=False),
+            headers=headers,
+            rows=rows,
+            caption=caption,
+            align=letters,
+            highlight=set(highlight),
+            look=_look(rows, letters),
         )
 
-    def figure(self, svg: str, caption: str, name: str) -> None:
-        """Add a figure, as `elsv.report.figures.for_page` gives it; `name` is for links to it."""
-        if not svg.startswith("<svg "):
-            raise InvalidInputError(f"a figure must be an <svg> element, got {svg[:30]!r}")
-        anchor = self._anchor(f"figure-{name}", given=True)
-        self._figures += 1
-        label = html.escape(f"Figure {self._figures}. {plain(caption)}")
-        drawn = re.sub(r"<svg [^>]*>", lambda tag: _opened(tag[0], label), svg)
-        self._blocks.append(
-            f'<figure class="figure" id="{anchor}"><div class="card">{drawn}</div>\n'
-            f"<figcaption><b>Figure {self._figures}.</b> {inline(caption)}</figcaption></figure>"
+    def figure(self, svgs: Sequence[str] | str, caption: str, name: str) -> None:
+        """Add a figure, as `elsv.report.figures.for_page` draws it; `name` is for links to it."""
+        drawn = [svgs] if isinstance(svgs, str) else list(svgs)
+        for svg in drawn:
+            if not svg.startswith("<svg "):
+                raise InvalidInputError(f"a figure must be an <svg> element, got {svg[:30]!r}")
+        shown = ["wide", "narrow"] if len(drawn) > 1 else [""]
+        self._add(
+            "figure",
+            anchor=self._anchor(f"figure-{name}", given=True),
+            number=self._count("figure") + 1,
+            caption=caption,
+            svgs=[
+                {"shown": kind, "drawn": svg, "widest": _widest(svg)}
+                for kind, svg in zip(shown, drawn, strict=True)
+            ],
         )
-
-    def settings(self, values: Mapping[str, object]) -> None:
-        """Add names and values, one below the other."""
-        items = "".join(
-            f"<dt>{inline(str(key))}</dt><dd>{inline(str(value))}</dd>\n" for key, value in values.items()
-        )
-        self._blocks.append(f"<dl>\n{items}</dl>")
 
     def html(self) -> str:
         """Return the page."""
         style = resources.files("elsv.report").joinpath("page.css").read_text(encoding="utf-8")
-        subtitle = f'<p class="subtitle">{inline(self.subtitle)}</p>\n' if self.subtitle else ""
-        contents = self._table_of_contents()
-        body = "\n".join(self._blocks)
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta name="generator" content="elsv {__version__}">\n'
-            f"<title>{html.escape(plain(self.title))}</title>\n<style>\n{style}{_DARK}</style>\n</head>\n<body>\n"
-            f'<div class="page{" with-contents" if contents else ""}">\n'
-            f"<header>\n<h1>{inline(self.title)}</h1>\n{subtitle}</header>\n{contents}"
-            f"<main>\n{body}\n</main>\n<footer>Made with elsv {__version__}.</footer>\n"
-            "</div>\n</body>\n</html>\n"
+        dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules('.card')}\n}}\n"
+        return str(
+            _template().render(
+                title=self.title,
+                subtitle=self.subtitle,
+                version=__version__,
+                style=style + dark,
+                blocks=self._blocks,
+                contents=[block for block in self._blocks if block["kind"] == "section"],
+            )
         )
 
     def write(self, path: str | Path) -> Path:
@@ -166,13 +153,16 @@ class Page:
         write_text(path, self.html())
         return Path(path)
 
-    def _table_of_contents(self) -> str:
-        if len(self._contents) < _CONTENTS_FROM:
-            return ""
-        items = "".join(
-            f'<li><a href="#{name}">{inline(plain(title))}</a></li>\n' for name, title in self._contents
-        )
-        return f'<nav aria-label="Contents"><p>Contents</p>\n<ol>\n{items}</ol></nav>\n'
+    def _add(self, kind: str, **block: Any) -> None:
+        self._blocks.append({"kind": kind, **block})
+
+    def _count(self, kind: str) -> int:
+        return sum(block["kind"] == kind for block in self._blocks)
+
+    def _heading(self, kind: str, title: str, anchor: str | None) -> str:
+        name = self._anchor(anchor or title, given=anchor is not None)
+        self._add(kind, title=title, anchor=name)
+        return name
 
     def _anchor(self, text: str, given: bool) -> str:
         name = slug(text)
@@ -183,6 +173,26 @@ class Page:
             name, number = f"{slug(text)}-{number}", number + 1
         self._anchors.add(name)
         return name
+
+
+@cache
+def _template() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise MissingExtraError("writing a page", "plot") from error
+    found = Environment(
+        loader=PackageLoader("elsv.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    found.filters.update(
+        inline=lambda text: Markup(inline(text)), plain=plain, cell=_cell, blocks=_paragraphs
+    )
+    return found.get_template("page.html")
 
 
 def slug(text: str) -> str:
@@ -200,28 +210,19 @@ def inline(text: str) -> str:
     """Return escaped HTML with the small markup of the page applied."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(
-        f"<code>{html.escape(part[1:-1])}</code>" if k % 2 else _emphasis(html.escape(part))
+        f"<code>{_breakable(escape(part[1:-1]))}</code>" if k % 2 else _emphasis(_breakable(escape(part)))
         for k, part in enumerate(parts)
     )
 
 
 def plain(text: str) -> str:
     """Return `text` without its markup."""
-    return html.unescape(re.sub(r"<[^>]+>", "", inline(text)))
+    return unescape(re.sub(r"<[^>]+>", "", inline(text)))
 
 
-def _opened(tag: str, label: str) -> str:
-    """Return the opening tag of a figure, named for those who do not see it and not wider than drawn."""
-    width = re.search(r'\bwidth="([\d.]+)pt"', tag)
-    if width:
-        tag = re.sub(r'\b(?:width|height)="[\d.]+pt" ?', "", tag)
-        widest = f"--widest:{0.1 * float(width[1]):.1f}rem"
-        tag = (
-            tag.replace('style="', f'style="{widest};')
-            if "style=" in tag
-            else f'{tag[:-1]} style="{widest}">'
-        )
-    return f'<svg role="img" aria-label="{label}" ' + tag.removeprefix("<svg ")
+def _breakable(escaped: str) -> str:
+    """Let a policy's name be broken after its colon and commas, where text wraps at all."""
+    return re.sub(r"(?<=[a-z0-9])([,:])(?=[a-z_])", r"\1<wbr>", escaped)
 
 
 def _emphasis(escaped: str) -> str:
@@ -231,58 +232,35 @@ def _emphasis(escaped: str) -> str:
     return re.sub(r"(?<![\w*])\*(?=[^\s*])([^*]+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>", escaped)
 
 
-def _paragraphs(text: str) -> str:
-    found = []
+def _paragraphs(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     for block in re.split(r"\n\s*\n", text.strip()):
         rows = [row.strip() for row in block.splitlines()]
-        if all(row.startswith("- ") for row in rows):
-            found.append("<ul>" + "".join(f"<li>{inline(row[2:])}</li>" for row in rows) + "</ul>")
-        else:
-            found.append(f"<p>{inline(' '.join(rows))}</p>")
-    return "\n".join(found)
+        listed = all(row.startswith("- ") for row in rows)
+        found.append({"listed": [row[2:] for row in rows] if listed else [], "text": " ".join(rows)})
+    return found
 
 
-def _header(text: str, letter: str) -> str:
-    return f'<th scope="col"{_ALIGN[letter]}>{inline(text)}</th>'
+def _look(rows: Sequence[Sequence[Cell]], letters: str) -> str:
+    """Return the class of a table: one of sentences turns into cards on a telephone, others scroll."""
+    if len(letters) > 2 and any(
+        letter == "w" and len(plain(_cell(row[k]))) > _SENTENCE
+        for row in rows
+        for k, letter in enumerate(letters)
+    ):
+        return "cards"
+    return " ".join(["many"] * (len(letters) > _MANY_COLUMNS) + ["short"] * (len(rows) <= _SHORT))
 
 
-def _kind(headers: Sequence[str], rows: Sequence[Sequence[Cell]], letters: str) -> str:
-    """Return the classes of a table: one of sentences turns into cards where it has no room, others scroll.
-
-    Which ones have room is guessed from their longest words, since the page has no script to measure them.
-    """
-    pixels = 0.0
-    for k, (header, letter) in enumerate(zip(headers, letters, strict=True)):
-        shown = [plain(_text(row[k])) for row in rows]
-        longest = max(map(len, shown), default=0)
-        if letter == "w" and longest > _SENTENCE and len(letters) > 2:
-            return "table cards"
-        wraps = k == 0 or letter == "w"
-        words = [word for text in (header, *(shown if wraps else ())) for word in re.split(r"[ ,:]", text)]
-        least = max(map(len, words)) if wraps else max(longest, *map(len, words))
-        pixels += max(_LETTER * least + _PADDING, _WRAPPED if letter == "w" else 0.0)
-    return "table" + " roomy" * (pixels > _TELEPHONE) + " dense" * (pixels > _COLUMN)
+def _widest(svg: str) -> str:
+    """Return how wide a figure is at most: no wider than drawn, so that its text has the page's size."""
+    width = re.search(r'\bwidth="([\d.]+)pt"', svg)
+    return f"{0.1 * float(width[1]):.1f}rem" if width else "45rem"
 
 
-def _row(cells: Sequence[Cell], letters: str, best: bool, labels: Sequence[str]) -> str:
-    name, *rest = (
-        f"{_ALIGN[letter]}>{_breakable(inline(_text(cell)), k == 0 or letter == 'w')}"
-        for k, (letter, cell) in enumerate(zip(letters, cells, strict=True))
-    )
-    said = (f' data-label="{html.escape(label)}"' if label else "" for label in labels[1:])
-    begin = '<tr class="best">' if best else "<tr>"
-    others = "".join(f"<td{label}{cell}</td>" for label, cell in zip(said, rest, strict=True))
-    return f'{begin}<th scope="row"{name}</th>{others}</tr>\n'
-
-
-def _breakable(markup: str, wraps: bool) -> str:
-    """Let a policy's name be broken after its colon and commas, where text wraps at all."""
-    return re.sub(r"(?<=[a-z0-9])([,:])(?=[a-z_])", r"\1<wbr>", markup) if wraps else markup
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
+def _cell(value: Cell) -> str:
+    if value is None:
         return "–"
-    if isinstance(cell, str):
-        return cell
-    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.report import figures
-from elsv.report._labels import Labels
+from elsv.report._drawing import Labels, name_lines
 from elsv.report._rows import dot, number_beside, rows_on
 from elsv.report.canvas import checked_axes
 from elsv.report.comparison_page import draw, regret_figure
@@ -202,22 +202,19 @@ def _index_lines(axes: Any, found: list[tuple[int, Any, Any]], y_label: str, lab
     from matplotlib import rcParams
     from matplotlib.colors import to_hex
 
-    from elsv.report._labels import name_lines
-
     colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(found)))
-    drawn, ends, look = {}, {}, {}
+    drawn, ends = {}, {}
     for (n, x, y), colour in zip(found, colours, strict=True):
         name = f"{n} {'pull' if n == 1 else 'pulls'}"
-        look[name] = figures.Style(to_hex(colour), "solid")
         (drawn[name],) = axes.plot(
-            x, y, color=look[name].colour, marker="o" if len(x) < 12 else "", linestyle="-"
+            x, y, color=to_hex(colour), marker="o" if len(x) < 12 else "", linestyle="-"
         )
         ends[name] = float(y[-1])
     axes.plot([0, 1], [0, 1], color=rcParams["text.color"], linestyle=":", marker="", linewidth=0.8)
     axes.set_xlim(0, 1)
     axes.set_xlabel("mean α / (α + β)")
     axes.set_ylabel(y_label)
-    name_lines(axes, drawn, ends, look, labels or "legend", own=False)
+    name_lines(axes, drawn, ends, labels or "legend", own=False)
     return axes
 
 

@@ -42,6 +42,27 @@ _PREFERRED = {
     "fixed": 7,
     "plan": 8,
 }
+# What each colour of the house style becomes on dark paper. What fills an area by value stays as it is.
+DARK = {
+    "#0072b2": "#4ea6e6",
+    "#d55e00": "#f58a3f",
+    "#009e73": "#2ec498",
+    "#cc79a7": "#e39cc5",
+    "#e69f00": "#f2b632",
+    "#56b4e9": "#92d4fb",
+    "#882255": "#d9648f",
+    "#6b7078": "#a0a7b0",
+    INK: "#eceef0",
+    SOFT_INK: "#aab2bb",
+    RULE: "#3a414a",
+    "#ffffff": "#1b1f24",
+    "#000000": "#eceef0",
+    "#e3eef7": "#1d3447",
+    "#e4f3ed": "#173a30",
+}
+# How notebooks say that they are dark (JupyterLab, VS Code, Colab), and the colour of their paper.
+_DARK_NOTEBOOK = ':is(body[data-jp-theme-light="false"], body.vscode-dark, html[theme=dark]) .elsv-figure'
+_NOTEBOOK_PAPER = "var(--jp-layout-color0, var(--vscode-editor-background, #1b1f24))"
 _SETTINGS: dict[str, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": SOFT_INK,
@@ -85,12 +106,6 @@ class Style:
     colour: str
     dash: Any
     marker: str | None = None  # where colours repeat
-
-    @property
-    def ink(self) -> str:
-        """The colour, dark enough for text on white."""
-        channels = (int(self.colour[k : k + 2], 16) for k in (1, 3, 5))
-        return "#" + "".join(f"{round(0.72 * c):02x}" for c in channels)
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
@@ -216,6 +231,29 @@ def to_svg(figure: Any) -> str:
     prefix = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]
     svg = re.sub(r'(\bid=")', rf"\1{prefix}-", svg)
     return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
+
+
+def for_page(figure: Any) -> list[str]:
+    """Return a figure as ``<svg>``: for a wide screen and, if it can be drawn again, for a telephone."""
+    redraw = getattr(figure, "redraw", None)
+    wide = to_svg(figure)
+    return [wide] if redraw is None else [wide, to_svg(styled(redraw)(width=NARROW))]
+
+
+def for_notebook(svg: str) -> str:
+    """Return an ``<svg>`` in the colours of the notebook that shows it, light or dark, on its own paper."""
+    rules = dark_rules(_DARK_NOTEBOOK).replace(DARK["#ffffff"], _NOTEBOOK_PAPER)
+    figure = f'<div class="elsv-figure" style="max-width:52em;overflow-x:auto">{svg}</div>'
+    return f"<style>{rules}</style>{figure}"
+
+
+def dark_rules(where: str) -> str:
+    """Return the rules of a style sheet that give figures their dark colours, under the selector `where`."""
+    return "\n".join(
+        f'{where} [style*="{what}: {light}"] {{ {what}: {dark} !important; }}'
+        for light, dark in DARK.items()
+        for what in ("fill", "stroke")
+    )
 
 
 @styled

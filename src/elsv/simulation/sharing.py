@@ -72,9 +72,9 @@ class Sharing:
 
     def _repr_html_(self) -> str:
         """Return the comparison and what it says of sharing, for notebooks."""
-        from elsv._base.html import note
+        from elsv._base.html import block
 
-        return self.comparison._repr_html_() + note(self.verdict())
+        return self.comparison._repr_html_() + block(self.verdict())
 
 
 def sharing_policies(problem: Problem, policy: str = "plan") -> Mapping[str, str]:
