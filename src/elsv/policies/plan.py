@@ -209,6 +209,8 @@ class Plan(BestScore):
             if count < problem.arms:
                 chosen = candidates(segments, paid, stops - committed[:, segments.of_arm], count)
             found = q[here]
-            np.put_along_axis(found, chosen, search.ahead(root, who, paid, chosen, way.steps, shared), axis=1)
+            found[np.arange(len(here))[:, None], chosen] = search.ahead(
+                root, who, paid, chosen, way.steps, shared
+            )
             q[here] = prefer(segments, found, stops, committed) if way.stops else found
         return q

@@ -48,8 +48,11 @@ class Customers:
         """Return those of the roots of a problem."""
         segments, batch = problem.segments, len(state.alpha)
         if segments.shares is not None:
-            known = np.array(segments.shares)
-            came, coming = np.tile(known, (batch, 1)), np.tile(known, (batch, segments.count, 1))
+            came, coming = (
+                np.empty((batch, segments.count)),
+                np.empty((batch, segments.count, segments.count)),
+            )
+            came[:] = coming[:] = segments.shares
             return cls(segments.of_arm, came, coming, False, left)
         came = segments.counts(state.pulls_made(problem))
         after = came[:, None] + np.eye(segments.count)
@@ -69,10 +72,14 @@ class Customers:
 
     def later(self, best: FloatArray) -> FloatArray:
         """Return what the customers after the one who is here pay ``[B, G]``, given theirs, by `best`."""
+        if self.count == 1:
+            return (self.left - 1.0) * best
         return np.asarray((self.left - 1.0) * np.einsum("bgh,bh->bg", self.coming, best))
 
     def all(self, best: FloatArray) -> FloatArray:
         """Return what all customers pay ``[B, ..., G]``, given who is here, by `best` ``[B, ..., G]``."""
+        if self.count == 1:
+            return self.left * best
         number = (self.left - 1.0) * self.coming + np.eye(self.count)
         return np.asarray(np.einsum("bgh,b...h->b...g", number, best))
 
@@ -146,14 +153,15 @@ class PointsSearch:
                 theta = np.take_along_axis(shared[0][here], chosen[here][:, None], axis=-1)
                 weight = shared[1][here]
             rewards, segment = problem.rewards[chosen[here]], customers.of_arm[chosen[here]]
-            paid = np.take_along_axis(worth[here], chosen[here], axis=1)
+            row = np.arange(len(rewards))[:, None]
+            paid = worth[here][row, chosen[here]]
             if customers.count > 1:  # these searches have more candidates than points tell apart well
                 weight = match_means(theta, paid / rewards, weight)
             who = customers.part(here)
             q[here] = self._searched(tight(theta), tight(weight), rewards, segment, who, after, layers)
             seen = rewards * np.einsum("...m,...mi->...i", weight, theta)
             gap = who.best(paid, segment) - who.best(seen, segment)
-            q[here] += np.take_along_axis(who.all(gap), segment, axis=1)
+            q[here] += who.all(gap)[row, segment]
         return q
 
     def stops(
