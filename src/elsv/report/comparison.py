@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from importlib.util import find_spec
@@ -56,7 +57,7 @@ def write_comparison(
     check_extras()
     outputs = Outputs.read(out)
     outputs.check(report_files())
-    outputs.begin(comparison.fingerprint, overwrite)
+    outputs.begin(comparison.fingerprint or _key(comparison), overwrite)
     written = [outputs.path("results.parquet"), outputs.path("problem.toml")]
     write_columns(written[0], comparison.columns())
     comparison.problem.save(written[1])
@@ -74,6 +75,14 @@ def write_comparison(
     kept = {path.relative_to(outputs.directory).as_posix() for path in written}
     outputs.remove(lambda name: name not in kept and not is_chunk(name))
     return written
+
+
+def _key(comparison: Comparison) -> str:
+    """Return a key of a comparison that was made without a directory: the digest of its numbers."""
+    numbers = {**comparison.to_dict(), "seconds": 0}
+    for policy in numbers["policies"]:
+        policy["microseconds_per_decision"] = 0
+    return hashlib.sha256(json.dumps(finite(numbers), sort_keys=True).encode()).hexdigest()
 
 
 def summary_json(comparison: Comparison) -> str:

@@ -41,7 +41,7 @@ from elsv.simulation.labels import named, spread
 from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.steps import Steps
-from elsv.simulation.store import ChunkStore, fingerprint
+from elsv.simulation.store import ChunkStore
 
 _MOST_CHECKPOINTS = 50
 
@@ -62,7 +62,7 @@ class Comparison:
     checkpoints: IntArray = field(repr=False)
     totals: Totals = field(repr=False)
     seconds: float = field(repr=False)
-    fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on
+    fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on; if they were kept
     labels: tuple[str, ...] = field(default=(), repr=False)  # what people read instead of the names
     specs: tuple[object, ...] = field(default=(), repr=False)  # what each name stands for, if it is text
     against: int | None = field(default=None, repr=False)  # an arm (from 0) that gains are also shown over
@@ -371,10 +371,8 @@ def compare(
     )
     check_size(run)
     began = time.perf_counter()
-    key = fingerprint(run, __version__)
     store = None if out is None else ChunkStore(Outputs.read(out), run.chunks)
-    if store is not None:
-        store.begin(key, resume, overwrite)
+    key = "" if store is None else store.begin(run, __version__, resume, overwrite)
     accumulator, left = Accumulator(run), set(range(run.chunks))
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
@@ -397,7 +395,7 @@ def compare(
         run.checkpoints,
         accumulator.totals(),
         time.perf_counter() - began,
-        key.digest,
+        key,
         labels_of(names, specs, problem),
         tuple(spec if isinstance(spec, str) else None for spec in specs),
         rival,
