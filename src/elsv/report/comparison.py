@@ -24,8 +24,8 @@ from elsv.simulation.store import is_chunk
 
 def check_extras() -> None:
     """Raise `MissingExtraError` unless everything that `write_comparison` needs is installed."""
-    needed = {"plot": "matplotlib", "data": "polars"}
-    missing = [extra for extra, module in needed.items() if find_spec(module) is None]
+    needed = {"plot": ("matplotlib", "jinja2"), "data": ("polars",)}
+    missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]
     if missing:
         raise MissingExtraError("writing a report", ",".join(missing))
 
