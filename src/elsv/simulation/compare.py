@@ -20,6 +20,7 @@ from elsv._base.progress import Progress, watched
 from elsv._base.typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
+from elsv.names import parse
 from elsv.policies import Policy
 from elsv.policies.meanings import legend
 from elsv.policies.single import (
@@ -35,10 +36,8 @@ from elsv.policies.single import (
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.delays import delays_of
-from elsv.simulation.engine import Run
+from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.labels import named, spread
-from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.steps import Steps
 from elsv.simulation.store import ChunkStore
@@ -132,7 +131,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
         arms = rivals(self.problem, self.against)
-        regret_at = spread(self.horizon, 10)
+        regret_at = _spread(self.horizon, 10)
         policies = [
             {
                 "policy": name,
@@ -351,7 +350,7 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    names, specs = named(policies)
+    names, specs = _named(policies)
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
@@ -365,7 +364,7 @@ def compare(
         horizon=steps,
         seed=whole("seed", seed, 0),
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
-        checkpoints=spread(steps, _MOST_CHECKPOINTS),
+        checkpoints=_spread(steps, _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
         delays=delays_of(delay, batch, lost),
     )
@@ -426,3 +425,27 @@ def _steps(problem: Problem, until: int | None) -> int:
             "give a longer horizon to go further"
         )
     return steps
+
+
+def _named(
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
+) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
+    """Return the names of policies, which must differ, and the policies."""
+    if isinstance(policies, str) or callable(policies):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        names, specs = tuple(policies), tuple(policies.values())
+    else:
+        specs = tuple(policies)
+        names = tuple(str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs)
+    if not specs:
+        raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
+    return names, specs
+
+
+def _spread(horizon: int, most: int) -> IntArray:
+    """Return at most `most` steps, evenly spread, the last one included."""
+    return np.unique(np.rint(np.linspace(0, horizon, min(most, horizon) + 1)[1:]).astype(np.int64))
