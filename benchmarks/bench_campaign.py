@@ -80,8 +80,8 @@ def _long_log(place: Path, decisions: int, rewarded: int) -> list[dict]:
     path = place / f"{decisions}.db"
     decided = decisions - rewarded
     campaign = Campaign.open(path, "long", Problem(**SHOP, horizon=2 * decisions), policy="elsv:index=greedy")
-    with campaign._store.writing() as writing:
-        head = log.hold(campaign._store, writing, "long")
+    with campaign.store.writing() as writing:
+        head = log.hold(campaign.store, writing, "long")
         for start in range(0, decided, 10_000):
             some = [
                 Row(

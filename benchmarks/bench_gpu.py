@@ -40,7 +40,6 @@ def measure(horizon: int, rewards: tuple[float, ...] = (0.8, 0.9, 1.0)) -> dict:
         "value": float(scores.max()),
         "seconds": round(seconds, 3),
         "target": TARGETS.get(horizon),
-        "announced": round(cost.seconds, 2),
         "gigabytes": round((before - min(least)) / 1e9, 2),
         "announced_gigabytes": round(cost.bytes / 1e9, 2),
         "floor_bytes": round(16 * states / BANDWIDTH, 3),

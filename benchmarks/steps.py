@@ -16,7 +16,6 @@ from elsv import Problem, evaluate
 from elsv.lattice.numbering import Layer
 from elsv.lattice.small import singles
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import Work
 from elsv.policies.plan_layers import PlannedSearch
 from elsv.values.commit import CommitValue
 
@@ -39,10 +38,6 @@ class BySteps(PlannedSearch):
         weights = sweeps.weights(layer.made, self.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         return sweeps.best_arms(self._ahead(sweeps, layer, tuple(within)) / unit)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return the least that may be said: nobody is told."""
-        return Work(rooms=4)
 
 
 def growing(depth: int, part: int) -> tuple[int, ...]:

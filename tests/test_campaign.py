@@ -12,8 +12,7 @@ import pytest
 from campaigns import NAMES, Clock, postgres_server, shop
 from elsv import Campaign, InvalidInputError, Problem, UnknownDecisionError
 from elsv.campaign import KeyReusedError
-from elsv.campaign.changing import begin_once, change
-from elsv.campaign.opening import open_store
+from elsv.campaign.opening import begin_once, change, open_store
 from elsv.campaign.settings import as_kept, in_words, seconds_of
 from elsv.structure import where
 
@@ -520,7 +519,7 @@ def test_the_log_is_audited(campaign, place):
         ("UPDATE elsv_decision SET propensity = 0.5 WHERE number = 3", "decision 3 has probabilities"),
         ("UPDATE elsv_reward SET late = 1 WHERE number = 4", "marked wrongly as late"),
     ):
-        with campaign._store.writing() as writing:
+        with campaign.store.writing() as writing:
             writing.run(damage)
         audit = campaign.audit()
         assert not audit.exact

@@ -7,11 +7,16 @@ import pytest
 
 from campaigns import Clock, shop
 from elsv import Campaign
-from elsv.campaign import UnknownCampaignError
-from elsv.campaign.batches import Asked, UnknownDecisionError
-from elsv.campaign.changing import BegunOtherwiseError, OtherVersionError, begin_once, change
-from elsv.campaign.listing import campaigns_of
-from elsv.campaign.opening import open_store
+from elsv.campaign import UnknownCampaignError, log
+from elsv.campaign.batches import DecisionRequest, UnknownDecisionError
+from elsv.campaign.opening import (
+    BegunOtherwiseError,
+    OtherVersionError,
+    begin_once,
+    campaigns_of,
+    change,
+    open_store,
+)
 from elsv.stores.base import StoreError
 from elsv.stores.group_commit import SharedCommits, run_together
 from elsv.stores.pool import Apart, Pool
@@ -23,9 +28,9 @@ def opened(path, policy="thompson", clock=None, **settings):
     )
 
 
-def settled(campaign, asked, draft=None, outcomes=()):
+def settled(campaign, asked, plan=None, outcomes=()):
     (found,) = run_together(
-        campaign._store, [lambda writing: campaign.settle(writing, asked, draft, outcomes)]
+        campaign.store, [lambda writing: campaign._batches.append(writing, asked, plan, outcomes)]
     )
     if isinstance(found, Exception):
         raise found
@@ -33,12 +38,12 @@ def settled(campaign, asked, draft=None, outcomes=()):
 
 
 ASKED = [
-    Asked(["a"]),
-    Asked([None, None]),
-    Asked(["a"], "k1"),
-    Asked(["b"], "k2"),
-    Asked(["b"], "k2"),
-    Asked([None]),
+    DecisionRequest(["a"]),
+    DecisionRequest([None, None]),
+    DecisionRequest(["a"], "k1"),
+    DecisionRequest(["b"], "k2"),
+    DecisionRequest(["b"], "k2"),
+    DecisionRequest([None]),
 ]
 
 
@@ -52,8 +57,8 @@ def test_a_batch_is_decided_like_one_after_the_other(tmp_path, policy):
         if way == "alone":
             found = [settled(campaign, [one])[0][0] for one in ASKED]
         else:
-            draft = campaign.draft(ASKED) if way == "before" else None
-            found = settled(campaign, ASKED, draft)[0]
+            plan = campaign._batches.plan(ASKED) if way == "before" else None
+            found = settled(campaign, ASKED, plan)[0]
         answers.append(
             [[(d.number, d.arm, d.propensity, d.customer, d.repeated) for d in one] for one in found]
         )
@@ -62,35 +67,63 @@ def test_a_batch_is_decided_like_one_after_the_other(tmp_path, policy):
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_a_draft_that_was_overtaken_is_made_anew(tmp_path):
+def test_a_plan_that_was_overtaken_is_made_anew(tmp_path):
     first, second = opened(tmp_path / "shop.db"), opened(tmp_path / "shop.db")
-    draft = first.draft([Asked(["a"]), Asked([None])])
+    plan = first._batches.plan([DecisionRequest(["a"]), DecisionRequest([None])])
     overtaking = second.decide(customer="a")
-    found, _ = settled(first, [Asked(["a"]), Asked([None])], draft)
+    found, _ = settled(first, [DecisionRequest(["a"]), DecisionRequest([None])], plan)
     assert (found[0][0].id, found[0][0].repeated) == (overtaking.id, True)
     assert found[1][0].number == 2
     assert first.audit().exact
 
 
-def test_what_is_due_expires_before_a_draft(tmp_path):
+@pytest.mark.parametrize("event", ["outcome", "settings", "history"])
+def test_a_plan_is_made_anew_after_any_event_of_another_process(tmp_path, event):
+    """Nothing is appended that does not follow from the log as it is by then."""
+    first, second = opened(tmp_path / "shop.db"), opened(tmp_path / "shop.db")
+    waiting = second.decide(count=3)
+    plan = first._batches.plan([DecisionRequest([None])])
+    if event == "outcome":
+        second.rewards([(decision.id, False) for decision in waiting])
+    elif event == "settings":
+        Campaign.open(tmp_path / "shop.db", "spring", floor=0.1)
+    else:
+        (tmp_path / "history.csv").write_text("arm,successes,failures\n1,0,50\n")
+        second.import_outcomes(tmp_path / "history.csv")
+    (made,), _ = settled(first, [DecisionRequest([None])], plan)
+    fresh = opened(tmp_path / "shop.db")
+    assert plan.rows[0].propensities != log_row(fresh).propensities
+    assert made[0].propensity == log_row(fresh).propensity
+    assert first.audit().exact
+
+
+def log_row(campaign):
+    """The latest decision as the log has it."""
+    with campaign.store.reading() as reading:
+        return max(log.decisions_where(reading, log.find(reading, "spring"), "number", range(99)))
+
+
+def test_what_is_due_expires_before_a_plan(tmp_path):
     clock = Clock()
     campaign = opened(tmp_path / "shop.db", clock=clock)
     decision = campaign.decide("a")
-    draft = campaign.draft([Asked(["a"])])
+    plan = campaign._batches.plan([DecisionRequest(["a"])])
     clock.pass_(200)
-    assert campaign.draft([Asked(["a"])]) is None
-    (again,), _ = settled(campaign, [Asked(["a"])], draft)
-    assert again[0].id == decision.id  # at the time of the draft it was open
-    (later,), _ = settled(campaign, [Asked(["a"])])
-    assert later[0].id != decision.id
+    (again,), _ = settled(campaign, [DecisionRequest(["a"])], plan)
+    assert again[0].id == decision.id  # at the time of the plan it was open
+    later = campaign._batches.plan([DecisionRequest(["a"])])
     assert campaign.audit().expirations == 1
+    assert later.decisions[0][0].id != decision.id
+    (made,), _ = settled(campaign, [DecisionRequest(["a"])], later)
+    assert made == later.decisions[0]
+    assert campaign.audit().exact
 
 
 def test_outcomes_are_all_or_none_for_each_request(tmp_path):
     campaign = opened(tmp_path / "shop.db")
     first, second = campaign.decide(count=2)
     decisions, receipts = settled(
-        campaign, [Asked([None])], None, [[(first.id, True)], [(second.id, True), ("nobody", True)]]
+        campaign, [DecisionRequest([None])], None, [[(first.id, True)], [(second.id, True), ("nobody", True)]]
     )
     assert len(decisions) == 1
     assert receipts[0][0].status == "recorded"
@@ -102,25 +135,25 @@ def test_work_that_fails_is_undone_alone(tmp_path):
     campaign = opened(tmp_path / "shop.db")
 
     def broken(writing):
-        campaign.settle(writing, [Asked([None])])
+        campaign._batches.append(writing, [DecisionRequest([None])])
         raise ValueError("on purpose")
 
     def works(writing):
-        return campaign.settle(writing, [Asked([None])])[0]
+        return campaign._batches.append(writing, [DecisionRequest([None])])[0]
 
-    found = run_together(campaign._store, [works, broken, works])
+    found = run_together(campaign.store, [works, broken, works])
     assert isinstance(found[1], ValueError)
     assert [found[0][0][0].number, found[2][0][0].number] == [1, 2]
     assert campaign.audit().exact
 
 
 def test_threads_share_commits_and_get_their_own_answers(tmp_path):
-    campaigns = [opened(tmp_path / "shop.db", "greedy") for _ in range(8)]
-    commits, found = SharedCommits(campaigns[0]._store, most=3), {}
+    campaigns = [opened(tmp_path / "shop.db") for _ in range(8)]
+    commits, found = SharedCommits(campaigns[0].store, most=3), {}
 
     def run(k):
         for n in range(10):
-            work = partial(campaigns[k].settle, asked=[Asked([f"c-{k}-{n}"])])
+            work = partial(campaigns[k]._batches.append, requests=[DecisionRequest([f"c-{k}-{n}"])])
             found[k, n] = commits.run(work)[0][0][0]
 
     threads = [threading.Thread(target=run, args=(k,)) for k in range(8)]
@@ -138,9 +171,9 @@ def test_threads_share_commits_and_get_their_own_answers(tmp_path):
 def test_a_store_that_fails_fails_for_all_who_share_the_commit(tmp_path):
     campaign = opened(tmp_path / "shop.db")
     campaign.decide()
-    connection = campaign._store._connection
+    connection = campaign.store._connection
     connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
-    asked = [Asked([f"c-{k}" * 20]) for k in range(400)]
+    asked = [DecisionRequest([f"c-{k}" * 20]) for k in range(400)]
 
     def fill():
         for _ in range(20):
@@ -195,11 +228,11 @@ def test_begun_once_and_changed_by_version(tmp_path):
 
 def test_a_batch_of_several_segments_is_decided_like_one_after_the_other(tmp_path):
     asked = [
-        Asked(["a"], None, "new"),
-        Asked([None, None], None, "old"),
-        Asked(["a"], None, "old"),  # another decision: other arms are on offer
-        Asked(["a"], "k1", "new"),
-        Asked([None], None, "2"),
+        DecisionRequest(["a"], None, "new"),
+        DecisionRequest([None, None], None, "old"),
+        DecisionRequest(["a"], None, "old"),  # another decision: other arms are on offer
+        DecisionRequest(["a"], "k1", "new"),
+        DecisionRequest([None], None, "2"),
     ]
     answers = []
     for way in ("alone", "inside", "before"):
@@ -213,7 +246,7 @@ def test_a_batch_of_several_segments_is_decided_like_one_after_the_other(tmp_pat
         if way == "alone":
             found = [settled(campaign, [one])[0][0] for one in asked]
         else:
-            found = settled(campaign, asked, campaign.draft(asked) if way == "before" else None)[0]
+            found = settled(campaign, asked, campaign._batches.plan(asked) if way == "before" else None)[0]
         answers.append([(d.number, d.arm, d.propensity, d.segment, d.repeated) for one in found for d in one])
         assert campaign.audit().exact
         campaign.close()

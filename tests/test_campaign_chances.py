@@ -6,7 +6,8 @@ from scipy.stats import chisquare
 
 from campaigns import Clock, shop
 from elsv import Campaign, InvalidInputError, Problem, State, make_policy
-from elsv.campaign.choosing import Chooser
+from elsv.campaign import choosing
+from elsv.campaign.choosing import Chooser, choice_stream, policy_stream
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.policies.chances import COPIES, chances_of
@@ -34,11 +35,11 @@ def chooser(**settings):
 @pytest.mark.parametrize("case", CASES)
 def test_frequencies_agree_with_the_probabilities(case):
     """Draws of many seeds from one state, by chi-square."""
-    choosing = chooser(**CASES[case])
-    (first,) = choosing.choose(TALLIES, 1, 0)
+    chosen = chooser(**CASES[case])
+    (first,) = chosen.choose(TALLIES, [None], 0)
     expected = first.propensities
     assert expected.sum() == pytest.approx(1, abs=1e-12)
-    draws = [choosing.choose(TALLIES, 1, seed)[0] for seed in range(20 if case == "plan" else 1500)]
+    draws = [chosen.choose(TALLIES, [None], seed)[0] for seed in range(20 if case == "plan" else 1500)]
     for choice in draws:
         np.testing.assert_array_equal(choice.propensities, expected)
         assert choice.propensity == expected[choice.arm]
@@ -50,13 +51,12 @@ def test_frequencies_agree_with_the_probabilities(case):
 
 
 def test_the_formula_of_floor_and_holdout():
-    plain = chooser(policy="thompson").choose(TALLIES, 1, 0)[0].propensities
-    both = (
-        chooser(policy="thompson", floor=0.03, holdout=0.1, control=2).choose(TALLIES, 1, 0)[0].propensities
-    )
+    plain = chooser(policy="thompson").choose(TALLIES, [None], 0)[0].propensities
+    floored = chooser(policy="thompson", floor=0.03, holdout=0.1, control=2)
+    both = floored.choose(TALLIES, [None], 0)[0].propensities
     np.testing.assert_allclose(both, 0.9 * (0.03 + 0.88 * plain) + [0, 0, 0.1, 0], atol=1e-12)
     reasons = [
-        chooser(policy="greedy", floor=0.1, holdout=0.3, control=2).choose(TALLIES, 1, seed)[0].reason
+        chooser(policy="greedy", floor=0.1, holdout=0.3, control=2).choose(TALLIES, [None], seed)[0].reason
         for seed in range(300)
     ]
     shares = {reason: reasons.count(reason) / 300 for reason in set(reasons)}
@@ -118,10 +118,45 @@ def test_policies_that_do_not_say_are_asked_many_times():
     "name", ["plan", "elsv", "gittins", "greedy", "commit", "ucb1", "thompson:pending=ignore"]
 )
 def test_every_policy_has_probabilities(name):
-    choice = chooser(policy=name).choose(TALLIES, 3, 1)
+    choice = chooser(policy=name).choose(TALLIES, [None] * 3, 1)
     assert all(c.propensities.sum() == pytest.approx(1) for c in choice)
     if "thompson" not in name:
         assert all(c.propensity == 1 for c in choice)
+
+
+def drawing(state, step, rng):
+    """A policy of one's own that draws by itself: arm 0 where a number is below a half, else arm 3."""
+    return np.where(rng.random(state.shape) < 0.5, 0, 3)
+
+
+def test_what_is_drawn_for_the_policy_is_not_drawn_again():
+    """Floor, holdout and the arm itself have a stream of their own: every arm comes as often as is logged."""
+    own = chooser(policy=drawing, floor=0.04, holdout=0.1, control=1)
+    counts, expected = np.zeros(4), np.zeros(4)
+    for seed in range(1500):
+        (choice,) = own.choose(TALLIES, [None], seed)
+        counts[choice.arm] += 1
+        expected += choice.propensities
+    assert expected[[1, 2]] / 1500 == pytest.approx([0.136, 0.036])
+    assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
+
+
+def test_one_draw_alone_is_independent_of_the_choice():
+    """The policy's first number and the one that decides on the floor are not the same."""
+    pairs = np.array(
+        [[policy_stream(5, number).random(), choice_stream(5, number).random()] for number in range(1, 801)]
+    )
+    assert abs(np.corrcoef(pairs.T)[0, 1]) < 0.15
+    assert not np.isclose(pairs[:, 0], pairs[:, 1]).any()
+
+
+@pytest.mark.parametrize("name", ["plan", "elsv"])
+def test_a_policy_that_draws_nothing_gets_no_generator(name, monkeypatch):
+    asked = []
+    monkeypatch.setattr(choosing, "policy_stream", lambda *key: asked.append(key))
+    monkeypatch.setattr(choosing, "choice_stream", lambda *key: asked.append(key))
+    chooser(policy=name).choose(TALLIES, [None] * 3, 1)
+    assert asked == []
 
 
 def test_they_are_in_the_log(tmp_path):
@@ -129,7 +164,7 @@ def test_they_are_in_the_log(tmp_path):
         tmp_path / "x.db", "x", shop(), policy="thompson", floor=0.02, clock=Clock(), seed=2
     )
     made = campaign.decide(count=30)
-    with campaign._store.reading() as reading:
+    with campaign.store.reading() as reading:
         rows = reading.rows("SELECT arm, propensity, propensities FROM elsv_decision ORDER BY number")
     for decision, (arm, propensity, listed) in zip(made, rows, strict=True):
         chances = [float(text) for text in listed.split(",")]

@@ -146,7 +146,7 @@ def test_processes_that_are_killed_lose_nothing(place, tmp_path):
             done += 1
     audit, status = campaign.audit(), campaign.status()
     assert audit.exact, audit
-    with campaign._store.reading() as reading:
+    with campaign.store.reading() as reading:
         log = dict(reading.rows("SELECT id, arm FROM elsv_decision"))
         query = "SELECT d.id, r.success FROM elsv_reward r JOIN elsv_decision d ON d.number = r.number"
         outcomes = dict(reading.rows(query))

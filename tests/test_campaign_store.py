@@ -25,7 +25,7 @@ def path(tmp_path):
 def test_a_full_disk_loses_nothing(path):
     campaign = Campaign.open(path, "x", shop(horizon=100_000), **QUICK)
     first = campaign.decide()
-    connection = campaign._store._connection
+    connection = campaign.store._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     campaign.decide(count=2)
@@ -79,9 +79,10 @@ for call in (campaign.decide, lambda: campaign.reward({decision.id!r}, success=T
 
 def test_a_store_that_may_only_be_read(path, monkeypatch):
     """The same within one process, whoever runs it."""
-    with Campaign.open(path, "x", shop(), window=0.001, clock=Clock(), **QUICK) as campaign:
+    clock = Clock()
+    with Campaign.open(path, "x", shop(), window=0.001, clock=clock, **QUICK) as campaign:
         decision = campaign.decide()
-        campaign._clock.pass_(10)  # it is due, and cannot be expired
+        clock.pass_(10)  # it is due, and cannot be expired
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda *_: False)
         assert campaign.status().decided == 1
@@ -161,7 +162,7 @@ def test_both_stores_have_the_same_migrations():
 
 def test_every_write_is_on_disk_when_it_returns(path):
     campaign = Campaign.open(path, "x", shop(), **QUICK)
-    connection = campaign._store._connection
+    connection = campaign.store._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
     copy = path.parent / "copy"

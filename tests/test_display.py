@@ -187,8 +187,7 @@ def test_a_pipe_sees_no_bar(monkeypatch):
 
 
 def test_the_bar_says_how_long_the_rest_takes():
-    assert "25 %, about 3.0 s to go" in bar_html("comparing", 25, 100, 1.0)
-    assert "to go" not in bar_html("comparing", 0, 100, 1.0)
-    assert "to go" not in bar_html("comparing", 100, 100, 1.0)
-    assert "0 %" in bar_html("comparing", 0, 0, 1.0)
-    Balanced(bar_html("a < b", 1, 2, 3.0))
+    assert "25 %, about 3.0 s left" in bar_html("comparing", 0.25, 3.0)
+    assert "left" not in bar_html("comparing", 0.0, None)
+    assert "left" not in bar_html("comparing", 1.0, 0.0)
+    Balanced(bar_html("a < b", 0.5, 3.0))

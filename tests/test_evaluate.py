@@ -23,7 +23,7 @@ from elsv import (
 )
 from elsv.exact import OptimalPolicy, evaluate, solve
 from elsv.exact.evaluate import on_layers
-from elsv.exact.passes import cost_of, passes_of
+from elsv.exact.passes import cost_of_all, passes_of
 from elsv.indices import make_index
 from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Lattice
@@ -240,13 +240,13 @@ def test_policies_that_do_not_fit_into_memory_together_go_one_after_the_other():
     names = ["gittins", "elsv", "thompson", "ucb", "commit:depth=2", "optimal"]
     together = evaluate(problem, names)
     forms = [on_layers(problem, name) for name in names]
-    least = max(cost_of(problem, passes_of(problem, [form], None)).bytes for form in forms)
+    least = max(cost_of_all(passes_of(problem, [form], None)).bytes for form in forms)
     shares, said = [], []
     apart = evaluate(
         problem, names, memory=least, progress=lambda *done: shares.append(done), announce=said.append
     )
     assert [row.value for row in apart] == [row.value for row in together]
-    assert said[0].bytes <= least < cost_of(problem, passes_of(problem, forms, None)).bytes
+    assert said[0].bytes <= least < cost_of_all(passes_of(problem, forms, None)).bytes
     assert shares[-1][0] == shares[-1][1] > 2 * 25  # more than two passes
     assert [done for done, _ in shares] == sorted(done for done, _ in shares)
     with pytest.raises(InvalidInputError, match="shorter horizon"):

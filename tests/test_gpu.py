@@ -185,10 +185,8 @@ def test_the_announcement_grows_with_the_work(library):
     device = HostDevice(library, 1 << 40)
     costs = [solve_cost(Problem([0.8, 0.9, 1], "decreasing", t), device) for t in (100, 200, 290)]
     assert costs[0].bytes < costs[1].bytes < costs[2].bytes
-    assert costs[0].seconds < costs[1].seconds < costs[2].seconds
     problem = Problem([0.8, 0.9, 1], "decreasing", 100)
     several = evaluate_cost(problem, [on_layers(problem, n) for n in ("optimal", "greedy", "plan")], device)
-    assert several.seconds > costs[0].seconds
     assert several.bytes > costs[0].bytes
 
 

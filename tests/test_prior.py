@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.special import betainc
+from benchmarks.prior_coverage import covered
+from scipy.special import betainc, betaincinv
 
+import paper_prior
 from elsv import InvalidInputError, Problem, State
 from elsv.prior import from_expectations, from_history, parse_expectation
+from elsv.prior.found import implied
+from elsv.prior.untried import Neighbour, distances, from_neighbours, neutral
 from elsv.structure import (
     bounds,
     decreasing,
@@ -119,9 +123,9 @@ def test_means_too_close_for_their_spread_are_told():
 def test_an_arm_that_was_never_offered_keeps_its_row_and_follows_its_neighbours():
     start = problem(decreasing(), names=["a", "b", "c"])
     found = from_history(start, {"a": 40, "c": 12}, {"a": 360, "c": 388})
-    assert found.rows[1].tolist() == [1, 1]
+    np.testing.assert_allclose(found.rows[1], [1, 1])
     assert 0.04 < found.arms[1].after.mean < 0.1
-    assert "never offered: b" in " ".join(found.words)
+    assert found.notes == ("nothing is known of b but the arms on both sides",)
     assert "0 customers on b to 120 on a" in found.words[0]
 
 
@@ -191,7 +195,6 @@ def test_bad_history_is_refused(arguments, message):
 
 def test_of_an_arm_by_itself_the_ends_are_quantiles():
     found = from_expectations(problem(), {"arm 2": "3-8%"}, coverage=0.8)
-    assert found.rows[0].tolist() == [1, 1]
     alpha, beta = found.rows[1]
     assert betainc(alpha, beta, 0.03) == pytest.approx(0.1, abs=1e-6)
     assert betainc(alpha, beta, 0.08) == pytest.approx(0.9, abs=1e-6)
@@ -215,8 +218,6 @@ def test_under_a_structure_the_implied_intervals_are_what_was_said(structure, ex
             width = arm.said[1] - arm.said[0]
             assert arm.after.low == pytest.approx(arm.said[0], abs=0.005 * width)
             assert arm.after.high == pytest.approx(arm.said[1], abs=0.005 * width)
-        else:
-            assert (arm.alpha, arm.beta) == (1, 1)
 
 
 def test_intervals_that_clash_are_named():
@@ -235,6 +236,8 @@ def test_intervals_that_clash_are_named():
         ("a=b=0.5% to 2%", ("a=b", 0.005, 0.02)),
         ("x=0.03..0.08", ("x", 0.03, 0.08)),
         ("x=0,5-2,5%", ("x", 0.005, 0.025)),
+        ("none=4%", ("none", 0.04, 0.04)),
+        ("none = 0,4 %", ("none", 0.004, 0.004)),
     ],
 )
 def test_expectations_are_read_as_people_write_them(text, ends):
@@ -249,8 +252,9 @@ def test_expectations_are_read_as_people_write_them(text, ends):
         ({"arm 1": "8-3%"}, "from a smaller to a larger"),
         ({"arm 1": "3-8"}, "or 0 and 100 with a % sign"),
         ({"arm 1": "0-5%"}, "strictly between 0 and 1"),
-        ({"arm 1": "5%"}, "must be an interval such as"),
-        ({"arm 1": (0.1, 0.2, 0.3)}, "must be an interval such as"),
+        ({"arm 1": "some"}, "must be a rate such as"),
+        ({"arm 1": "4"}, "or 0 and 100 with a % sign"),
+        ({"arm 1": (0.1, 0.2, 0.3)}, "must be a rate such as"),
         ({"arm 9": "3-8%"}, "unknown arm 'arm 9'"),
         ({"arm 1": "3-8%", "1": "4-9%"}, "twice"),
         ({}, "must name arms"),
@@ -268,7 +272,7 @@ def test_what_cannot_hold_an_expectation_says_where_to_put_it():
         from_expectations(problem(samples([[0.1, 0.2, 0.3]] * 4)), {"1": "3-8%"})
     with pytest.raises(InvalidInputError, match="coverage"):
         from_expectations(problem(), {"1": "3-8%"}, coverage=1.0)
-    with pytest.raises(InvalidInputError, match="ARM=INTERVAL"):
+    with pytest.raises(InvalidInputError, match="ARM=RATE"):
         parse_expectation("3-8%")
 
 
@@ -281,3 +285,119 @@ def test_what_is_found_prints_and_is_plain_values():
     assert values["arms"][0]["arm"] == 1
     assert values["prior"] == found.rows.tolist()
     assert "expected" in str(from_expectations(problem(), {"1": "3-8%"}))
+
+
+# Arms of which nothing is known
+
+
+def boss(order="increasing"):
+    names = ["none", "5 % off", "10 % off", "15 % off"]
+    if order == "decreasing":
+        names.reverse()
+    return Problem(rewards=[40, 38, 36, 34], order=order, horizon=1500, names=names)
+
+
+def test_untried_levels_follow_their_neighbour():
+    found = from_history(boss(), [30, 40, 0, 0], [770, 560, 0, 0])
+    mean = [100 * arm.after.mean for arm in found.arms]
+    assert 3.6 < mean[0] < 4.0
+    assert 6.6 < mean[1] < 7.0
+    assert 8 < mean[2] < 9
+    assert 11 < mean[3] < 12
+    for arm, (low, high) in zip(found.arms[2:], [(5, 13), (6.5, 20)], strict=True):
+        assert 100 * arm.after.low == pytest.approx(low, rel=0.1)
+        assert 100 * arm.after.high == pytest.approx(high, rel=0.1)
+    assert "nothing is known of 10 % off, 15 % off" in found.notes[0]
+    assert "a factor of 2" in found.notes[0]
+    assert "--factor" in found.notes[0]
+    text = str(found)
+    assert text.index("15 % off  ") < text.index("nothing is known of") < text.index("prior = ")
+    mirrored = from_history(boss("decreasing"), [0, 0, 40, 30], [0, 0, 560, 770])
+    np.testing.assert_allclose(mirrored.rows[::-1], found.rows, rtol=1e-3)
+
+
+def test_rows_have_the_means_of_plain_sums_and_nearly_their_intervals():
+    row = (12.0, 170.0)
+    means, quantiles = paper_prior.beyond(*row, arms=2, factor=2.0, levels=(0.05, 0.95))
+    start = Problem([1, 1, 1], order="increasing", horizon=9, prior=[row, (1, 1), (1, 1)])
+    known = np.array([True, False, False])
+    levels = (np.arange(1000) + 0.5) / 1000
+    chances = betaincinv(*row, levels)
+    odds = np.log(chances / (1 - chances))
+    for arm, mean in enumerate(means):
+        away = distances(Neighbour(0, steps=arm + 1, side=1, beyond=1 - arm), np.log(2) / 1.96)
+        assert (1 / (1 + np.exp(-odds[:, None] - away))).mean() == pytest.approx(mean, rel=2e-3)
+    found, _ = from_neighbours(neutral(start, known), known)
+    after = implied(found, 0.9)
+    assert after[0].mean == pytest.approx(12 / 182, rel=0.02)
+    for arm, mean, (low, high) in zip(after[1:], means, quantiles, strict=True):
+        assert arm.mean == pytest.approx(mean, rel=0.05)
+        assert arm.low == pytest.approx(low, rel=0.15)
+        assert arm.high == pytest.approx(high, rel=0.1)
+
+
+def test_arms_below_a_known_one_are_below_it():
+    found = from_history(problem(decreasing()), [30, 0, 0], [770, 0, 0])
+    first, second, third = (arm.after.mean for arm in found.arms)
+    assert first == pytest.approx(31 / 802, rel=0.01)  # rows below say nothing of it
+    assert first > second > third > 0.4 * first
+
+
+def test_without_an_order_the_neighbour_is_the_rate_of_all():
+    found = from_history(problem(), [30, 60, 0], [770, 540, 0], weight=1)
+    assert found.rows[:2].tolist() == [[31, 771], [61, 541]]
+    arm = found.arms[2].after
+    middle = 92 / 1404
+    assert arm.low == pytest.approx(middle / 2.5, rel=0.1)
+    assert arm.high == pytest.approx(middle * 2.3, rel=0.1)
+    assert "within a factor of 3 (95 % sure) of those of all known arms together, 6.55 %" in found.notes[0]
+
+
+def test_a_larger_factor_leaves_more_open():
+    two, five = (from_history(boss(), [30, 40, 0, 0], [770, 560, 0, 0], factor=f) for f in (2, 5))
+    assert five.arms[3].after.high > 1.5 * two.arms[3].after.high
+    assert "a factor of 5" in five.notes[0]
+    for bad in (1, 0.5, "two", True):
+        with pytest.raises(InvalidInputError, match="factor must be above 1"):
+            from_history(boss(), [30, 40, 0, 0], [770, 560, 0, 0], factor=bad)
+
+
+@pytest.mark.parametrize("structure", [unimodal(), grid(2, 2), mixture([(0.9, decreasing()), (0.1, free())])])
+def test_untried_arms_stay_near_whatever_is_assumed(structure):
+    start = problem(structure, arms=4)
+    found = from_history(start, {"arm 2": 40}, {"arm 2": 560})
+    mean = np.array([arm.after.mean for arm in found.arms])
+    assert mean[1] == pytest.approx(41 / 602, rel=0.05)
+    assert (mean > 0.02).all()
+    assert (mean < 0.2).all()
+
+
+def test_rows_that_say_something_stay_and_are_neighbours():
+    start = problem(decreasing(), prior=[(1, 1), (4, 60), (1, 1)])
+    found = from_history(start, [0, 0, 12], [0, 0, 388], weight=1)
+    assert "arm 1" in found.notes[0]
+    assert "away from arm 2" in found.notes[0]
+    assert 0.05 < found.arms[0].after.mean < 0.12
+
+
+def test_one_number_is_enough():
+    found = from_expectations(boss(), {"none": "4 %"})
+    mean = [100 * arm.after.mean for arm in found.arms]
+    assert mean[0] == pytest.approx(4, rel=0.1)
+    assert 4 < mean[1] < mean[2] < mean[3] < 16
+    assert found.rows[0].sum() == pytest.approx(100)
+    assert found.warnings == ()
+    assert found.words == (
+        "one number is worth 100 customers: with fewer what is assumed could not imply it",
+    )
+    assert found.to_dict()["arms"][0]["said"] == [0.04, 0.04]
+    assert from_expectations(boss(), {"1": 0.04}).rows.tolist() == found.rows.tolist()
+    assert from_expectations(problem(), {"1": 0.04}).rows[0].tolist() == [1, 24]
+    both = from_expectations(boss(), {"none": "4 %", "10 % off": "6-14%"})
+    assert both.arms[2].after.low == pytest.approx(0.06, abs=0.001)
+    assert both.arms[0].after.mean == pytest.approx(0.04, rel=0.02)
+
+
+def test_true_rates_lie_in_the_intervals_of_untried_arms():
+    inside, total, _ = covered(40, weight=0.3, seed=1)
+    assert 0.85 <= inside / total <= 0.97

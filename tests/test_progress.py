@@ -5,9 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from elsv import Problem
-from elsv._base.progress import watched
+from elsv import Problem, evaluate, solve
+from elsv._base.progress import Forecast, left_in_words, watched
+from elsv.errors import InvalidInputError, TooLongError
+from elsv.exact.passes import layers_share, passes_of, share_of
+from elsv.policies.layers import OneArm, Optimum
 from elsv.simulation.compare import compare
+from elsv.simulation.rehearse import rehearse
 from elsv.simulation.steps import Steps, counter_in
 
 PROBLEM = Problem([0.8, 0.9, 1.0], "decreasing", 30)
@@ -107,10 +111,10 @@ def test_whoever_waits_long_on_a_terminal_is_told_once(monkeypatch):
         assert said == []
         now[0] = 20.0
         report(0, 100)
-        report(25, 100)
+        report(26, 100)
         report(50, 100)
     assert len(said) == 1
-    assert said[0].startswith("comparing: 25 % done, about 1 min to go; progress=True shows a bar")
+    assert said[0].startswith("comparing: 26 % done, about 59 s left; progress=True shows a bar")
     with watched(False, "comparing") as report:
         assert report is None
 
@@ -119,3 +123,83 @@ def test_nobody_is_told_where_there_is_no_terminal(monkeypatch):
     monkeypatch.setattr("elsv._base.progress._at_terminal", lambda: False)
     with watched(None, "comparing") as report:
         assert report is None
+
+
+class Clock:
+    """A clock that moves when it is told."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr("elsv._base.progress.time", found)
+    return found
+
+
+def test_the_time_left_is_told_from_what_has_run_since_the_first_report(clock):
+    forecast = Forecast()
+    clock.now = 50.0  # compiling, say
+    assert forecast.left(0.1) is None
+    clock.now = 60.0
+    assert forecast.left(0.3) == pytest.approx(35.0)
+    assert forecast.left(1.0) == 0.0
+    assert forecast.left(0.3, evidence=11.0) is None
+    assert left_in_words(0.2) == "about 1.0 s left"
+    assert left_in_words(47.3) == "about 47 s left"
+    assert left_in_words(250.0) == "about 4 min left"
+
+
+def test_work_that_is_seen_to_take_longer_than_allowed_is_stopped(clock):
+    with watched(False, "solving", at_most="10min", remedy="use a shorter horizon") as report:
+        report(1, 100)
+        clock.now = 11.0
+        report(2, 100)  # 18 min by now, but too little has run to tell
+        clock.now = 30.0
+        with pytest.raises(TooLongError) as error:
+            report(3, 100)
+    assert str(error.value) == (
+        "solving takes about 24 min 45 s, more than the 10 min allowed by --at-most; use a shorter horizon"
+    )
+    with watched(False, "solving", at_most=100) as report:
+        report(1, 100)
+        clock.now += 101.0
+        with pytest.raises(TooLongError, match="more than the 1 min 40 s"):
+            report(1, 100)
+        report(100, 100)  # done is done
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "10", "soon", "1.2.3 min", True, float("inf")])
+def test_a_limit_is_a_length_of_time(wrong):
+    with pytest.raises(InvalidInputError, match="at_most must be a length of time such as '10min'"):
+        solve(Problem([1, 1], horizon=3), at_most=wrong)
+
+
+def test_every_long_work_takes_a_limit(tmp_path):
+    problem, tiny = Problem([0.5, 1.0], "decreasing", 30), 1e-9
+    with pytest.raises(TooLongError, match=r"solving takes about .* shorter horizon"):
+        solve(problem, at_most=tiny)
+    for policy in ("thompson", "optimal"):  # by layers, and in place
+        with pytest.raises(TooLongError, match=r"evaluating takes about .* shorter horizon"):
+            evaluate(problem, policy, at_most=tiny)
+    with pytest.raises(TooLongError, match=r"comparing takes about .* fewer instances"):
+        compare(problem, ["greedy"], 600, at_most=tiny)
+    with pytest.raises(TooLongError, match="--resume goes on"):
+        compare(problem, ["greedy"], 600, at_most=tiny, out=tmp_path / "kept")
+    with pytest.raises(TooLongError, match=r"rehearsing takes about .* fewer customers"):
+        rehearse(problem, [20], policies="greedy", instances=600, at_most=tiny)
+    assert solve(problem, at_most="1 hour").value == solve(problem).value
+
+
+def test_layers_count_by_their_states():
+    assert layers_share(2, 0, 9) == 0.0
+    assert layers_share(2, 9, 9) == 1.0
+    assert layers_share(2, 1, 3) == pytest.approx(10 / 15)
+    problem = Problem([1, 1], horizon=3)
+    share = share_of(problem, passes_of(problem, [OneArm(0), Optimum()], None))
+    found = [share(done, 6) for done in range(7)]
+    assert found == pytest.approx([0, 1 / 3, 14 / 30, 1 / 2, 5 / 6, 29 / 30, 1])

@@ -16,9 +16,8 @@ from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
 from elsv.campaign import copying
 from elsv.campaign.backup import backup
-from elsv.campaign.copying import copy_campaigns
+from elsv.campaign.copying import campaign_tables, copy_campaigns
 from elsv.campaign.opening import open_store
-from elsv.campaign.tables import campaign_tables
 from elsv.cli import app
 from elsv.stores.base import migrations
 

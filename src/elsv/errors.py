@@ -15,6 +15,10 @@ class InvalidInputError(ElsvError, ValueError):
     """An argument breaks a rule; the message names the rule, the value and the remedy."""
 
 
+class TooLongError(InvalidInputError):
+    """By what has run so far, the work takes longer than was allowed; it was stopped."""
+
+
 class MissingExtraError(ElsvError, ImportError):
     """An optional dependency is not installed; the message gives the pip line that adds it."""
 

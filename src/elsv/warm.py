@@ -16,7 +16,6 @@ import numpy as np
 
 from elsv._base.compiling import compiling
 from elsv.beliefs.base import Order
-from elsv.campaign.streams import stream_of
 from elsv.exact import evaluate, solve
 from elsv.indices import INDEX_NAMES
 from elsv.live import Bandit
@@ -71,7 +70,6 @@ def warm_decisions() -> None:
     for problem in (_problem("decreasing"), _problem(None)):
         for policy in ("plan", "elsv", "thompson", "greedy"):
             Bandit(problem, policy, seed=0).explain()
-    stream_of(0, 1)
 
 
 def _far() -> None:

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
-from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from elsv.errors import InvalidInputError
-
-_NUMBERS, _TRIALS = 50_000, 12
-_REFERENCE = 74e-6  # seconds
 
 
 def cores(jobs: int | None = None) -> int:
@@ -29,24 +22,6 @@ def jobs_of(jobs: int | None, workers: int | None) -> int | None:
     if jobs is not None and workers is not None:
         raise InvalidInputError(f"jobs and workers are the same, got {jobs} and {workers}; give jobs alone")
     return workers if jobs is None else jobs
-
-
-@cache
-def slowness() -> float:
-    """Return how many times as long as on the machine of the measurements numbers take here, about.
-
-    A thousandth of a second of arithmetic, the quickest of several, once in a process.
-    """
-    numbers = np.linspace(1.0, 2.0, _NUMBERS)
-    out = np.empty_like(numbers)
-
-    def once() -> float:
-        began = time.perf_counter()
-        np.divide(numbers, 3.0, out=out)
-        np.sqrt(out, out=out)
-        return time.perf_counter() - began
-
-    return min(max(min(once() for _ in range(_TRIALS)) / _REFERENCE, 0.25), 8.0)
 
 
 def available_memory() -> int | None:

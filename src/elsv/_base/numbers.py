@@ -6,6 +6,7 @@ What is not a number is refused, even where NumPy would convert it; long values 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ TIE = 1e-9
 
 _LONGEST = 60
 _MOST_MEMORY = 1e15  # bytes
+_UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
+_SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 _DAY, _YEAR = 86_400.0, 86_400.0 * 365.25
 
 
@@ -99,6 +102,28 @@ def duration(seconds: float) -> str:
         if seconds >= 0.9995 * size:
             return f"{_short(seconds / size)} {unit}"
     return f"{_short(seconds / 1e-9)} ns"
+
+
+def seconds_of(name: str, value: object) -> float:
+    """Return a length of time in seconds: ``"10min"``, ``"2 hours"``, or a number of seconds.
+
+    Examples
+    --------
+    >>> seconds_of("at_most", "10min")
+    600.0
+    """
+    found = math.nan
+    if isinstance(value, str) and (parts := re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", value.lower())):
+        word = _SHORT.get(parts[2], parts[2].removesuffix("s"))
+        if word in _UNITS and parts[1].count(".") < 2 and parts[1] != ".":
+            found = float(parts[1]) * _UNITS[word]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        found = float(value)
+    if not 0 < found < math.inf:
+        raise InvalidInputError(
+            f"{name} must be a length of time such as '10min', '2 hours' or 90 (seconds), got {shown(value)}"
+        )
+    return found
 
 
 def _short(number: float) -> str:

@@ -1,4 +1,8 @@
-"""Progress bars: on a terminal, in a notebook, and none where the output goes to a file or a pipe."""
+"""Progress bars and how long work still takes: on a terminal, in a notebook, and none in a file or a pipe.
+
+Nobody knows beforehand how long a run takes. What has run tells: the bar extrapolates from it, and a run that
+was given a limit (`at_most`) ends as soon as the extrapolation passes it.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +15,116 @@ from html import escape
 from typing import Any
 
 from elsv._base.notices import say_once
-from elsv._base.numbers import duration
+from elsv._base.numbers import duration, seconds_of
+from elsv.errors import TooLongError
 
 Report = Callable[..., None]  # (done, total[, what])
 Progress = Callable[[int, int], None]
+Share = Callable[[int, int], float]  # (done, total) to the share of the work that is done
 _PATIENCE = 0.7  # seconds before a notebook shows a bar
 _PAUSE = 0.2  # between two pictures of it
 _LONG = 10.0  # seconds before a line on a terminal says that there is a bar
+_EVIDENCE = 0.02  # share of the time allowed that must have run before an extrapolation counts
+
+
+class Forecast:
+    """How long work still takes, from what has run since the first report.
+
+    What comes before that, such as compiling or the weights of the last layer, is not done again.
+    """
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self._first: tuple[float, float] | None = None  # share and seconds of the first report
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.began
+
+    def left(self, share: float, evidence: float = 0.0) -> float | None:
+        """Return the seconds that are left with this share done; None while too little has run to tell."""
+        if self._first is None:
+            self._first = share, self.spent
+        done, seconds = share - self._first[0], self.spent - self._first[1]
+        if done <= 0.0 or seconds <= evidence:
+            return None
+        return seconds * max(0.0, 1.0 - share) / done
+
+
+def left_in_words(seconds: float) -> str:
+    """Return ``about 4 min left``."""
+    rounded = 60 * round(seconds / 60) if seconds >= 120 else max(1, round(seconds))
+    return f"about {duration(rounded)} left"
 
 
 @contextmanager
-def watched(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
-    """Provide what to tell of one's progress, or None if nobody listens.
+def watched(
+    progress: Progress | bool | None,
+    what: str,
+    *,
+    share: Share | None = None,
+    at_most: float | str | None = None,
+    remedy: str = "",
+) -> Iterator[Progress | None]:
+    """Provide a function to report progress to, or None if nobody listens.
 
-    A function is told as it is. None shows a bar in a notebook and on a terminal one line if the work takes
-    long, True a bar on a terminal too, False none.
+    Parameters
+    ----------
+    progress
+        A function is called as it is. None shows a bar in a notebook and on a terminal one line if the work
+        takes long, True a bar on a terminal too, False nothing.
+    share
+        Turns (done, total) into the share of the work that is done; default: done / total.
+    at_most
+        Seconds, or text such as ``"10min"``: once the work is seen to take longer, the report raises
+        `TooLongError`, which ends with the `remedy`.
     """
+    part = share or (lambda done, total: done / total if total else 1.0)
+    limit = None if at_most is None else _Limit(seconds_of("at_most", at_most), what, remedy)
+    with _listener(progress, what, part) as listener:
+        if limit is None:
+            yield listener
+            return
+
+        def report(done: int, total: int) -> None:
+            if listener is not None:
+                listener(done, total)
+            limit.check(part(done, total))
+
+        yield report
+
+
+@contextmanager
+def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iterator[Progress | None]:
     if callable(progress):
         yield progress
     elif progress is None and not in_notebook() and _at_terminal():
-        yield _LongWork(what)
+        line = _LongWork(what)
+        yield lambda done, total: line(share(done, total), 1.0)
     elif progress is False or not (progress or in_notebook()):
         yield None
     else:
-        with progress_bar(what) as report:
-            yield report
+        with progress_bar(what) as bar:
+            yield None if bar is None else lambda done, total: bar(share(done, total), 1.0)
+
+
+class _Limit:
+    """The time that work may take."""
+
+    def __init__(self, seconds: float, what: str, remedy: str) -> None:
+        self._seconds, self._what, self._remedy = seconds, what, remedy
+        self._forecast = Forecast()
+
+    def check(self, share: float) -> None:
+        """Raise if the work takes longer than allowed, by what has run so far."""
+        spent, left = self._forecast.spent, self._forecast.left(share, _EVIDENCE * self._seconds)
+        total = spent + (left or 0.0)
+        if share < 1.0 and total > self._seconds:
+            raise TooLongError(
+                f"{self._what} takes about {duration(total)}, more than the {duration(self._seconds)} "
+                f"allowed by --at-most; {self._remedy}"
+            )
 
 
 @contextmanager
@@ -58,18 +147,17 @@ class _LongWork:
     """One line on the terminal once somebody has waited without a sign."""
 
     def __init__(self, what: str) -> None:
-        self._what, self._began, self._said = what, time.perf_counter(), False
+        self._what, self._forecast, self._said = what, Forecast(), False
 
     def __call__(self, done: float, total: float, now: str | None = None) -> None:
         """Say how much is done if that took long, and only once."""
-        seconds = time.perf_counter() - self._began
-        if self._said or seconds < _LONG or not 0 < done < total:
+        left = self._forecast.left(done / total)
+        if self._said or self._forecast.spent < _LONG or left is None or done == total:
             return
         self._said = True
-        left = duration(seconds * (total - done) / done)
         say_once(
-            f"{self._what}: {100 * done / total:.0f} % done, about {left} to go; progress=True shows a bar, "
-            "progress=False nothing"
+            f"{self._what}: {100 * done / total:.0f} % done, {left_in_words(left)}; "
+            "progress=True shows a bar, progress=False nothing"
         )
 
 
@@ -87,19 +175,22 @@ def in_notebook() -> bool:
 @contextmanager
 def _on_terminal(what: str) -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     columns = (
         TextColumn("{task.description:<14}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[left]}", markup=False),
     )
+    forecast = Forecast()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(what, total=None, left="")
 
         def update(done: float, total: float, now: str = what) -> None:
-            bar.update(task, completed=done, total=total, description=now)
+            seconds = forecast.left(done / total) if total else None
+            left = "" if seconds is None else left_in_words(seconds)
+            bar.update(task, completed=done, total=total, description=now, left=left)
 
         yield update
 
@@ -108,19 +199,21 @@ class _NotebookBar:
     """A bar in the cell at work, once that takes a while; it goes when the work is done."""
 
     def __init__(self, what: str) -> None:
-        self._what = what
-        self._began = self._latest = time.perf_counter()
+        self._what, self._forecast = what, Forecast()
+        self._latest = self._forecast.began
         self._place: Any = None
         self._lock = threading.Lock()
 
     def __call__(self, done: float, total: float, now: str | None = None) -> None:
         """Draw the bar anew, unless that was just done."""
         with self._lock:
+            share = min(1.0, done / total) if total > 0 else 0.0
+            left = self._forecast.left(share)
             clock = time.perf_counter()
-            if clock - self._began < _PATIENCE or clock - self._latest < _PAUSE:
+            if self._forecast.spent < _PATIENCE or clock - self._latest < _PAUSE:
                 return
             self._latest = clock
-            self._show(bar_html(now or self._what, done, total, clock - self._began))
+            self._show(bar_html(now or self._what, share, left))
 
     def close(self) -> None:
         """Leave an empty place behind."""
@@ -137,12 +230,11 @@ class _NotebookBar:
             self._place.update(HTML(content))
 
 
-def bar_html(what: str, done: float, total: float, seconds: float) -> str:
+def bar_html(what: str, share: float, left: float | None) -> str:
     """Return the bar, the share that is done, and about how long the rest will take."""
-    share = min(1.0, done / total) if total > 0 else 0.0
-    left = f", about {duration(seconds * (1 - share) / share)} to go" if 0 < share < 1 else ""
+    words = f", {left_in_words(left)}" if left else ""
     ends = "border-radius:0.3em"
     track = f"display:inline-block;width:16em;height:0.6em;background:rgba(128,128,128,0.3);{ends}"
     fill = f"display:block;width:{100 * share:.1f}%;height:100%;background:#3b82f6;{ends}"
     bar = f'<span style="{track}"><span style="{fill}"></span></span>'
-    return f'<div style="color:inherit">{escape(what)} {bar} {100 * share:.0f} %{left}</div>'
+    return f'<div style="color:inherit">{escape(what)} {bar} {100 * share:.0f} %{words}</div>'

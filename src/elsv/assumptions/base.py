@@ -8,7 +8,7 @@ from typing import Any
 from elsv._base.numbers import finite
 from elsv.beliefs import MethodUsed
 from elsv.structure import Outline
-from elsv.structure.evidence import Evidence
+from elsv.structure.evidence import Doubt, Evidence
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Findings:
     milliseconds: float  # that the means of one state take
     error: float | None  # of the means, as the belief measures it; None where it does not
     state: str | None = None  # alpha,beta pairs; None: no state was given
-    evidence: Evidence | None = None  # None without data, where nothing is assumed, or where W is not known
+    evidence: Evidence | None = None  # None without data, or where nothing is assumed
+    doubts: tuple[Doubt, ...] = ()  # what in the data speaks against what is assumed
     something: bool = True  # whether anything is assumed
     decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
     segments: str | None = None  # who comes and what is on offer to them, in words
@@ -66,6 +67,7 @@ class Findings:
             "state": self.state,
             "pulls": self.pulls,
             "evidence": None if self.evidence is None else self.evidence.to_dict(),
+            "doubts": [doubt.to_dict() for doubt in self.doubts],
         }
         if self.segments is not None:
             values["segments"] = self.segments

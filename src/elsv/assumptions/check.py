@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 
 from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.assumptions.cost import decision_milliseconds, milliseconds
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import error, factors, marginals
-from elsv.beliefs.method import method_of
+from elsv.beliefs.base import mean_of, method_of
 from elsv.errors import InvalidInputError
+from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
-from elsv.structure.evidence import evidence
+from elsv.structure.evidence import doubts, evidence
 from elsv.structure.outline import outline_of
 
 _INTERVAL = (0.025, 0.975)
 _SEED = 0  # for beliefs that draw
+_TIMED = 3  # states whose median time is told
 
 
 class Check(Findings):
@@ -81,17 +84,19 @@ def check(problem: Problem, state: State | None = None) -> Check:
         for i in range(problem.arms)
     )
     wrong = float(error(belief, now))
+    said = evidence(problem, now) if state is not None and pulls.any() else None
     return Check(
         assumed=problem.structure.describe(),
         outline=outline_of(problem.structure),
         arms=arms,
         method=method_of(belief, now),
-        milliseconds=milliseconds(belief, now, np.random.default_rng(_SEED)),
+        milliseconds=_milliseconds(lambda near: mean_of(belief, near, np.random.default_rng(_SEED)), now),
         error=None if math.isnan(wrong) else wrong,
         state=None if state is None else _pairs(now),
-        evidence=evidence(problem, now) if state is not None and pulls.any() else None,
+        evidence=said,
+        doubts=doubts(problem, now, said) if state is not None else (),
         something=something,
-        decision=decision_milliseconds(problem, now, np.random.default_rng(_SEED)),
+        decision=_decision(problem, now),
         segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
     )
 
@@ -110,3 +115,26 @@ def _one(state: State, problem: Problem) -> State:
     if state.shape != ():
         raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
     return state
+
+
+def _decision(problem: Problem, state: State) -> float | None:
+    """Return the milliseconds that a decision of the default policy takes; None after the last one."""
+    step = int(state.pulls(problem).sum()) + 1
+    if problem.horizon is not None and step > problem.horizon:
+        return None
+    policy, rng = make_policy(DEFAULT_POLICY, problem), np.random.default_rng(_SEED)
+    segment = () if not problem.segments.stated else (0,)
+    return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
+
+
+def _milliseconds(work: Callable[[State], object], state: State) -> float:
+    """Return the milliseconds that `work` takes, the median over a few states near `state`."""
+    work(state)  # compiles
+    spent = []
+    for arm in range(_TIMED):
+        more = (np.arange(state.arms) == arm % state.arms) * (1.0 + arm // state.arms)
+        near = State(state.alpha + more, state.beta)
+        began = time.perf_counter()
+        work(near)
+        spent.append(time.perf_counter() - began)
+    return 1e3 * float(np.median(spent))

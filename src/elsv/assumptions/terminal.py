@@ -9,7 +9,6 @@ from elsv.assumptions.base import ArmCheck, Findings, Marginal
 from elsv.assumptions.layout import children, forest, levels, line
 from elsv.policies import DEFAULT_POLICY
 from elsv.structure import Outline
-from elsv.structure.evidence import Evidence
 
 _WIDTH = 96
 _LABEL = 10  # columns of the words on the left
@@ -38,29 +37,18 @@ def text(found: Findings) -> str:
 
 def _data(found: Findings) -> list[str]:
     """Return what the data say."""
-    if not found.something:
-        return _labelled("data", "nothing is assumed, so that data cannot contradict it")
     if not found.pulls:
         return _labelled("data", "none yet")
     if found.evidence is None:
-        return _labelled("data", "cannot be weighed against what is assumed: this belief gives no weights W")
-    rows = _labelled("data", _weighed(found.evidence, bool(found.outline.parts)))
-    if not found.evidence.robust:
+        rows = _labelled("data", "nothing is assumed, so that data cannot contradict it")
+    else:
+        rows = _labelled("data", found.evidence.describe())
         rows += _labelled("", replace(found.evidence, parts=()).figures())
-    for (share, words, _), now in zip(found.outline.parts, found.evidence.parts, strict=False):
-        rows += _labelled("", f"{share:g} → {now:.3g}  {words}")
-    if (warning := found.evidence.warning()) is not None:
-        rows += _labelled("warning", warning)
+        for (share, words, _), now in zip(found.outline.parts, found.evidence.parts, strict=False):
+            rows += _labelled("", f"{share:g} → {now:.3g}  {words}")
+    for doubt in found.doubts:
+        rows += _labelled("warning", doubt.words)
     return rows
-
-
-def _weighed(found: Evidence, drawn: bool) -> str:
-    """Return what the data say in words; the parts of a mixture follow where they are drawn."""
-    if not drawn:
-        return found.describe()
-    if found.robust:
-        return "the parts of the mixture before any data and after these"
-    return replace(found, parts=()).describe()
 
 
 def _labelled(label: str, said: str) -> list[str]:

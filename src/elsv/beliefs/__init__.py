@@ -6,13 +6,12 @@ then `independent` and `chain`. P(best) of a state is in `_largest`; `layer_weig
 for whole layers of the lattice.
 """
 
-from elsv.beliefs.base import Belief, ExactBelief
+from elsv.beliefs.base import Belief, ExactBelief, MethodUsed
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.filtered import Kept
 from elsv.beliefs.gibbs import Gibbs
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.ladder.belief import Ladder
-from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.mixture import Mixture
 from elsv.beliefs.rejection import Estimate, Rejection
 from elsv.beliefs.samples import Samples

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, Protocol, cast, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from elsv._base.inheritance import still_holds
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 
@@ -136,3 +139,46 @@ def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
             f"rewards must be {state.arms} positive numbers, one for each arm, got {rewards!r}"
         )
     return payoff
+
+
+@dataclass(frozen=True)
+class MethodUsed:
+    """A way to compute a belief in a state.
+
+    Parameters
+    ----------
+    name
+        One word, such as ``"ladder"``.
+    words
+        The same for people, with its figures.
+    figures
+        What tells its cost or quality: messages, draws, acceptance, effective, r_hat.
+    """
+
+    name: str
+    words: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"name": self.name, "words": self.words, **self.figures}
+
+
+def method_of(belief: Belief, state: State) -> MethodUsed:
+    """Return how a belief is computed in one state; a parent's answer does not go with a mean of its own."""
+    own = getattr(belief, "describe_method", None)
+    if own is not None and still_holds(belief, "describe_method", "mean"):
+        found: MethodUsed = own(state)
+        return found
+    name = type(belief).__name__
+    return MethodUsed(name, f"{name}, which does not say how it computes")
+
+
+def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """Return the distinct states ``[U, N]`` of rows, where their instances begin, and these in that order."""
+    distinct, group = np.unique(np.hstack([alpha, beta]), axis=0, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    counts = np.bincount(group.reshape(-1), minlength=len(distinct))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    arms = alpha.shape[1]
+    return distinct[:, :arms].copy(), distinct[:, arms:].copy(), starts, order

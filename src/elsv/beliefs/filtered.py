@@ -19,9 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.base import Belief
+from elsv.beliefs.base import Belief, MethodUsed, method_of
 from elsv.beliefs.best.counted import CountedBest, concentration
-from elsv.beliefs.method import MethodUsed, method_of
 from elsv.beliefs.points import MOST, check_count, joint_points, power_from, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError

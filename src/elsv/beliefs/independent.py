@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.base import check_level, check_points, check_rewards, check_tolerance
-from elsv.beliefs.method import MethodUsed
+from elsv.beliefs.base import MethodUsed, check_level, check_points, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import abilities
-from elsv.beliefs.base import Belief, MeasuredBest, check_level, mean_of
-from elsv.beliefs.method import MethodUsed, method_of
+from elsv.beliefs.base import Belief, MeasuredBest, MethodUsed, check_level, mean_of, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
 from elsv.state import State
 

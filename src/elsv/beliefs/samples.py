@@ -22,10 +22,8 @@ from numpy.typing import ArrayLike
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
 from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs._groups import grouped
-from elsv.beliefs.base import check_level
+from elsv.beliefs.base import MethodUsed, check_level, grouped
 from elsv.beliefs.best.counted import CountedBest
-from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
 from elsv.state import State

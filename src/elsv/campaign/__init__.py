@@ -1,7 +1,8 @@
 """Live campaigns: decisions with outcomes that come late, kept in a log that several processes share.
 
-Read `campaign` first, then `choosing` (which arm, with which probability) and `log` (what is written, when).
-`store` is the interface to a database, `audit` replays the log, `status` says how things stand.
+Read `campaign` first, then `batches` (requests, one transaction), `choosing` (which arm, with which
+probability) and `log` (what is written, when). `opening` begins, lists and changes campaigns, `audit` replays
+the log, `status` says how things stand, `exchange`, `backup` and `copying` are about files and stores.
 """
 
 from elsv.campaign.audit import Audit
@@ -9,6 +10,7 @@ from elsv.campaign.batches import KeyReusedError, UnknownDecisionError
 from elsv.campaign.campaign import Campaign
 from elsv.campaign.gains import GainSoFar
 from elsv.campaign.log import UnknownCampaignError
+from elsv.campaign.opening import BegunOtherwiseError, Listed, OtherVersionError
 from elsv.campaign.records import Decision, RewardReceipt
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import ArmStatus, Status
@@ -17,10 +19,13 @@ from elsv.stores.base import StoreError
 __all__ = [
     "ArmStatus",
     "Audit",
+    "BegunOtherwiseError",
     "Campaign",
     "Decision",
     "GainSoFar",
     "KeyReusedError",
+    "Listed",
+    "OtherVersionError",
     "RewardReceipt",
     "Settings",
     "Status",

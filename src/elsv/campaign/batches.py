@@ -1,26 +1,32 @@
-"""Many callers of one campaign served in one transaction, planned before it or inside it.
+"""Requests for decisions and outcomes of one campaign, many of them in one transaction.
 
 Requests that wait together are decided one after the other, as if they had come alone. Where a database has
-one writer (SQLite), they are planned on a moment of the log before anything is locked: a `Draft`. It is
-appended as it is if the log has not gone on meanwhile, and made anew inside the transaction otherwise.
+one writer (SQLite), a server plans them on a moment of the log before anything is locked: a `Plan`. It is
+appended as it is if the log has not gone on meanwhile. Otherwise the requests are planned anew inside the
+transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from elsv._base.numbers import shown
-from elsv.campaign import deciding, log
-from elsv.campaign.desk import Desk
+from elsv.campaign import log
+from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.opening import problem_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Row, told
+from elsv.campaign.records import Decision, RewardReceipt, Row, Tally, decision_of
+from elsv.campaign.settings import problem_as_planned
 from elsv.errors import InvalidInputError
+from elsv.policies import Policy, make_policy
 from elsv.segments import Segments, number_of
-from elsv.stores.base import Transaction
+from elsv.stores.base import Store, Transaction
 
 Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
+Customer = tuple[str | None, int | None]  # name, None: not known; number of the segment, from 0
 
 
 class UnknownDecisionError(InvalidInputError):
@@ -32,16 +38,16 @@ class KeyReusedError(InvalidInputError):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request for decisions: for whom (None: not known), and the key under which it is answered once."""
+class DecisionRequest:
+    """Customers to decide for (None: not known), and the key under which the request is answered once."""
 
     customers: Sequence[str | None]
     key: str | None = None
-    segment: str | int | None = None  # who has come, by name or number from 1
+    segment: str | int | None = None  # of all these customers, by name or number from 1
 
 
 @dataclass(frozen=True)
-class Draft:
+class Plan:
     """Answers that are ready to be appended, and the moment of the log that they follow from."""
 
     before: Head
@@ -49,94 +55,158 @@ class Draft:
     now: float
     rows: list[Row]  # new decisions
     answers: list[list[tuple[Row, bool]]]  # to each request; whether a decision had been made before
-    requests: list[tuple[str, list[Row]]]  # new keys
+    keys: list[tuple[str, list[Row]]]  # new ones, and what they are answered with
 
     @property
     def decisions(self) -> list[list[Decision]]:
         """The answers as callers get them."""
         problem = problem_of(self.before)
-        segments = () if not problem.segments.stated else problem.segments.names
-        return [
-            [told(row, problem.names, segments, repeated) for row, repeated in answer]
-            for answer in self.answers
-        ]
+        return [[decision_of(row, problem, repeated) for row, repeated in answer] for answer in self.answers]
 
 
-class Batches(Desk):
-    """A campaign with many callers at once."""
+class Batches:
+    """Decides for one campaign and records its outcomes.
 
-    def draft(self, asked: Sequence[Asked]) -> Draft | None:
-        """Plan the answers without writing; None if open decisions have to expire first."""
-        self.get_ready()
-        now = self._now()
-        with self._store.reading() as reading:
-            head = self._head(reading)
-            return None if log.is_due(reading, head, now) else self._draft(reading, head, asked, now)
+    Parameters
+    ----------
+    store, name
+        Where the campaign is kept, and under which name.
+    clock
+        Returns seconds since 1970.
+    own
+        A policy of the caller's own, which the store cannot hold.
+    """
 
-    def settle(
+    def __init__(
+        self, store: Store, name: str, clock: Callable[[], float], own: Policy | None = None
+    ) -> None:
+        self.store, self.name, self._clock, self._own = store, name, clock, own
+        self._known: tuple[object, Chooser] | None = None
+        self._ready = False
+        with store.reading() as reading:
+            self.head(reading)
+
+    def prepare(self) -> None:
+        """Choose once without writing, so that nobody waits for a lock while this process compiles."""
+        if not self._ready:
+            with self.store.reading() as reading:
+                head = self.head(reading)
+                tallies = log.tallies(reading, head)
+                chooser = self.chooser(reading, head, tallies)
+            chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
+            self._ready = True
+
+    def plan(self, requests: Sequence[DecisionRequest]) -> Plan:
+        """Plan the answers without writing them; open decisions that are due expire first."""
+        self.prepare()
+        while True:
+            now = self.now()
+            with self.store.reading() as reading:
+                head = self.head(reading)
+                if not log.is_due(reading, head, now):
+                    return self._plan(reading, head, requests, now)
+            self.expire(now)
+
+    def append(
         self,
         writing: Transaction,
-        asked: Sequence[Asked],
-        draft: Draft | None = None,
+        requests: Sequence[DecisionRequest],
+        plan: Plan | None = None,
         outcomes: Sequence[Outcomes] = (),
     ) -> tuple[list[list[Decision]], list[list[RewardReceipt] | UnknownDecisionError]]:
-        """Append the decisions that were asked for, then `outcomes`, each of its requests all or none.
+        """Append the decisions that were asked for, then `outcomes`; each list of them all or none.
 
         Parameters
         ----------
         writing
             A transaction, which may do other work too.
-        draft
+        plan
             Of the same requests; without one they are planned now.
         """
-        head = log.hold(self._store, writing, self.name)
-        now = self._now() if draft is None else draft.now
-        fits = draft is not None and draft.before == head
-        fits = not log.expire(writing, head, now) and fits
+        head = log.hold(self.store, writing, self.name)
+        now = self.now() if plan is None else plan.now
+        expired = log.expire(writing, head, now)
         decisions: list[list[Decision]] = []
-        if asked:
-            if draft is None or not fits:
-                draft = self._draft(writing, head, asked, now)
-            head = draft.after.copy()
-            log.append_decisions(writing, head, draft.rows)
-            for key, rows in draft.requests:
+        if requests:
+            if plan is None or plan.before != head or expired:
+                plan = self._plan(writing, head, requests, now)
+            head = plan.after.copy()
+            log.append_decisions(writing, head, plan.rows)
+            for key, rows in plan.keys:
                 log.append_request(writing, head, key, rows)
-            decisions = draft.decisions
+            decisions = plan.decisions
         receipts = self._record(writing, head, outcomes, now)
         log.release(writing, head)
         return decisions, receipts
 
-    def _draft(self, transaction: Transaction, head: Head, asked: Sequence[Asked], now: float) -> Draft:
+    def expire(self, now: float) -> int:
+        """Count open decisions whose window has passed as failures; return how many."""
+        with self.store.writing() as writing:
+            head = log.hold(self.store, writing, self.name)
+            count = log.expire(writing, head, now)
+            if count:
+                log.release(writing, head)
+        return count
+
+    def head(self, transaction: Transaction) -> Head:
+        """Return the campaign's row."""
+        found = log.find(transaction, self.name)
+        if found is None:
+            raise log.UnknownCampaignError(f"there is no campaign {self.name!r} in {self.store.place}")
+        return found
+
+    def chooser(self, transaction: Transaction, head: Head, tallies: Sequence[Tally]) -> Chooser:
+        """Return how arms are chosen now; made anew when the settings or the history have changed."""
+        history = tuple((t.past_successes, t.past_failures) for t in tallies)
+        known = head.version, head.problem, history
+        if self._known is None or self._known[0] != known:
+            settings = settings_of(transaction, head)
+            problem = problem_as_planned(problem_of(head), settings.horizon, history)
+            policy = settings.policy if self._own is None else self._own
+            if policy is None:
+                raise InvalidInputError(
+                    "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
+                )
+            self._known = known, Chooser(problem, make_policy(policy, problem), settings)
+        return self._known[1]
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return time_by(self._clock)
+
+    def _plan(
+        self, transaction: Transaction, head: Head, requests: Sequence[DecisionRequest], now: float
+    ) -> Plan:
         before, head = head.copy(), head.copy()
         tallies = log.tallies(transaction, head)
-        known = {one.key: log.answer_to(transaction, head, one.key) for one in asked if one.key is not None}
-        first = {one.key: place for place, one in reversed(list(enumerate(asked)))}
-        fresh = [
-            place
-            for place, one in enumerate(asked)
-            if one.key is None or (not known[one.key] and first[one.key] == place)
-        ]
-        segments = problem_of(head).segments
+        chooser = self.chooser(transaction, head, tallies)
+        segments = chooser.problem.segments
         customers = [
-            (customer, number_of(segments, asked[place].segment))
-            for place in fresh
-            for customer in asked[place].customers
+            [(customer, number_of(segments, request.segment)) for customer in request.customers]
+            for request in requests
         ]
-        chooser = self._chooser(transaction, head, tallies)
-        rows, found = deciding.draft(transaction, head, chooser, tallies, customers, now)
-        answers: list[list[tuple[Row, bool]]] = [[] for _ in asked]
-        requests, given = [], iter(found)
+        answered = {r.key: log.answer_to(transaction, head, r.key) for r in requests if r.key is not None}
+        fresh: list[int] = []  # requests whose key is new, or that have none
+        seen: set[str | None] = {key for key, rows in answered.items() if rows}
+        for place, request in enumerate(requests):
+            if request.key is None or request.key not in seen:
+                fresh.append(place)
+                seen.add(request.key)
+        asked = [customer for place in fresh for customer in customers[place]]
+        rows, found = _decide(transaction, head, chooser, tallies, asked, now)
+        decided, keys = iter(found), []
+        answers: list[list[tuple[Row, bool]]] = [[] for _ in requests]
         for place in fresh:
-            answers[place] = [next(given) for _ in asked[place].customers]
-            key = asked[place].key
+            answers[place] = [next(decided) for _ in customers[place]]
+            key = requests[place].key
             if key is not None:
-                known[key] = [row for row, _ in answers[place]]
-                requests.append((key, known[key]))
-        for place, one in enumerate(asked):
-            if not answers[place] and one.key is not None:
-                _check_same(one, number_of(segments, one.segment), known[one.key], segments)
-                answers[place] = [(row, True) for row in known[one.key]]
-        return Draft(before, head, now, rows, answers, requests)
+                answered[key] = [row for row, _ in answers[place]]
+                keys.append((key, answered[key]))
+        for place, request in enumerate(requests):
+            if request.key is not None and not answers[place]:
+                _check_same(request.key, answered[request.key], customers[place], segments)
+                answers[place] = [(row, True) for row in answered[request.key]]
+        return Plan(before, head, now, rows, answers, keys)
 
     def _record(
         self, writing: Transaction, head: Head, requests: Sequence[Outcomes], now: float
@@ -145,7 +215,7 @@ class Batches(Desk):
             return []
         ids = list({given for outcomes in requests for given, _ in outcomes})
         rows = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
-        accept = settings_of(writing, head).accept_late
+        late = settings_of(writing, head).accept_late
         found: list[list[RewardReceipt] | UnknownDecisionError] = []
         for outcomes in requests:
             unknown = [given for given, _ in outcomes if given not in rows]
@@ -157,29 +227,97 @@ class Batches(Desk):
                 )
                 continue
             found.append(
-                [deciding.reward(writing, head, rows[g], success, now, accept) for g, success in outcomes]
+                [log.append_reward(writing, head, rows[given], won, now, late) for given, won in outcomes]
             )
         return found
 
 
-def _check_same(
-    asked: Asked, segment: int | None, answered: Sequence[Row], segments: Segments | None
-) -> None:
+def time_by(clock: Callable[[], float]) -> float:
+    """Return the time by a clock, in seconds since 1970."""
+    now = float(clock())
+    if not math.isfinite(now):
+        raise InvalidInputError(f"clock must return seconds since 1970, got {now}")
+    return now
+
+
+def _decide(
+    transaction: Transaction,
+    head: Head,
+    chooser: Chooser,
+    tallies: Sequence[Tally],
+    customers: Sequence[Customer],
+    now: float,
+) -> tuple[list[Row], list[tuple[Row, bool]]]:
+    """Return the decisions to append, and one for each customer with whether it had been made before.
+
+    Nothing is written; `head` counts the events. A sticky customer who has an open decision gets it again,
+    also within one call, unless it was made for another segment.
+    """
+    sticky = chooser.settings.sticky
+    answers = _open_of(transaction, head, chooser, customers) if sticky else {}
+    taken, fresh = set(answers), []
+    for place, who in enumerate(customers):
+        if who[0] is not None and sticky:
+            if who in taken:
+                continue
+            taken.add(who)
+        fresh.append(place)
+    made: dict[int, Row] = {}
+    expires = None if chooser.settings.window is None else now + chooser.settings.window
+    choices = chooser.choose(tallies, [customers[place][1] for place in fresh], head.seed)
+    for place, choice in zip(fresh, choices, strict=True):
+        made[place] = Row(
+            number=head.decisions + 1 + len(made),
+            event=head.next_event(),
+            id=uuid.uuid4().hex,
+            arm=choice.arm,
+            propensity=choice.propensity,
+            propensities=choice.in_text(),
+            reason=choice.reason,
+            at=now,
+            expires=expires,
+            customer=customers[place][0],
+            version=head.version,
+            segment=customers[place][1],
+        )
+    if sticky:
+        answers |= {customers[place]: row for place, row in made.items()}
+    found = [
+        (made[place], False) if place in made else (answers[who], True) for place, who in enumerate(customers)
+    ]
+    return list(made.values()), found
+
+
+def _open_of(
+    transaction: Transaction, head: Head, chooser: Chooser, customers: Sequence[Customer]
+) -> dict[Customer, Row]:
+    """Return the open decisions of the customers who are known, as customers of their segments."""
+    found: dict[Customer, Row] = {}
+    for segment in {segment for _, segment in customers}:
+        named = [name for name, mine in customers if name is not None and mine == segment]
+        if named:
+            offered = None if segment is None else chooser.problem.segments.groups[segment]
+            rows = log.open_of_customers(transaction, head, named, offered)
+            found |= {(name, segment): row for name, row in rows.items()}
+    return found
+
+
+def _check_same(key: str, answered: Sequence[Row], asked: Sequence[Customer], segments: Segments) -> None:
     """Raise if a request differs from the one that its key has answered."""
     before = [(row.customer, row.segment) for row in answered]
-    now = [(customer, segment) for customer in asked.customers]
-    if before == now:
+    if before == asked:
         return
-    first, second = f"{len(before):,} customers", f"{len(now):,}"
-    if len(before) == len(now):
-        pairs = next(pair for pair in zip(before, now, strict=True) if pair[0] != pair[1])
-        first, second = (_who(customer, number, segments) for customer, number in pairs)
+    first, second = f"{len(before):,} customers", f"{len(asked):,}"
+    if len(before) == len(asked):
+        pair = next(pair for pair in zip(before, asked, strict=True) if pair[0] != pair[1])
+        first, second = (_in_words(customer, segments) for customer in pair)
     raise KeyReusedError(
-        f"a key belongs to one request, and {shown(asked.key)} was used for {first}, got {second}; give each "
-        "visit a key of its own"
+        f"a key belongs to one request, and {shown(key)} was used for {first}, got {second}; give each visit "
+        "a key of its own"
     )
 
 
-def _who(customer: str | None, segment: int | None, segments: Segments | None) -> str:
-    who = "a customer without a name" if customer is None else f"customer {shown(customer)}"
-    return who if segments is None or segment is None else f"{who} of segment {segments.names[segment]}"
+def _in_words(customer: Customer, segments: Segments) -> str:
+    name, segment = customer
+    who = "a customer without a name" if name is None else f"customer {shown(name)}"
+    return who if segment is None else f"{who} of segment {segments.names[segment]}"

@@ -9,33 +9,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
 from elsv._base.numbers import whole
 from elsv.campaign import log
-from elsv.campaign.arguments import customers_of, id_of, text_of, truth_of
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.batches import Asked, Batches, UnknownDecisionError
+from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, time_by
+from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
-from elsv.campaign.opening import begin, open_store, problem_of, segments_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt
+from elsv.campaign.log import Head
+from elsv.campaign.measured import Measured, measure
+from elsv.campaign.opening import begin, change, open_store, problem_of, segments_of, settings_of
+from elsv.campaign.records import Decision, RewardReceipt, Tally, customers_of, id_of, text_of, truth_of
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
 from elsv.problem import Problem
-from elsv.stores.base import Store
+from elsv.stores.base import Store, StoreError
 
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
 
 
-class Campaign(Batches):
+class Campaign:
     """Decisions, outcomes and what follows from them; make one with `Campaign.open`.
 
     Examples
@@ -51,6 +52,12 @@ class Campaign(Batches):
     >>> campaign.audit().exact
     True
     """
+
+    def __init__(self, batches: Batches) -> None:
+        self.name = batches.name
+        self._batches, self.store = batches, batches.store
+        self._now, self._head = batches.now, batches.head
+        self._measured: tuple[tuple[int, int], Measured] | None = None  # what the log says, at which event
 
     @classmethod
     def open(
@@ -91,9 +98,7 @@ class Campaign(Batches):
         sticky
             Whether a customer gets the same decision again while it is open (default).
         floor
-            Least probability of every arm on offer, 0 by default: the planner alone. With about 0.05 divided
-            by the number of arms the campaign can be evaluated from its own log, for a few per cent of
-            customers.
+            Least probability of every arm on offer, 0 by default: the planner alone.
         holdout, control
             Share of customers who get the arm `control` (its name or its number from 0), to measure against;
             with segments a list of arms, one for each.
@@ -109,33 +114,32 @@ class Campaign(Batches):
         text_of("name of a campaign", name)
         opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
-        campaign = cls(opened, name, clock, own)
         given: dict[str, Any] = {"policy": policy, "window": window, "accept_late": accept_late}
         given |= {"sticky": sticky, "floor": floor, "holdout": holdout, "unit": unit}
         given |= {"control": control, "fallback": fallback}
         wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
-        begin(opened, name, problem, seed, wanted, campaign._now())
-        return campaign
+        begin(opened, name, problem, seed, wanted, time_by(clock))
+        return cls(Batches(opened, name, clock, own))
 
     def __repr__(self) -> str:
-        return f"Campaign({self.name!r}, {self._store.place!r})"
+        return f"Campaign({self.name!r}, {self.store.place!r})"
 
     @property
     def settings(self) -> Settings:
         """The present settings."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             return settings_of(reading, self._head(reading))
 
     @property
     def version(self) -> int:
         """The number of the present version of the settings."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             return self._head(reading).version
 
     @property
     def problem(self) -> Problem:
         """What is chosen among: the arms that the campaign was begun with, the present horizon."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             head = self._head(reading)
             problem = problem_of(head)
             return problem_as_planned(problem, settings_of(reading, head).horizon, [(0, 0)] * problem.arms)
@@ -191,9 +195,9 @@ class Campaign(Batches):
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
-        self.get_ready()
-        with self._store.writing() as writing:
-            ((found,), _) = self.settle(writing, [Asked(customers, key, segment)])
+        self._batches.prepare()
+        with self.store.writing() as writing:
+            ((found,), _) = self._batches.append(writing, [DecisionRequest(customers, key, segment)])
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
@@ -207,8 +211,8 @@ class Campaign(Batches):
     def rewards(self, outcomes: Iterable[tuple[str | Decision, bool]]) -> list[RewardReceipt]:
         """Record many outcomes, all or none; an unknown decision is an error."""
         asked = [(id_of(decision), truth_of(success)) for decision, success in outcomes]
-        with self._store.writing() as writing:
-            _, (receipts,) = self.settle(writing, [], outcomes=[asked])
+        with self.store.writing() as writing:
+            _, (receipts,) = self._batches.append(writing, [], outcomes=[asked])
             if isinstance(receipts, UnknownDecisionError):
                 raise receipts
         return receipts
@@ -216,7 +220,12 @@ class Campaign(Batches):
     def status(self) -> Status:
         """Return how the campaign stands, for people: ``print(campaign.status())``."""
         chooser, tallies, head = self._moment()
-        return status_of(self.name, chooser, tallies, head.decisions, self._now())
+        settings = chooser.settings
+        if self._measured is None or self._measured[0] != (head.id, head.events):
+            with self.store.reading() as reading:
+                found = measure(reading, head, tallies, bool(settings.floor or settings.holdout))
+            self._measured = (head.id, head.events), found
+        return status_of(self.name, chooser, tallies, head.decisions, self._now(), self._measured[1])
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -224,7 +233,7 @@ class Campaign(Batches):
         Where customers are of segments, `segment` says of which one the next is.
         """
         chooser, tallies, head = self._moment()
-        step, rng = head.decisions + 1, np.random.default_rng((head.seed, head.decisions + 1))
+        step, rng = head.decisions + 1, policy_stream(head.seed, head.decisions + 1)
         policy, reason = chooser.acting(step)
         name = {
             "paused": "the campaign is paused",
@@ -235,15 +244,15 @@ class Campaign(Batches):
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
-        from elsv.campaign.page import campaign_page
+        from elsv.campaign.report import report_page
 
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             course = log.course(reading, self._head(reading))
-        return campaign_page(self.status(), course).write(path)
+        return report_page(self.status(), course).write(path)
 
     def export(self, path: str | Path) -> int:
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             head = self._head(reading)
             return export_log(reading, head, problem_of(head), path)
 
@@ -254,8 +263,8 @@ class Campaign(Batches):
         columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
         from before the campaign. It is added to the prior, once for a file, and earns nothing.
         """
-        with self._store.writing() as writing:
-            head = log.hold(self._store, writing, self.name)
+        with self.store.writing() as writing:
+            head = log.hold(self.store, writing, self.name)
             now, accept = self._now(), settings_of(writing, head).accept_late
             log.expire(writing, head, now)
             found = read_outcomes(path, problem_of(head)).take_in(writing, head, now, accept)
@@ -282,9 +291,27 @@ class Campaign(Batches):
             )
         self._change(horizon=total)
 
+    def end(self) -> None:
+        """Let the customers so far be the last that are planned for: all others get the best arm by now.
+
+        `extend` goes on with the campaign.
+        """
+        with self.store.reading() as reading:
+            head = self._head(reading)
+            settings = settings_of(reading, head)
+        if settings.horizon is None:
+            raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
+        if not head.decisions:
+            raise InvalidInputError("a campaign without customers cannot end; pause it instead")
+        self._change(horizon=min(settings.horizon, head.decisions), paused=False)
+
+    def expire(self) -> int:
+        """Count open decisions whose window has passed as failures; every other call does so too."""
+        return self._batches.expire(self._now())
+
     def audit(self) -> Audit:
         """Replay the whole log and compare every count with what is stored, exactly."""
-        with self._store.reading() as reading:
+        with self.store.reading() as reading:
             head = self._head(reading)
             return replay(reading, head, segments_of(head))
 
@@ -296,4 +323,19 @@ class Campaign(Batches):
 
     def close(self) -> None:
         """Give the file or connection back; the next call opens it again."""
-        self._store.close()
+        self.store.close()
+
+    def _change(self, **changes: Any) -> None:
+        change(self.store, self.name, changes, self._now(), ending=True)
+
+    def _moment(self) -> tuple[Chooser, list[Tally], Head]:
+        """Return how things stand, with what is due expired if the store can be written."""
+        with self.store.reading() as reading:
+            due = log.is_due(reading, self._head(reading), self._now())
+        if due:
+            with suppress(StoreError):  # a read-only copy can still be looked at
+                self.expire()
+        with self.store.reading() as reading:
+            head = self._head(reading)
+            tallies = log.tallies(reading, head)
+            return self._batches.chooser(reading, head, tallies), tallies, head

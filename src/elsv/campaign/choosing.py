@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,12 +23,21 @@ from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
-from elsv.campaign.streams import stream_of
 from elsv.policies import Fixed, Greedy, Policy
 from elsv.policies.chances import chances_of
 from elsv.policies.pending import IGNORE, pending_of, with_expected
 from elsv.problem import Problem
 from elsv.state import State
+
+
+def choice_stream(seed: int, number: int) -> np.random.Generator:
+    """Return the generator that draws customer `number` (from 1) from the probabilities q."""
+    return np.random.default_rng((seed, number))
+
+
+def policy_stream(seed: int, number: int) -> np.random.Generator:
+    """Return the generator that the policy may draw from for a customer; independent of `choice_stream`."""
+    return np.random.default_rng(np.random.SeedSequence((seed, number), spawn_key=(0,)))
 
 
 @dataclass(frozen=True)
@@ -75,22 +84,13 @@ class Chooser:
             return Greedy(self.problem, self.problem.belief), "after"
         return self.policy, "policy"
 
-    def choose(
-        self,
-        tallies: Sequence[Tally],
-        count: int,
-        seed: int,
-        segment: int | Sequence[int | None] | None = None,
-    ) -> list[Choice]:
-        """Return the choices for the next `count` customers, one after the other.
-
-        All are of one `segment`, or each of its own.
+    def choose(self, tallies: Sequence[Tally], segments: Sequence[int | None], seed: int) -> list[Choice]:
+        """Return the choices for the next customers, one after the other; `segments` says who they are.
 
         What is drawn depends on `seed` and on the customer's number alone. The policy of a long batch is not
         asked for each customer: see `_Batch`.
         """
-        each = [segment] * count if segment is None or isinstance(segment, int) else list(segment)
-        return _Batch(self, tallies, seed, each).choices()
+        return _Batch(self, tallies, segments, seed).choices()
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state in which the acting policy is asked now."""
@@ -101,7 +101,7 @@ class Chooser:
         self,
         chances: FloatArray,
         reason: str,
-        new_rng: Callable[[], np.random.Generator],
+        make_rng: Callable[[], np.random.Generator],
         segment: int | None = None,
     ) -> Choice:
         """Return an arm drawn from the policy's probabilities, with floor and holdout."""
@@ -111,7 +111,7 @@ class Chooser:
         arm = int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
             return Choice(arm, reason, chances, offered)
-        rng, mixed = new_rng(), chances
+        rng, mixed = make_rng(), chances
         if floor or holdout:
             mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
         if offered is not None:
@@ -141,14 +141,13 @@ class _Batch:
     STRIDE = 32
 
     def __init__(
-        self, chooser: Chooser, tallies: Sequence[Tally], seed: int, segments: list[int | None]
+        self, chooser: Chooser, tallies: Sequence[Tally], segments: Sequence[int | None], seed: int
     ) -> None:
         self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._first = 1 + sum(t.decided for t in tallies)
         self._planned = _Planned(chooser, chooser.state(tallies))
         self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
         self._choices: list[Choice] = []
-        self._any_rng = _Once(partial(self._rng, self._first))
 
     def choices(self) -> list[Choice]:
         """Return them all."""
@@ -191,39 +190,24 @@ class _Batch:
     def _ask(self, place: int) -> FloatArray:
         number = self._first + place
         policy = self._chooser.acting(number)[0]
-        # What draws nothing may get the generator of another customer.
-        same = getattr(policy, "draws_nothing", False)
-        rng = self._any_rng if same else _Once(partial(self._rng, number))
+        rng = cache(partial(policy_stream, self._seed, number))
         planned = self._planned.state(policy, self._waiting[place], rng)
-        return chances_of(policy, planned, number, rng, self._chooser.problem, self._segments[place])
+        draws = not (getattr(policy, "draws_nothing", False) or getattr(policy, "strides", False))
+        return chances_of(
+            policy, planned, number, rng if draws else None, self._chooser.problem, self._segments[place]
+        )
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
             number = self._first + place
             reason = self._chooser.acting(number)[1]
-            choice = self._chooser.draw(chances, reason, partial(self._rng, number), self._segments[place])
+            rng = partial(choice_stream, self._seed, number)
+            choice = self._chooser.draw(chances, reason, rng, self._segments[place])
             waiting = self._waiting[place].copy()
             waiting[choice.arm] += 1
             self._choices.append(choice)
             self._waiting.append(waiting)
-
-    def _rng(self, number: int) -> np.random.Generator:
-        return stream_of(self._seed, number)
-
-
-class _Once:
-    """Makes a generator when it is first asked for; most policies never draw."""
-
-    def __init__(self, make: Callable[[], np.random.Generator]) -> None:
-        self._make = make
-        self._made: np.random.Generator | None = None
-
-    def __call__(self) -> np.random.Generator:
-        """Return the generator, the same at every call."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
 
 
 class _Planned:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,21 @@ from elsv.campaign import log
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.log import Head
 from elsv.campaign.opening import open_store, segments_of
-from elsv.campaign.tables import Table, campaign_tables, columns_of_campaigns
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
-from elsv.stores.base import Store, StoreError, Transaction
+from elsv.stores.base import Store, StoreError, Transaction, migrations
 
 _AT_ONCE = 5000  # rows that are held in memory
+# The tables are read from the database itself, so that no column is missed.
+_SQLITE = "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid"
+_POSTGRES = """
+SELECT a.attname, COALESCE(k.place, 0)
+FROM pg_attribute a
+LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+LEFT JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY k (column_number, place)
+  ON k.column_number = a.attnum
+WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
 
 
 @dataclass(frozen=True)
@@ -222,3 +233,35 @@ def _count(transaction: Transaction, table: Table, head: Head) -> int:
 def _events(store: Store, name: str) -> int:
     with store.reading() as reading:
         return _head(reading, name).events
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that holds rows of campaigns."""
+
+    name: str
+    columns: tuple[str, ...]  # all but the campaign's number, which every store gives anew
+    key: tuple[str, ...]  # of these, what tells the rows of a campaign apart
+
+
+def campaign_tables(transaction: Transaction, on_postgres: bool) -> list[Table]:
+    """Return the tables beside that of the campaigns themselves, those that others refer to first."""
+    made = [name for _, _, sql in migrations("sqlite") for name in re.findall(r"CREATE TABLE (\w+)", sql)]
+    query, found = _POSTGRES if on_postgres else _SQLITE, []
+    for name in dict.fromkeys(made):
+        listed = transaction.rows(query, (name,))
+        columns = {str(column): int(place) for column, place in listed}
+        if "campaign" in columns:
+            key = sorted((column for column, place in columns.items() if place), key=columns.__getitem__)
+            found.append(Table(name, _without(columns), _without(key)))
+    return found
+
+
+def columns_of_campaigns(transaction: Transaction, on_postgres: bool) -> tuple[str, ...]:
+    """Return the columns of the table of campaigns, but for the number that the store gives."""
+    listed = transaction.rows(_POSTGRES if on_postgres else _SQLITE, ("elsv_campaign",))
+    return tuple(str(column) for column, _ in listed if column != "id")
+
+
+def _without(columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(column for column in columns if column != "campaign")

@@ -13,7 +13,7 @@ import numpy as np
 
 from elsv._base.export import check_suffix, write_columns
 from elsv._base.table_files import check_counts, count, read_rows, truth
-from elsv.campaign import deciding, log
+from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time
 from elsv.errors import InvalidInputError
@@ -55,7 +55,7 @@ class _Outcomes:
         counts: Counter[str] = Counter()
         for given, success in self.outcomes:
             if given in known:
-                receipt = deciding.reward(writing, head, known[given], success, now, accept_late)
+                receipt = log.append_reward(writing, head, known[given], success, now, accept_late)
                 counts[receipt.status] += 1
             else:
                 counts["unknown"] += 1

@@ -1,23 +1,20 @@
-r"""What a campaign has earned against what it could have done instead.
+r"""What a campaign earned more than it would have earned otherwise: three answers, never more.
 
-With :math:`n` outcomes in, the alternative "always arm j" is estimated in one of two ways.
+The n customers whose outcomes are in earned :math:`E = \sum r_a y`. Always arm c would have earned
+:math:`n r_c\mu_c` in expectation. So the gain is :math:`G_c = E - n r_c \mu_c`, where only :math:`\mu_c` is
+unknown.
 
-From the log, if arm j could have been chosen in every decision: with :math:`q` the logged probability of the
-chosen arm a, :math:`y` the outcome and :math:`m` the mean of the belief, the alternative is worth
-:math:`\sum r_j (m_j + [a = j]\,(y - m_j)/q)`. The probabilities keep it free of bias whatever the policy did;
-m only makes it less noisy. The 95 % interval comes from the squares of the terms. A mix of arms, such as an
-equal split, is the average of its arms.
+1. ``belief``: its mean and 95 % interval by all that is known: outcomes, structure, prior, history.
+2. ``outcomes``: :math:`E - n r_c C_c` with `elsv.simulation.intervals.anytime` of this campaign's outcomes.
+   It only assumes that :math:`\mu_c` does not change, and holds for any policy and however often one looks.
+3. ``holdout``: the same with the held-out customers alone. It also survives rates that change with time.
 
-From the belief otherwise: :math:`\sum_a n_a r_a \mu_a - n\, r_j \mu_j` under joint points of the belief,
-which carry what the structure says of one arm given another.
-
-With segments an alternative names an arm, or a mix of arms, for each of them, and is worth that to its own
-customers.
+With segments an alternative names an arm for each of them, and all is summed over their customers. An equal
+split gives each arm on offer its share. Sums of several arms share the 5 % that an interval may miss.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,134 +22,189 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.beliefs.abilities import POINTS, points
+from elsv.beliefs.abilities import POINTS, marginals, points
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.records import SQUARE_UNIT, WEIGHT_UNIT, Tally
-from elsv.campaign.settings import Arm
-from elsv.problem import Problem
-from elsv.simulation.intervals import Z95
+from elsv.campaign.records import Tally
+from elsv.simulation.intervals import MISS, anytime, one_look
+from elsv.state import State
+from elsv.structure.evidence import Counts
+
+BELIEF, OUTCOMES, HOLDOUT = "belief", "outcomes", "holdout"
 
 
 @dataclass(frozen=True)
 class GainSoFar:
     """What the campaign earned more than an alternative, over the outcomes that are in."""
 
-    against: str  # best, control or split
+    against: str  # control, best or split
     name: str  # the alternative in words
     gain: float
     low: float  # 95 % interval
     high: float
     alternative: float  # what the alternative is estimated to have earned
-    method: str  # log or belief
+    method: str  # belief, outcomes or holdout
+    customers: int = 0  # who had the alternative, as far as the method counts them
 
     @property
     def percent(self) -> float | None:
         """The gain in per cent of the alternative."""
         return 100 * self.gain / self.alternative if self.alternative > 0 else None
 
+    @property
+    def told(self) -> bool:
+        """Whether the interval tells more from less."""
+        return self.low > 0 or self.high < 0
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         interval = {"gain": self.gain, "low": self.low, "high": self.high, "percent": self.percent}
         names = {"against": self.against, "name": self.name}
-        return {**names, **interval, "alternative": self.alternative, "method": self.method}
+        rest = {"alternative": self.alternative, "method": self.method, "customers": self.customers}
+        return {**names, **interval, **rest}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the gain over today's arm comes from, by all that is known."""
+
+    name: str  # the arm that looked best beforehand, or that of each segment
+    switching: float  # what always giving that arm would have brought
+    learning: float  # what the campaign added to it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class _Rival:
+    """An alternative: how many of the customers who came would have got each arm, ``[N]``."""
+
+    against: str
+    name: str
+    given: FloatArray
+
+
+class Gains:
+    """The outcomes that are in, compared with alternatives."""
+
+    def __init__(self, chooser: Chooser, tallies: Sequence[Tally], held: Sequence[Counts] = ()) -> None:
+        problem = chooser.problem
+        self._problem, self._state, self._held = problem, chooser.state(tallies), held
+        self._won = np.array([t.successes for t in tallies], dtype=np.float64)
+        self._seen = np.array([t.seen for t in tallies], dtype=np.float64)
+        came = np.array([self._seen[list(group)].sum() for group in problem.segments.groups])
+        self._came = came[problem.segments.of_arm]  # customers of each arm's segment
+        self.earned = float(problem.rewards @ self._won)
+        self._mean, self._ends = marginals(
+            problem.belief, self._state, (MISS / 2, 1 - MISS / 2), np.random.default_rng(0)
+        )
+
+    def always(self, against: str, arms: Sequence[int], words: str = "") -> _Rival:
+        """Return the alternative of one arm, or one for each segment."""
+        name = " / ".join(self._problem.names[arm] for arm in arms)
+        return _Rival(against, f"always {name}{words}", self._came * np.isin(np.arange(len(self._won)), arms))
+
+    def split(self) -> _Rival:
+        """Return the alternative of giving every arm on offer as often."""
+        sizes = np.array([len(group) for group in self._problem.segments.groups])
+        return _Rival("split", "an equal split", self._came / sizes[self._problem.segments.of_arm])
+
+    def over(self, rival: _Rival, measured: bool = False) -> list[GainSoFar]:
+        """Return the answers; `measured`: whether held-out customers get this alternative."""
+        found = [self._by_belief(rival)]
+        asked = rival.given > 0
+        if (self._seen[asked] > 0).all():
+            ends = anytime(self._won[asked], self._seen[asked], MISS / self._mix(rival))
+            found.append(self._by_rates(rival, OUTCOMES, self._won, self._seen, *ends))
+        if measured and len(self._held):
+            won, seen = np.array(self._held, dtype=np.float64).T
+            if (seen[asked] > 0).all():
+                ends = _shared(won[asked], seen[asked])
+                found.append(self._by_rates(rival, HOLDOUT, won, seen, *ends))
+        return found
+
+    def _mix(self, rival: _Rival) -> int:
+        """Return how many arms an alternative has, whether or not customers came for them."""
+        return len(self._won) if rival.against == "split" else self._problem.segments.count
+
+    def sources(self, today: Sequence[int]) -> Sources:
+        """Return how much of the gain over today's arms is switching, and how much learning."""
+        problem = self._problem
+        before = State(problem.prior[:, 0], problem.prior[:, 1])
+        worth = problem.rewards * np.asarray(marginals(problem.belief, before, (0.5,))[0])
+        first = [group[int(worth[list(group)].argmax())] for group in problem.segments.groups]
+        now, then = (self._worth(self.always("", arms).given) for arms in (today, first))
+        return Sources(" / ".join(problem.names[arm] for arm in first), then - now, self.earned - then)
+
+    def _worth(self, given: FloatArray) -> float:
+        """Return what customers would have earned, by the means of the belief."""
+        return float(given @ (self._problem.rewards * self._mean))
+
+    def _by_belief(self, rival: _Rival) -> GainSoFar:
+        paid, asked = rival.given * self._problem.rewards, np.flatnonzero(rival.given)
+        if len(asked) == 1:
+            low, high = paid[asked[0]] * self._ends[:, asked[0]]
+        else:
+            one = State.trusted(self._state.alpha[None], self._state.beta[None])
+            theta, weight = (part[0] for part in points(self._problem.belief, one, POINTS))
+            sums = theta @ paid
+            order = np.argsort(sums)
+            below = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
+            low, high = np.interp((MISS / 2, 1 - MISS / 2), below, sums[order])
+        had = int(self._seen[asked].sum())
+        return self._gain(rival, BELIEF, self._worth(rival.given), float(low), float(high), had)
+
+    def _by_rates(
+        self, rival: _Rival, method: str, won: FloatArray, seen: FloatArray, low: FloatArray, high: FloatArray
+    ) -> GainSoFar:
+        asked = rival.given > 0
+        paid = (rival.given * self._problem.rewards)[asked]
+        ends = float(paid @ low), float(paid @ high)
+        return self._gain(
+            rival, method, float(paid @ (won[asked] / seen[asked])), *ends, int(seen[asked].sum())
+        )
+
+    def _gain(
+        self, rival: _Rival, method: str, alternative: float, low: float, high: float, had: int
+    ) -> GainSoFar:
+        """Return the gain over what an alternative is estimated to have earned, with both ends of that."""
+        ends = self.earned - high, self.earned - low
+        return GainSoFar(
+            rival.against, rival.name, self.earned - alternative, *ends, alternative, method, had
+        )
+
+
+def _shared(won: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return intervals of the held-out rates; of several arms, ends that hold for all of them together."""
+    if len(won) == 1:
+        return one_look(won, seen)
+    return anytime(won, seen, MISS / len(won))
 
 
 def gains_of(
-    chooser: Chooser, tallies: Sequence[Tally], best: Arm, control: Arm | None
-) -> tuple[GainSoFar, ...]:
-    """Return the gains over always the best arm, the control arm if there is one, and an equal split.
+    chooser: Chooser,
+    tallies: Sequence[Tally],
+    best: Sequence[int],
+    control: Sequence[int] | None,
+    held: Sequence[Counts] = (),
+) -> tuple[tuple[GainSoFar, ...], Sources | None]:
+    """Return the gains over the control arm, the arm that earns most by now and an equal split.
 
-    `best` and `control` name an arm, or one for each segment.
+    Parameters
+    ----------
+    best, control
+        An arm for each segment: the one that earns most by now, and today's.
+    held
+        Successes and outcomes of the customers who were held out, arm by arm.
     """
     if not any(t.seen for t in tallies):
-        return ()
-    rewards, names, arms = chooser.problem.rewards, chooser.problem.names, chooser.problem.arms
-    groups = groups_of(chooser.problem)
-    wanted: list[tuple[str, str, FloatArray]] = []
-
-    def always(chosen: Arm) -> tuple[str, FloatArray]:
-        each = [chosen] if isinstance(chosen, int) else list(chosen)
-        return " / ".join(names[arm] for arm in each), np.eye(arms)[each].sum(axis=0)
-
+        return (), None
+    gains = Gains(chooser, tallies, held)
+    found: list[GainSoFar] = []
     if control is not None:
-        name, mix = always(control)
-        wanted.append(("control", f"always {name}", mix))
-    if best != control:
-        name, mix = always(best)
-        wanted.append(("best", f"always {name}, the best by now", mix))
-    equal = np.zeros(arms)
-    for group in groups:
-        equal[list(group)] = 1 / len(group)
-    wanted.append(("split", "an equal split", equal))
-    theta, weight = (part[0] for part in _points(chooser, tallies))
-    found = []
-    for against, name, mix in wanted:
-        supported = all(t.unsupported == 0 for t, share in zip(tallies, mix, strict=True) if share > 0)
-        if supported:
-            gain, low, high = _from_log(rewards, tallies, mix, weight @ theta / weight.sum(), groups)
-        else:
-            gain, low, high = _from_belief(rewards * theta, weight, tallies, mix, groups)
-        earned = float(sum(r * t.successes for r, t in zip(rewards, tallies, strict=True)))
-        method = "log" if supported else "belief"
-        found.append(GainSoFar(against, name, gain, low, high, max(0.0, earned - gain), method))
-    return tuple(found)
-
-
-def groups_of(problem: Problem) -> tuple[tuple[int, ...], ...]:
-    """Return the arms of each segment, or all arms."""
-    return (tuple(range(problem.arms)),) if not problem.segments.stated else problem.segments.groups
-
-
-def _points(chooser: Chooser, tallies: Sequence[Tally]) -> tuple[FloatArray, FloatArray]:
-    state = chooser.state(tallies)
-    one = type(state).trusted(state.alpha[None], state.beta[None])
-    return points(chooser.problem.belief, one, POINTS)
-
-
-def _from_log(
-    rewards: FloatArray,
-    tallies: Sequence[Tally],
-    mix: FloatArray,
-    mean: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> tuple[float, float, float]:
-    """Return the gain over a mix of arms and its interval, by the probabilities in the log.
-
-    With v the worth of the mix by the means, a success of arm a adds r - v - g r (1 - m)/q and a failure
-    -v + g r m/q, with g the share of a in the mix: sums of 1, 1/q and 1/q² are all that is needed.
-    """
-    seen = sum(t.seen for t in tallies)
-    worths = np.empty(len(mix))  # of the mix, for customers of the arm's segment
-    for group in groups:
-        own = list(group)
-        worths[own] = float(mix[own] @ (rewards * mean)[own])
-    total = squares = 0.0
-    for r, g, m, worth, tally in zip(rewards, mix, mean, worths, tallies, strict=True):
-        for count, weight, square, fixed, weighted in (
-            (tally.successes, tally.won_weight, tally.won_squares, r - worth, -g * r * (1 - m)),
-            (tally.lost, tally.lost_weight, tally.lost_squares, -worth, g * r * m),
-        ):
-            first, second = weight * WEIGHT_UNIT, square * SQUARE_UNIT
-            total += fixed * count + weighted * first
-            squares += fixed * fixed * count + 2 * fixed * weighted * first + weighted * weighted * second
-    spread = Z95 * math.sqrt(max(0.0, squares - total * total / seen))
-    return float(total), float(total - spread), float(total + spread)
-
-
-def _from_belief(
-    worth: FloatArray,
-    weight: FloatArray,
-    tallies: Sequence[Tally],
-    mix: FloatArray,
-    groups: Sequence[Sequence[int]],
-) -> tuple[float, float, float]:
-    """Return the gain over a mix of arms and its interval, by joint points ``[M, N]`` of the belief."""
-    seen = np.array([t.seen for t in tallies], dtype=np.float64)
-    came = np.empty(len(mix))
-    for group in groups:
-        came[list(group)] = seen[list(group)].sum()
-    apart = worth @ (seen - came * mix)
-    order = np.argsort(apart)
-    below = np.cumsum(weight[order]) - 0.5 * weight[order]
-    low, high = np.interp((0.025, 0.975), below / weight.sum(), apart[order])
-    return float(apart @ weight / weight.sum()), float(low), float(high)
+        found += gains.over(gains.always("control", control), measured=True)
+    if control is None or list(best) != list(control):
+        found += gains.over(gains.always("best", best, ", which earns most by now"))
+    found += gains.over(gains.split())
+    return tuple(found), None if control is None else gains.sources(control)

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from elsv.campaign.records import Row, Tally, weight_of
+from elsv.campaign.records import (
+    CONFLICT,
+    DUPLICATE,
+    LATE,
+    RECORDED,
+    TOO_LATE,
+    RewardReceipt,
+    Row,
+    Tally,
+    weight_of,
+)
 from elsv.errors import InvalidInputError
 from elsv.stores.base import Store, Transaction
 
@@ -154,17 +164,9 @@ def without_support(propensities: str) -> list[int]:
 
 
 def append_reward(
-    transaction: Transaction,
-    head: Head,
-    decision: Row,
-    success: bool,
-    at: float,
-    accept_late: bool,
-) -> tuple[bool, bool] | None:
-    """Add an outcome and count it; return whether it is late and whether it counts.
-
-    None if the decision has an outcome already: nothing is changed then.
-    """
+    transaction: Transaction, head: Head, decision: Row, success: bool, at: float, accept_late: bool
+) -> RewardReceipt:
+    """Add an outcome and count it, or say why it changes nothing. What is due must have expired before."""
     mine = (head.id, decision.number)
     in_time = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
     counted = in_time or accept_late
@@ -174,7 +176,9 @@ def append_reward(
         (*mine, head.events + 1, at, int(success), int(not in_time), int(counted)),
     )
     if not added:
-        return None
+        query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
+        before, counts = (bool(value) for value in transaction.rows(query, mine)[0])
+        return RewardReceipt(decision.id, DUPLICATE if before == success else CONFLICT, before, counts)
     head.next_event()
     if counted:
         weight, square = weight_of(decision.propensity)
@@ -192,7 +196,8 @@ def append_reward(
             "lost_squares": square * as_failure,
         }
         add(transaction, head, {decision.arm: changes})
-    return not in_time, counted
+    status = RECORDED if in_time else LATE if counted else TOO_LATE
+    return RewardReceipt(decision.id, status, success, counted)
 
 
 def is_due(transaction: Transaction, head: Head, now: float) -> bool:
@@ -296,13 +301,6 @@ def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
     return [found[number] for number in numbers]
 
 
-def reward_of(transaction: Transaction, head: Head, number: int) -> tuple[bool, bool]:
-    """Return the outcome that a decision has, and whether it counts."""
-    query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
-    success, counted = transaction.rows(query, (head.id, number))[0]
-    return bool(success), bool(counted)
-
-
 def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
     return (values[k : k + _IN_ONE_QUERY] for k in range(0, len(values), _IN_ONE_QUERY))
 
@@ -321,12 +319,21 @@ def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[
 
 
 def allocation(
-    transaction: Transaction, head: Head, after: int, until: int, size: int
-) -> list[tuple[int, int, int]]:
-    """Return how many of the decisions after number `after` gave which arm: (part of `size`, arm, count)."""
-    rows = transaction.rows(
-        "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "
-        "WHERE campaign = ? AND number > ? AND number <= ? GROUP BY 1, 2 ORDER BY 1, 2",
-        (size, head.id, after, until),
-    )
-    return [(int(part), int(arm), int(count)) for part, arm, count in rows]
+    store: Store, name: str, after: int, size: int, most: int = 100_000
+) -> tuple[int, int, list[tuple[int, int, int]]]:
+    """Return who got which arm, for pictures: counts by parts of `size` customers.
+
+    Of the customers after number `after`, `most` at most: how many there are in all, up to which one was
+    counted, and (part, arm, customers).
+    """
+    with store.reading() as reading:
+        head = find(reading, name)
+        if head is None:
+            raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}")
+        until = min(head.decisions, after + most)
+        rows = reading.rows(
+            "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "
+            "WHERE campaign = ? AND number > ? AND number <= ? GROUP BY 1, 2 ORDER BY 1, 2",
+            (size, head.id, after, until),
+        )
+    return head.decisions, until, [(int(part), int(arm), int(count)) for part, arm, count in rows]

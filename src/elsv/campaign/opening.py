@@ -1,20 +1,22 @@
-"""Beginning a campaign and going on with one: what may change, and what is refused."""
+"""Campaigns of a store: listing them, beginning one, going on with one, changing its settings."""
 
 from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
-from elsv.campaign.arguments import new_name
 from elsv.campaign.log import Head
+from elsv.campaign.records import as_time, new_name
 from elsv.campaign.settings import Arm, Settings
-from elsv.errors import CorruptFileError, InvalidInputError
-from elsv.policies import make_policy
+from elsv.campaign.status import phase_of
+from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
+from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -22,6 +24,14 @@ from elsv.stores.base import Store, Transaction
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
+
+
+class BegunOtherwiseError(InvalidInputError):
+    """There is a campaign of that name which was begun with something else."""
+
+
+class OtherVersionError(InvalidInputError):
+    """The settings were changed by somebody else meanwhile."""
 
 
 def open_store(place: str | Path, create: bool = True, patience: float | None = None) -> Store:
@@ -37,6 +47,55 @@ def open_store(place: str | Path, create: bool = True, patience: float | None = 
     from elsv.stores.sqlite import SqliteStore
 
     return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One campaign, in a line."""
+
+    name: str
+    created: str
+    phase: str  # not begun, running, paused or over
+    policy: str | None
+    arms: int
+    decided: int
+    customers: int | None  # planned for; None without an end
+    version: int  # of the settings
+    unreadable: str | None = None  # why its problem cannot be read here
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return dict(vars(self))
+
+
+def campaigns_of(store: Store) -> list[Listed]:
+    """Return the campaigns of a store, by their names."""
+    with store.reading() as reading:
+        names = reading.rows("SELECT name, created FROM elsv_campaign WHERE version > 0 ORDER BY name")
+        return [_listed(reading, name, created) for name, created in names]
+
+
+def _listed(reading: Transaction, name: str, created: float) -> Listed:
+    head = log.find(reading, name)
+    assert head is not None
+    settings = settings_of(reading, head)
+    unreadable = None
+    try:
+        arms = problem_of(head).arms
+    except ElsvError as error:  # the others are listed all the same
+        arms, unreadable = len(json.loads(head.problem)["rewards"]), str(error)
+    left = None if settings.horizon is None else max(0, settings.horizon - head.decisions)
+    return Listed(
+        name=name,
+        created=as_time(created).isoformat(timespec="seconds"),
+        phase=phase_of(settings.paused, head.decisions, left),
+        policy=settings.policy,
+        arms=arms,
+        decided=head.decisions,
+        customers=settings.horizon,
+        version=head.version,
+        unreadable=unreadable,
+    )
 
 
 def begin(
@@ -65,6 +124,76 @@ def begin(
         head = log.hold(store, writing, name)
         _adopt(writing, head, problem, given, now)
         log.release(writing, head)
+
+
+def begin_once(
+    store: Store, name: str, problem: Problem, seed: int | None, given: dict[str, Any], now: float
+) -> bool:
+    """Begin a campaign; False if it was begun just so before, whatever has been changed since.
+
+    One that was begun with another problem or other settings is an error.
+    """
+    made = Settings(horizon=problem.horizon).changed(problem, **_with_arms(problem, given))
+    make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
+    with store.writing() as writing:
+        if log.find(writing, name) is None:
+            new_name(name)
+            fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
+            log.create(writing, name, now, json.dumps(problem.to_dict()), fixed, problem.arms)
+        head = log.hold(store, writing, name)
+        if head.version == 0:
+            log.append_settings(writing, head, now, made.to_json())
+            log.release(writing, head)
+            return True
+        own, first = problem_of(head), Settings.from_json(log.settings(writing, head, 1))
+        apart = _difference(own, problem) or ("seed" if seed not in (None, head.seed) else "")
+        if not apart and first != made:
+            apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))
+    if apart:
+        raise BegunOtherwiseError(
+            f"campaign {name!r} was begun with something else ({apart}); take another name, or change its "
+            "settings"
+        )
+    return False
+
+
+def change(
+    store: Store,
+    name: str,
+    given: dict[str, Any],
+    now: float,
+    expected: int | None = None,
+    *,
+    ending: bool = False,
+) -> tuple[Settings, int]:
+    """Change settings as one new version; return them and its number.
+
+    Parameters
+    ----------
+    given
+        Settings by their names, ``horizon`` and ``paused`` too; what is not among them stays as it is.
+    expected
+        The version that the caller has seen; another one is an error.
+    ending
+        Whether the horizon may shrink to the customers so far.
+    """
+    with store.writing() as writing:
+        head = log.hold(store, writing, name)
+        if expected is not None and expected != head.version:
+            raise OtherVersionError(
+                f"the settings must be those of version {expected}, got version {head.version}; look at them "
+                "again"
+            )
+        before, problem = settings_of(writing, head), problem_of(head)
+        if not ending:
+            _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        after = before.changed(problem, **_with_arms(problem, given))
+        if after.policy is not None and after.policy != before.policy:
+            make_policy(after.policy, problem)
+        if after != before:
+            log.append_settings(writing, head, now, after.to_json())
+            log.release(writing, head)
+        return after, head.version
 
 
 def problem_of(head: Head) -> Problem:
@@ -102,7 +231,7 @@ def _adopt(
         used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
         if head.decisions or used:
             raise InvalidInputError(
-                f"{difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
+                f"{_difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
                 "begin another one under a new name (its history can be imported)"
             )
         log.replace_problem(writing, head, json.dumps(problem.to_dict()), problem.arms)
@@ -119,15 +248,15 @@ def _wanted(head: Head, before: Settings | None, problem: Problem | None, given:
     """Return the settings that the caller asks for."""
     own = problem_of(head) if problem is None else problem
     start = Settings(horizon=own.horizon) if before is None else before
-    changes = with_arms(own, given)
+    changes = _with_arms(own, given)
     begun_with = json.loads(head.problem).get("horizon")
     if before is not None and own.horizon not in (begun_with, before.horizon):
-        check_horizon(before.horizon, own.horizon, head)
+        _check_horizon(before.horizon, own.horizon, head)
         changes["horizon"] = own.horizon
     return start.changed(own, **changes)
 
 
-def with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     """Return settings with arms by their numbers, from 0."""
     changes = dict(given)
     for key in ("control", "fallback"):
@@ -136,7 +265,7 @@ def with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def check_horizon(before: int | None, after: int | None, head: Head) -> None:
+def _check_horizon(before: int | None, after: int | None, head: Head) -> None:
     """Refuse a horizon that a campaign with decisions cannot take."""
     if after == before:
         return
@@ -167,10 +296,10 @@ def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
 
 def _same(first: Problem, second: Problem | None) -> bool:
     """Return whether the problems have the same arms, prior and structure; horizons may differ."""
-    return second is None or not difference(first, second)
+    return second is None or not _difference(first, second)
 
 
-def difference(first: Problem, second: Problem) -> str:
+def _difference(first: Problem, second: Problem) -> str:
     """Say in which of the things that must not change two problems differ; empty if in none."""
     one, other = first.to_dict(), second.to_dict()
     found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]

@@ -1,4 +1,7 @@
-"""What the log holds and what callers get back; times are seconds since 1970, arms count from 0."""
+"""What callers give, what the log holds and what callers get back.
+
+Times are seconds since 1970, arms count from 0.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,14 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from elsv._base.numbers import shown, whole
+from elsv.errors import InvalidInputError
+from elsv.problem import Problem
+
+LONGEST = 500  # characters of a name, customer or key
+MOST_AT_ONCE = 100_000
 RECORDED, LATE, TOO_LATE, DUPLICATE, CONFLICT = "recorded", "late", "too late", "duplicate", "conflict"
 
 
@@ -22,7 +33,7 @@ class Decision:
     propensity: float  # the probability with which this arm was chosen
     reason: str  # policy, floor, holdout, paused or after (the last customer)
     at: datetime
-    expires: datetime | None  # from then on no outcome is a failure
+    expires: datetime | None  # without an outcome by then, the decision counts as a failure
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None  # who came, where customers are of segments
@@ -125,18 +136,76 @@ def as_time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def told(row: Row, names: Sequence[str], segments: Sequence[str], repeated: bool) -> Decision:
+def decision_of(row: Row, problem: Problem, repeated: bool) -> Decision:
     """Return a row of the log as callers get it."""
     return Decision(
         id=row.id,
         number=row.number,
         arm=row.arm,
-        name=names[row.arm],
+        name=problem.names[row.arm],
         propensity=row.propensity,
         reason=row.reason,
         at=as_time(row.at),
         expires=None if row.expires is None else as_time(row.expires),
         customer=row.customer,
         repeated=repeated,
-        segment=None if row.segment is None else segments[row.segment],
+        segment=None if row.segment is None else problem.segments.names[row.segment],
     )
+
+
+def customers_of(customer: object, count: int | None) -> list[str | None]:
+    """Return whom to decide for."""
+    if count is not None:
+        if customer is not None:
+            raise InvalidInputError("give either customers or their count, not both")
+        return [None] * min(whole("count", count), _most(count))
+    if customer is None:
+        return [None]
+    given = [customer] if isinstance(customer, str) else customer
+    if not isinstance(given, Sequence):
+        raise InvalidInputError(f"customer must be text, or a list of texts, got {shown(customer)}")
+    if not given:
+        raise InvalidInputError("customers must name at least one, got an empty list")
+    _most(len(given))
+    return [text_of("customer", one) for one in given]
+
+
+def _most(count: int) -> int:
+    if count > MOST_AT_ONCE:
+        raise InvalidInputError(f"decide for at most {MOST_AT_ONCE:,} customers at once, got {count:,}")
+    return count
+
+
+def text_of(what: str, given: object) -> str:
+    """Return a name, customer or key if it is one."""
+    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST or not _storable(given):
+        raise InvalidInputError(f"{what} must be text of up to {LONGEST} characters, got {shown(given)}")
+    return given
+
+
+def new_name(given: object) -> str:
+    """Return the name of a campaign to begin; every such name can be part of an address."""
+    name = text_of("name of a campaign", given)
+    if "/" in name or name in (".", ".."):
+        raise InvalidInputError(
+            f"name of a campaign must not contain '/', nor be '.' or '..', got {shown(name)}; take another, "
+            f"such as {name.strip('./').replace('/', '-') or 'spring'!r}"
+        )
+    return name
+
+
+def _storable(text: str) -> bool:
+    """Return whether databases can hold a text: no null byte, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def id_of(decision: object) -> str:
+    """Return the id of a decision that is given itself or by its id."""
+    return decision.id if isinstance(decision, Decision) else text_of("id of a decision", decision)
+
+
+def truth_of(success: object) -> bool:
+    """Return whether an outcome is a success."""
+    if not isinstance(success, bool | np.bool_) and success not in (0, 1):
+        raise InvalidInputError(f"success must be true or false, got {shown(success)}")
+    return bool(success)

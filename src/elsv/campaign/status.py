@@ -1,25 +1,38 @@
-"""How a campaign stands, for people: names of arms, the campaign's unit, plain words."""
+"""How a campaign stands, as one value: numbers, sentences and tables.
+
+`Status` says everything once. The terminal, the report file, the service's page and JSON render its
+`sentences` (three lines for someone who reads nothing else), its `notes`, its `doubts` and its `tables`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from elsv._base.numbers import with_minus
-from elsv.beliefs.abilities import best, best_in_groups, marginals
+from elsv.beliefs.abilities import best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.gains import GainSoFar, gains_of, groups_of
+from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
+from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, as_time
-from elsv.campaign.settings import in_words
+from elsv.campaign.settings import Settings, in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
-from elsv.state import State
-from elsv.structure.evidence import DOUBTFUL, evidence
+from elsv.structure.base import has_own_prior
+from elsv.structure.evidence import Doubt, doubts, evidence
+
+METHODS = {
+    BELIEF: "all that is known",
+    OUTCOMES: "this campaign's outcomes alone",
+    HOLDOUT: "the held-out customers",
+}
+"""What a gain is estimated from, in words."""
 
 _LARGE = 10.0  # what one customer earns, from which on two decimals will do
+_WITHOUT_CENTS = {"JPY", "KRW", "VND", "CLP", "ISK", "HUF", "IDR", "¥", "₩"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,29 @@ class SegmentStatus:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Cells as text; the first column names the rows."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str
+    align: str  # a letter for each column: l, r, or w for text that may wrap
+    best: tuple[int, ...] = ()  # rows that are set off
+
+    def __str__(self) -> str:
+        cells = (self.heads, *self.rows)
+        wide = [max(len(row[k]) for row in cells) for k in range(len(self.heads))]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(room) if letter == "r" else cell.ljust(room)
+                for cell, room, letter in zip(row, wide, self.align, strict=True)
+            ).rstrip()
+            for row in cells
+        )
+
+
+@dataclass(frozen=True)
 class Status:
     """A campaign at one moment."""
 
@@ -77,11 +113,14 @@ class Status:
     under_way: int
     earned: float
     arms: tuple[ArmStatus, ...]
-    gains: tuple[GainSoFar, ...]
-    ahead: float | None  # expected earnings of the customers left, with the arm that is best now
+    gains: tuple[GainSoFar, ...]  # the first of each rival is the headline
+    ahead: float | None  # expected earnings of the customers left, with the arm that earns most by now
     to_learn: float | None  # the most that knowing more could add to that
-    doubt: float | None  # how many times likelier the outcomes are without the structure; None if not known
+    doubt: float | None  # 1 / Bayes factor with this prior: for researchers; None if not known
     segments: tuple[SegmentStatus, ...] = ()  # none where all arms are for everyone
+    doubts: tuple[Doubt, ...] = ()  # what speaks against what is assumed
+    sources: Sources | None = None  # of the gain over today's arm
+    expected: float | None = None  # customers that the prior rows of today's arm are worth
 
     @property
     def leader(self) -> ArmStatus:
@@ -91,17 +130,30 @@ class Status:
     @property
     def contradicted(self) -> bool:
         """Whether the outcomes speak against what is assumed of the arms."""
-        return self.doubt is not None and self.doubt >= DOUBTFUL
+        return any(doubt.about == "structure" for doubt in self.doubts)
 
     def money(self, amount: float, sign: bool = False) -> str:
-        """Return an amount in the campaign's unit."""
-        digits = 0 if abs(amount) >= 10_000 else 2
-        shown = with_minus(f"{amount:{'+' if sign else ''},.{digits}f}")
+        """Return an amount in the campaign's unit, rounded as people do with it; never -0."""
+        digits = 0 if abs(amount) >= 10_000 or self.unit in _WITHOUT_CENTS else 2
+        if digits:
+            digits += max(0, -1 - math.floor(math.log10(max(arm.reward for arm in self.arms))))
+        nothing = round(amount, digits) == 0
+        shown = with_minus(f"{0.0 if nothing else amount:{'+' if sign and not nothing else ''},.{digits}f}")
         return f"{shown}{' ' + self.unit if self.unit else ''}"
+
+    def between(self, gain: GainSoFar) -> str:
+        """Return both ends of a gain's interval."""
+        low, high = self.money(gain.low, True), self.money(gain.high, True)
+        return f"{low.removesuffix(' ' + self.unit) if self.unit else low} to {high}"
 
     def worth(self, arm: ArmStatus) -> str:
         """Return what one customer of an arm is expected to earn, with as many decimals for every arm."""
         return f"{arm.worth:,.{2 if max(each.worth for each in self.arms) >= _LARGE else 4}f}"
+
+    def answer(self, method: str) -> GainSoFar | None:
+        """Return the gain over the first rival by one method."""
+        first = self.gains[0].against if self.gains else ""
+        return next((g for g in self.gains if g.against == first and g.method == method), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
@@ -113,102 +165,212 @@ class Status:
                 del arm["segment"]
         if not self.segments:
             del values["segments"]
-        return {**values, "contradicted": self.contradicted, "summary": list(self.sentences())}
+        said = {"summary": list(self.sentences()), "notes": list(self.notes())}
+        return {**values, "contradicted": self.contradicted, **said}
 
     def sentences(self) -> tuple[str, str, str]:
-        """Return three sentences for someone who reads nothing else."""
+        """Return three lines: what was earned; what that is more, how sure and why; what is offered."""
+        over = self.phase == "over"
         waited = f"; {self.under_way:,} outcomes are still awaited" if self.under_way else ""
         planned = f" of {self.customers:,}" if self.left else ""
-        first = f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
-        told = self._leaders()
-        if self.phase == "over":
-            third = f"The planned customers have come: every further one gets the best arm, and {told}."
-        elif self.phase == "paused":
-            third = f"The campaign is paused; so far {told}."
+        if over:
+            first = f"The campaign brought {self.money(self.earned)} from {self.decided:,} customers{waited}."
         else:
-            rest = "" if self.left is None else f" and {self.left:,} customers are left"
-            third = f"At the moment {told}{rest}."
-        return first, self._gain_sentence(), third
+            first = (
+                f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
+            )
+        told = self._leaders()
+        if over:
+            third = f"The planned customers have come: every further one gets what earns most, and {told}."
+        elif self.phase == "paused":
+            third = f"The campaign is paused; by what is known {told}."
+        else:
+            rest = "" if self.left is None else f"; {self.left:,} customers are left"
+            third = f"By what is known {told}{rest}."
+        return first, f"{self._headline()} {self._alone()}".rstrip(), third
 
     def _leaders(self) -> str:
-        """Return which arm is best, for each segment if there are some."""
+        """Return which arm earns most, for each segment if there are some, and which is likeliest best."""
         if self.segments:
             each = (f"{s.leader} for {s.name} ({100 * s.best:.0f} %)" for s in self.segments)
-            return f"the best choices, with their probabilities, are {', '.join(each)}"
-        leader = self.leader
-        return f"{leader.name} is the best choice with a probability of {100 * leader.best:.0f} %"
+            return f"these earn most, with the probability to be best: {', '.join(each)}"
+        leader, likeliest = self.leader, max(self.arms, key=lambda arm: arm.best)
+        said = f"{leader.name} earns most (it is the best with a probability of {100 * leader.best:.0f} %)"
+        if likeliest.best > leader.best + 0.005:
+            said += f", though {likeliest.name} is more often the best ({100 * likeliest.best:.0f} %)"
+        return said
 
-    def _gain_sentence(self) -> str:
-        if not self.gains:
+    def _headline(self) -> str:
+        """Return the gain by all that is known, and what that rests on."""
+        gain = self.answer(BELIEF)
+        if gain is None:
             return "No outcome is known yet, so there is nothing to compare."
-        gain = self.gains[0]
-        if gain.low > 0 or gain.high < 0:
+        arm = gain.name.removeprefix("always ")
+        rests = [f"{gain.customers:,} of its customers had {arm}"]
+        before = sum(each.history for each in self.arms if each.name in arm.split(" / "))
+        if before:
+            rests.append(f"{before:,} outcomes are from before")
+        if self.expected is not None:
+            rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
+        known = f"by all that is known ({'; '.join(rests)})"
+        if gain.told:
             word = "more" if gain.gain > 0 else "less"
             share = "" if gain.percent is None else f" ({abs(gain.percent):.0f} %)"
             return (
-                f"That is {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned "
-                f"(95 % interval {self.money(gain.low, True)} to {self.money(gain.high, True)})."
+                f"That is {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
+                f"95 % interval {self.between(gain)}, {known}."
             )
+        remedy = "" if self.phase == "over" else self._remedy()
         return (
-            f"Whether that is more than {gain.name} would have earned cannot be told yet "
-            f"({self.money(gain.gain, True)}, 95 % interval {self.money(gain.low, True)} to "
-            f"{self.money(gain.high, True)})."
+            f"Whether that is more than {gain.name} would have earned cannot be told: {known} the gain is "
+            f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}.{remedy}"
         )
+
+    def _remedy(self) -> str:
+        if self.answer(HOLDOUT) is None and self.gains[0].against == "control":
+            return " A holdout would measure it."
+        return " More customers would narrow it."
+
+    def _alone(self) -> str:
+        """Return what this campaign's outcomes say by themselves."""
+        if not self.gains:
+            return ""
+        gain, arm = self.answer(OUTCOMES), self.gains[0].name.removeprefix("always ")
+        if gain is None:
+            return f"This campaign cannot tell by itself: nobody had {arm}."
+        if gain.told:
+            return f"By this campaign's outcomes alone it lies between {self.between(gain)}."
+        return f"This campaign cannot tell by itself: only {gain.customers:,} customers had {arm}."
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what else there is to say: the gain by holdout, where it comes from, what is ahead."""
+        said = []
+        if (gain := self.answer(HOLDOUT)) is not None:
+            said.append(
+                f"By the {gain.customers:,} held-out customers the gain is {self.money(gain.gain, True)}, "
+                f"95 % interval {self.between(gain)}; that holds even if conversions change with time."
+            )
+        if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
+            if known.name == f"always {from_.name}":
+                said.append(
+                    f"{from_.name} also looked best beforehand: all of the {self.money(known.gain, True)} "
+                    "came from learning."
+                )
+            else:
+                said.append(
+                    f"Switching to {from_.name}, which looked best beforehand, would have brought "
+                    f"{self.money(from_.switching, True)}; learning added {self.money(from_.learning, True)}."
+                )
+        if self.left is None or self.ahead is None:
+            said.append("The campaign has no last customer: later ones count less and less.")
+        elif not self.left:
+            said.append("No planned customers are left. Extend the campaign to go on learning.")
+        else:
+            said.append(
+                f"{self.left:,} customers are left. With the arm that earns most by now they bring about "
+                f"{self.money(self.ahead)}; knowing more could add at most {self.money(self.to_learn or 0)}."
+            )
+        return tuple(said)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return gains, segments, arms and outcomes."""
+        found = [self._gain_table()] if self.gains else []
+        found += [self._segment_table()] if self.segments else []
+        return (*found, self._arm_table(), self._outcome_table())
+
+    def _gain_table(self) -> Table:
+        rows = tuple(
+            (
+                gain.name,
+                METHODS[gain.method],
+                self.money(gain.gain, True),
+                self.between(gain),
+                "–" if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
+            )
+            for gain in self.gains
+        )
+        heads = ("against", "by", "gain", "95 % interval", "per cent")
+        words = "What the campaign earned more than these would have, over the outcomes that are known."
+        return Table("Gain", heads, rows, words, "wwrrr")
+
+    def _segment_table(self) -> Table:
+        rows = tuple(
+            (
+                s.name,
+                f"{100 * s.share:.3g} %",
+                f"{s.decided:,}",
+                f"{s.under_way:,}",
+                self.money(s.earned),
+                s.leader,
+                f"{100 * s.best:.0f} %",
+            )
+            for s in self.segments
+        )
+        heads = ("segment", "of those to come", "customers", "under way", "earned", "earns most", "is best")
+        words = "Segments of customers. Only the arms of a segment are on offer to its customers."
+        return Table("Segments", heads, rows, words, "lrrrrlr")
+
+    def _arm_table(self) -> Table:
+        rows = tuple(
+            (
+                a.name,
+                f"{a.decided:,}",
+                f"{a.successes:,}",
+                self.money(a.earned),
+                f"{100 * a.conversion:.1f} %",
+                f"{100 * a.low:.1f} – {100 * a.high:.1f} %",
+                self.worth(a),
+                f"{100 * a.best:.0f} %",
+            )
+            for a in self.arms
+        )
+        heads = ("arm", "customers", "successes", "earned", "conversion", "95 % interval", "worth", "is best")
+        words = (
+            "Every arm: what it brought, how often it succeeds by all that is known, what one customer is "
+            "worth, and the probability that no other arm earns more."
+        )
+        return Table("Arms", heads, rows, words, "lrrrrrrr", self._earn_most())
+
+    def _outcome_table(self) -> Table:
+        rows = tuple(
+            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.history)))
+            for a in self.arms
+        )
+        heads = ("arm", "failures", "expired", "under way", "late", "from before")
+        words = "Other outcomes. Expired: none came in time, which counts as a failure."
+        return Table("Outcomes", heads, rows, words, "lrrrrr")
+
+    def _earn_most(self) -> tuple[int, ...]:
+        """Return the arm that earns most, of each segment if there are some."""
+        found: dict[str | None, int] = {}
+        for i, arm in enumerate(self.arms):
+            if arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth:
+                found[arm.segment] = i
+        return tuple(found.values())
 
     def __str__(self) -> str:
-        head = f"{self.name}: {self.phase}, {self.decided:,} customers"
-        if self.customers is not None:
-            head += f" of {self.customers:,}"
-        lines = [head, f"  earned {self.money(self.earned)}; {self.under_way:,} outcomes under way"]
-        lines += [
-            f"  {self.money(gain.gain, True)} against {gain.name} (95 % {self.money(gain.low, True)} "
-            f"to {self.money(gain.high, True)}; from the {gain.method})"
-            for gain in self.gains
-        ]
-        if self.ahead is not None and self.left:
-            lines.append(
-                f"  {self.left:,} customers left: about {self.money(self.ahead)} to come, at most "
-                f"{self.money(self.to_learn or 0.0)} more by learning"
-            )
-        lines += [
-            f"  {s.name}: {s.decided:,} customers ({100 * s.share:.3g} % of those to come), "
-            f"earned {self.money(s.earned)}; {s.under_way:,} outcomes under way"
-            for s in self.segments
-        ]
-        if self.contradicted:
-            lines.append(f"  the outcomes speak against what is assumed: {self.assumed}")
-        columns = (
-            "arm",
-            "customers",
-            "bought",
-            "did not",
-            "expired",
-            "open",
-            "conversion",
-            "95 %",
-            "worth",
-            "is best",
-        )
-        widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>7}"
-        lines.append(widths.format(*columns))
-        for a in self.arms:
-            cells = (a.name[:18], f"{a.decided:,}", f"{a.successes:,}", f"{a.failures:,}", f"{a.expired:,}")
-            interval = f"{100 * a.low:.1f} – {100 * a.high:.1f} %"
-            believed = (f"{100 * a.conversion:.1f} %", interval, self.worth(a), f"{100 * a.best:.0f} %")
-            lines.append(widths.format(*cells, f"{a.under_way:,}", *believed))
-        return "\n".join([*lines, "", *self.sentences()])
+        planned = "" if self.customers is None else f" of {self.customers:,}"
+        lines = [f"{self.name}: {self.phase}, {self.decided:,} customers{planned}", *self.sentences()]
+        lines += [*self.notes(), *(f"warning: {doubt.words}" for doubt in self.doubts)]
+        return "\n".join([*lines, *(f"\n{table}" for table in self.tables())])
 
 
-def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: int, now: float) -> Status:
-    """Return how a campaign with these counts stands."""
+def status_of(
+    name: str,
+    chooser: Chooser,
+    tallies: Sequence[Tally],
+    decided: int,
+    now: float,
+    measured: Measured | None = None,
+) -> Status:
+    """Return how a campaign with these counts stands; `measured` is what else its log says."""
+    log = Measured() if measured is None else measured
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
+    segments, groups = problem.segments, problem.segments.groups
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
-    segments, groups = problem.segments, groups_of(problem)
-    if not segments.stated:
-        chance, top = best(problem.belief, state, problem.rewards, BEST_TOLERANCE)
-        largest, shares = np.array([float(top)]), np.ones(1)
-    else:
-        chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
+    chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
+    shares = np.ones(1)
+    if segments.stated:
         shares = segments.chances_in(chooser.planned(tallies, decided + 1, np.random.default_rng(0)), problem)
     worth = problem.rewards * mean
     leaders = [group[int(worth[list(group)].argmax())] for group in groups]
@@ -235,8 +397,11 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
         )
         for i, t in enumerate(tallies)
     )
-    each = () if not segments.stated else segments.names
     left = None if settings.horizon is None else max(0, settings.horizon - decided)
+    control = _control(settings)
+    gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
+    found = evidence(problem, state) if any(t.seen for t in tallies) else None
+    against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
     return Status(
         name=name,
         at=as_time(now).isoformat(timespec="seconds"),
@@ -253,12 +418,10 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
         under_way=sum(t.open for t in tallies),
         earned=sum(arm.earned for arm in arms),
         arms=arms,
-        gains=gains_of(
-            chooser, tallies, leaders[0] if not segments.stated else tuple(leaders), settings.control
-        ),
+        gains=gains,
         ahead=None if left is None else float(left * ahead),
         to_learn=None if left is None else float(max(0.0, left * (known - ahead))),
-        doubt=_doubt(chooser, state),
+        doubt=None if found is None or found.factor is None else 1 / found.factor,
         segments=tuple(
             SegmentStatus(
                 name,
@@ -269,9 +432,40 @@ def status_of(name: str, chooser: Chooser, tallies: Sequence[Tally], decided: in
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
-            for g, name in enumerate(each)
+            for g, name in enumerate(segments.names if segments.stated else ())
         ),
+        doubts=(*against, *_disagreement(gains, settings.unit)),
+        sources=sources,
+        expected=_expected(chooser, tallies, leaders if control is None else control),
     )
+
+
+def _control(settings: Settings) -> Sequence[int] | None:
+    """Return today's arm of each segment."""
+    return (settings.control,) if isinstance(settings.control, int) else settings.control
+
+
+def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -> float | None:
+    """Return how many customers the prior rows of some arms are worth; None where rows say nothing."""
+    if has_own_prior(chooser.problem.structure):
+        return None
+    rows = chooser.problem.prior[list(arms)].sum()
+    return float(rows - sum(tallies[i].past_successes + tallies[i].past_failures for i in arms))
+
+
+def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
+    """Yield that the headline lies outside the interval by this campaign's outcomes alone."""
+    first = [gain for gain in gains if gain.against == gains[0].against]
+    known, seen = first[:1], [gain for gain in first if gain.method == OUTCOMES]
+    for gain, alone in zip(known, seen, strict=False):
+        if not alone.low <= gain.gain <= alone.high:
+            words = (
+                f"What was assumed beforehand does not fit the outcomes: against {gain.name} the gain is "
+                f"{gain.gain:+,.2f} by all that is known, and {alone.low:+,.2f} to {alone.high:+,.2f} {unit} "
+                "by this campaign's outcomes alone. Trust the outcomes; look at the prior rows, the history "
+                "and the structure, or measure with a holdout."
+            )
+            yield Doubt("outcomes", with_minus(words).replace("  ", " "))
 
 
 def phase_of(paused: bool, decided: int, left: int | None) -> str:
@@ -281,9 +475,3 @@ def phase_of(paused: bool, decided: int, left: int | None) -> str:
     if left == 0:
         return "over"
     return "running" if decided else "not begun"
-
-
-def _doubt(chooser: Chooser, state: State) -> float | None:
-    """Return how many times likelier the outcomes are for independent arms than under the structure."""
-    found = evidence(chooser.problem, state)
-    return None if found is None else math.exp(min(700.0, -found.log_factor))

@@ -14,6 +14,7 @@ from elsv._base.files import unreadable
 from elsv._base.numbers import counted, numbers
 from elsv.cli.console import (
     Against,
+    AtMost,
     Batch,
     Delay,
     Horizon,
@@ -70,6 +71,7 @@ def compare(
     delay: Delay = None,
     batch: Batch = None,
     lost: Lost = None,
+    at_most: AtMost = None,
     jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
     processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
     dask: Annotated[
@@ -126,6 +128,7 @@ def compare(
                 overwrite=overwrite,
                 keep_raw=raw,
                 progress=progress,
+                at_most=at_most,
             )
         if out is not None:
             # How many workers shared the run does not matter.

@@ -49,6 +49,13 @@ Delay = Annotated[
 ]
 Batch = Annotated[int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")]
 Lost = Annotated[float | None, typer.Option(help="Share of outcomes that never come and count as failures.")]
+AtMost = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="End early, with exit code 2, once it is seen to take longer, such as 10min or 2h.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
 

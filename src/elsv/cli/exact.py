@@ -14,18 +14,18 @@ from elsv._base.numbers import counted, duration
 from elsv._base.numbers import memory as memory_in_words
 from elsv.cli.console import (
     Against,
+    AtMost,
     Horizon,
     Json,
     ProblemFile,
     load_problem,
     policies_option,
     print_json,
-    progress_bar,
 )
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
-    from elsv.exact import Solution
+    from elsv.exact import Cost, Solution
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
@@ -54,6 +54,7 @@ def solve(
     ] = None,
     memory: Memory = None,
     jobs: Jobs = None,
+    at_most: AtMost = None,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
@@ -74,11 +75,10 @@ def solve(
     else:
         if keep is None and save is None and estimate(loaded).states <= _STATES_TO_KEEP:
             keep = steps = loaded.steps
-        _announce(estimate(loaded, steps, jobs))
+        _announce(estimate(loaded, steps))
     try:
-        with progress_bar("solving") as progress:
-            limits: dict[str, Any] = {"memory": room, "jobs": jobs, "progress": progress, "device": device}
-            found = run(loaded, save=save, keep=keep, **limits)
+        limits: dict[str, Any] = {"memory": room, "jobs": jobs, "device": device, "at_most": at_most}
+        found = run(loaded, save=save, keep=keep, progress=True, **limits)
     except UnsavedError as error:
         _show(loaded, error.result, as_json, {"saved": None})
         raise
@@ -117,6 +117,7 @@ def evaluate(
     against: Against = None,
     memory: Memory = None,
     jobs: Jobs = None,
+    at_most: AtMost = None,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
@@ -129,14 +130,8 @@ def evaluate(
     loaded = load_problem(problem, horizon)
     usual = [name for name in DEFAULT_POLICIES if device == "cpu" or name not in _CPU_ONLY]
     names = [name for name in policy or usual if name != "optimal"]  # it is always there
-    with progress_bar("evaluating") as progress:
-        limits: dict[str, Any] = {
-            "memory": _bytes(memory),
-            "jobs": jobs,
-            "progress": progress,
-            "device": device,
-        }
-        found = run(loaded, ["optimal", *names], against=against, announce=_announce, **limits)
+    limits: dict[str, Any] = {"memory": _bytes(memory), "jobs": jobs, "device": device, "at_most": at_most}
+    found = run(loaded, ["optimal", *names], against=against, announce=_announce, progress=True, **limits)
     if as_json:
         answer = found.to_dict()
         best, *answer["policies"] = answer["policies"]
@@ -145,14 +140,13 @@ def evaluate(
     print(found)
 
 
-def _announce(cost: Any) -> None:
-    """Say what the work will take, and apart from it whether kernels have to be compiled first."""
+def _announce(cost: Cost) -> None:
+    """Say how many states there are and the memory that they take."""
     room = f"{cost.bytes // 10**6:,} MB" if cost.bytes < 10**10 else memory_in_words(cost.bytes)
-    first = "; kernels are compiled first, once, up to a minute" if cost.compiles else ""
     room = f"about {room}" if room.endswith("B") else room
     if cost.bytes < _SMALL:  # lost in what the interpreter itself takes
         room = f"under {_SMALL // 10**6} MB of memory"
-    print(f"{counted(cost.states)} states, {room} and {duration(cost.seconds)}{first}", file=sys.stderr)
+    print(f"{counted(cost.states)} states, {room}", file=sys.stderr)
 
 
 def _bytes(gigabytes: float | None) -> int | None:

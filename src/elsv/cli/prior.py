@@ -36,7 +36,16 @@ def prior(
     ] = "match",
     expect: Annotated[
         list[str] | None,
-        typer.Option(metavar="ARM=INTERVAL", help='What you expect, such as "10 % off=3-8%"; repeatable.'),
+        typer.Option(
+            metavar="ARM=RATE", help='What you expect, such as "none=4%" or "10 % off=3-8%"; repeatable.'
+        ),
+    ] = None,
+    factor: Annotated[
+        float | None,
+        typer.Option(
+            help="Odds of an arm of which nothing is known are within this factor of its neighbour's, for "
+            "each step; default: 2, or 3 without an order."
+        ),
     ] = None,
     coverage: Annotated[
         float, typer.Option(help="Probability with which the mean lies in an interval that you expect.")
@@ -53,7 +62,9 @@ def prior(
     if out is not None:
         check_writable(out)
     with working("looking for prior rows"):
-        found = prior_from(problem, history, expect or [], weight, method, coverage, keep=out is not None)
+        found = prior_from(
+            problem, history, expect or [], weight, method, coverage, factor, keep=out is not None
+        )
     if as_json:
         print_json({"steps": [one.to_dict() for one in found], **found[-1].to_dict()})
     else:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from elsv._base.numbers import duration
 from elsv.cli.console import (
+    AtMost,
     Batch,
     Delay,
     Json,
@@ -19,7 +19,6 @@ from elsv.cli.console import (
     command_line,
     policies_option,
     print_json,
-    progress_bar,
 )
 from elsv.errors import InvalidInputError
 
@@ -43,12 +42,13 @@ def rehearse(
         int, typer.Option(help="Shops to simulate; as many of `compare` with this seed are the same ones.")
     ] = 200,
     seed: Seed = 0,
+    at_most: AtMost = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")] = None,
     as_json: Json = False,
 ) -> None:
     """Say what a campaign would gain over the present arm, before there is one.
 
-    Says first how long it will take; fewer customers, shops or policies make it quicker.
+    Fewer customers, shops or policies make it quicker.
     """
     from elsv._base.files import check_writable
     from elsv.problem import Problem
@@ -61,25 +61,19 @@ def rehearse(
         require_matplotlib()
         check_writable(out)
     names, sizes = policy or list(DEFAULT_POLICIES), _sizes(customers)
-
-    def announce(seconds: float) -> None:
-        told = ", ".join(f"{size:,}" for size in sorted(set(sizes)))
-        print(f"{instances:,} shops of {told} customers: about {duration(seconds)}", file=sys.stderr)
-
-    with progress_bar("rehearsing") as progress:
-        found = run(
-            loaded,
-            sizes,
-            against=against,
-            policies=names,
-            instances=instances,
-            seed=seed,
-            delay=delay,
-            batch=batch,
-            lost=lost,
-            progress=progress,
-            announce=announce,
-        )
+    found = run(
+        loaded,
+        sizes,
+        against=against,
+        policies=names,
+        instances=instances,
+        seed=seed,
+        delay=delay,
+        batch=batch,
+        lost=lost,
+        progress=True,
+        at_most=at_most,
+    )
     if as_json:
         print_json(found.to_dict())
     else:

@@ -5,9 +5,9 @@ paper). Read `solve` first: `evaluate` follows a policy where it takes the maxim
 policies go over the lattice together; `evaluation` is what it gives back.
 """
 
-from elsv.exact.cost import Cost, estimate
 from elsv.exact.evaluate import evaluate
 from elsv.exact.evaluation import Evaluation, PolicyValue, gap_percent
+from elsv.exact.memory import Cost, estimate
 from elsv.exact.solve import Solution, solve
 from elsv.policies.optimal import Actions, OptimalPolicy
 

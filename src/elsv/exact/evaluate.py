@@ -11,16 +11,18 @@ a known probability, such as Thompson sampling (`elsv.policies.layers.ByChance`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from elsv._base.machine import available_memory, cores, jobs_of
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cost import check_memory
 from elsv.exact.cuda.device import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
-from elsv.exact.passes import Found, Weights, cost_of, passes_of
+from elsv.exact.memory import SHORTER, Cost, check_memory
+from elsv.exact.passes import Found, Weights, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import (
@@ -35,6 +37,7 @@ from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
 
 AnyPolicy = str | Policy | OnLayers
+Watch = Callable[..., AbstractContextManager[Progress | None]]
 
 
 def evaluate(
@@ -47,7 +50,8 @@ def evaluate(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
-    announce: Callable[[Any], None] | None = None,
+    announce: Callable[[Cost], None] | None = None,
+    at_most: float | str | None = None,
     device: str = "cpu",
 ) -> Evaluation:
     """Compute what every policy earns, exactly: no simulation, no error bars.
@@ -76,7 +80,10 @@ def evaluate(
         Called with (steps done, steps in all). None: a bar in a notebook, a line on a terminal if it
         takes long; True: a bar there too; False: none.
     announce
-        Called before the start with what it will take.
+        Called before the start with the states and the memory that it will take.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the layers that have run,
+        ends with `elsv.errors.TooLongError`.
     device
         ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order, and policies
         that it knows: the optimum, index policies, one step of elsv, greedy, commit, plan and fixed arms.
@@ -100,11 +107,11 @@ def evaluate(
     rival = None if against is None else find_choice(problem, against)
     names = [_name(policy) for policy in given]
     whole = [on_layers(problem, policy) for policy in given]
-    with watched(progress, "evaluating") as report:
-        if check_device(device):
-            found = _on_gpu(problem, whole, names, memory, report, announce)
-        else:
-            found = _on_cpu(problem, whole, memory, jobs, report, announce)
+    watch = partial(watched, progress, "evaluating", at_most=at_most, remedy=SHORTER)
+    if check_device(device):
+        found = _on_gpu(problem, whole, names, memory, watch, announce)
+    else:
+        found = _on_cpu(problem, whole, memory, jobs, watch, announce)
     largest = largest_by_segment(problem)
     labels = labels_of(names, given, problem)
     rows = (_row(names[k], found[k], largest, labels[k], problem) for k in range(len(given)))
@@ -116,21 +123,22 @@ def _on_cpu(
     policies: Sequence[OnLayers],
     memory: int | None,
     jobs: int | None,
-    report: Progress | None,
-    announce: Callable[[Any], None] | None,
+    watch: Watch,
+    announce: Callable[[Cost], None] | None,
 ) -> dict[int, Found]:
     """Return values and seconds of policies by their places."""
     limit = available_memory() if memory is None else memory
     passes = passes_of(problem, policies, limit)
-    cost = cost_of(problem, passes, jobs)
+    cost = cost_of_all(passes)
     if announce is not None:
         announce(cost)
     check_memory(cost, limit)
     found: dict[int, Found] = {}
     weights = Weights(len(passes), problem.segments.stated)
-    for k, one in enumerate(passes):
-        found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
-        weights.passes -= 1
+    with watch(share=share_of(problem, passes)) as report:
+        for k, one in enumerate(passes):
+            found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
+            weights.passes -= 1
     return found
 
 
@@ -139,8 +147,8 @@ def _on_gpu(
     policies: Sequence[OnLayers],
     names: Sequence[str],
     memory: int | None,
-    report: Progress | None,
-    announce: Callable[[Any], None] | None,
+    watch: Watch,
+    announce: Callable[[Cost], None] | None,
 ) -> dict[int, Found]:
     """Return the same, computed on a GPU one after the other."""
     from elsv.exact.cuda.device import find_device
@@ -153,9 +161,10 @@ def _on_gpu(
     if announce is not None:
         announce(cost)
     found = {}
-    for k, policy in enumerate(policies):
-        value, seconds = value_of(problem, policy, device, _part(report, k, len(policies)), memory)
-        found[k] = Found((value,), seconds)
+    with watch() as report:
+        for k, policy in enumerate(policies):
+            value, seconds = value_of(problem, policy, device, _part(report, k, len(policies)), memory)
+            found[k] = Found((value,), seconds)
     return found
 
 

@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from elsv._base.progress import Share
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.errors import InvalidInputError
-from elsv.exact.cost import Cost, cost_by_layers, cost_in_place, together
-from elsv.lattice.numbering import Lattice, Layer, layer_size
+from elsv.exact.memory import Cost, by_layers_bytes, cost_of, in_place_bytes
+from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 from elsv.lattice.segments import SweepsBySegment
 from elsv.lattice.steps import blocks_of, overwrite_layers
 from elsv.lattice.sweeps import Sweeps
 from elsv.lattice.workers import Crew, Progress, Work, crew
-from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers
+from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, room_of
 from elsv.problem import Problem
 from elsv.state import Arms
 
@@ -63,19 +64,12 @@ class Pass:
 
     policies: dict[int, Any]
     in_place: bool
+    cost: Cost
 
-    def cost(self, problem: Problem, workers: int | None = None) -> Cost:
-        """Return what it takes."""
-        cost = cost_in_place if self.in_place else cost_by_layers
-        return cost(problem, list(self.policies.values()), workers)
-
-    def within(self, problem: Problem, limit: int | None) -> list[Pass]:
-        """Return this pass, or several with fewer policies if it needs more than `limit` bytes."""
-        if limit is None or len(self.policies) == 1 or self.cost(problem).bytes <= limit:
-            return [self]
-        items, half = list(self.policies.items()), len(self.policies) // 2
-        parts = (Pass(dict(part), self.in_place) for part in (items[:half], items[half:]))
-        return [one for part in parts for one in part.within(problem, limit)]
+    @property
+    def sweeps(self) -> int:
+        """About how many sweeps a layer takes: one for each policy, and one for each layer that it reads."""
+        return sum(1 + getattr(policy, "reach", 0) * (not self.in_place) for policy in self.policies.values())
 
     def run(self, problem: Problem, weights: Weights, workers: int, progress: Progress) -> dict[int, Found]:
         """Return the value of every policy and its seconds, by its place."""
@@ -97,8 +91,23 @@ def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None)
         one
         for some, quick in ((others, False), (in_place, True))
         if some
-        for one in Pass(some, quick).within(problem, limit)
+        for one in _within(problem, some, quick, limit)
     ]
+
+
+def _within(problem: Problem, policies: dict[int, Any], in_place: bool, limit: int | None) -> list[Pass]:
+    """Return one pass, or several with fewer policies if it needs more than `limit` bytes."""
+    if in_place:
+        last = problem.steps - 1
+        room = in_place_bytes(problem, [room_of(policy, problem, last) for policy in policies.values()])
+    else:
+        room = by_layers_bytes(problem, list(policies.values()))
+    cost = cost_of(problem, room)
+    if limit is None or len(policies) == 1 or cost.bytes <= limit:
+        return [Pass(policies, in_place, cost)]
+    items, half = list(policies.items()), len(policies) // 2
+    parts = (_within(problem, dict(part), in_place, limit) for part in (items[:half], items[half:]))
+    return [one for part in parts for one in part]
 
 
 def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
@@ -111,9 +120,28 @@ def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
     return False
 
 
-def cost_of(problem: Problem, passes: Sequence[Pass], workers: int | None = None) -> Cost:
-    """Return what all passes take."""
-    return together([one.cost(problem, workers) for one in passes])
+def cost_of_all(passes: Sequence[Pass]) -> Cost:
+    """Return what passes take one after the other: the most memory of any."""
+    return max((one.cost for one in passes), key=lambda cost: cost.bytes)
+
+
+def share_of(problem: Problem, passes: Sequence[Pass]) -> Share:
+    """Return how much of the work is done after so many layers of all passes, by states and sweeps."""
+    efforts = [one.sweeps for one in passes]
+
+    def share(done: int, total: int) -> float:
+        number, layers = divmod(done, problem.steps)
+        within = layers_share(problem.arms, layers, problem.steps)
+        return (sum(efforts[:number]) + sum(efforts[number : number + 1]) * within) / sum(efforts)
+
+    return share
+
+
+def layers_share(arms: int, done: int, total: int) -> float:
+    """Return the share of the states of `total` layers that lie in the last `done` of them."""
+    return (
+        1.0 if done >= total else 1.0 - states_up_to(arms, total - done - 1) / states_up_to(arms, total - 1)
+    )
 
 
 def _with_shared(totals: Sequence[Sequence[float]], spent: list[float], start: float) -> list[Found]:

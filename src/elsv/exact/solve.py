@@ -16,9 +16,11 @@ takes (two with an order).
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,9 +32,10 @@ from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best, best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cost import Cost, check_memory, estimate
 from elsv.exact.cuda.device import check_device
 from elsv.exact.forward import expected_rewards
+from elsv.exact.memory import SHORTER, Cost, check_memory, estimate
+from elsv.exact.passes import layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.segments import best_step_by_segment
 from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
@@ -41,9 +44,6 @@ from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
-
-if TYPE_CHECKING:
-    from elsv.exact.cuda.cost import GpuCost
 
 _FINEST = 1e-12  # error of E[max], which regret is measured from
 
@@ -137,6 +137,7 @@ def solve(
     jobs: int | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
+    at_most: float | str | None = None,
     device: str = "cpu",
 ) -> Solution:
     """Return the Bayes-optimal value and, if asked for, the optimal arm of every state.
@@ -160,6 +161,9 @@ def solve(
     progress
         Called with (layers done, layers in all). None: a bar in a notebook, a line on a terminal if it
         takes long; True: a bar there too; False: none.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the layers that have run,
+        ends with `elsv.errors.TooLongError`.
     device
         ``"cuda"``: on a GPU (extra ``gpu``), for two and three arms, independent or in an order; keeps no
         arms.
@@ -172,16 +176,18 @@ def solve(
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     horizon = problem.steps
+    share = partial(layers_share, problem.arms)
+    watch = watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER)
     if check_device(device):
-        return _on_gpu(problem, save, keep, memory, progress)
+        return _on_gpu(problem, save, keep, memory, watch)
     last = _check_keep(keep, save, horizon)
     jobs = jobs_of(jobs, workers)
-    cost = estimate(problem, last, jobs)
+    cost = estimate(problem, last)
     check_memory(cost, memory)
     if save is not None:
         check_writable(save)
     start = time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         told = report or (lambda done, total: None)
         scores, kept = _backward(problem, horizon, last, cores(jobs), told)
     actions = Actions(problem, kept) if last else None
@@ -195,7 +201,7 @@ def solve(
 
 
 def _solution(
-    problem: Problem, scores: FloatArray, cost: Cost | GpuCost, seconds: float, actions: Actions | None = None
+    problem: Problem, scores: FloatArray, cost: Cost, seconds: float, actions: Actions | None = None
 ) -> Solution:
     value, first = _first(problem, scores)
     every = actions is not None and len(actions.packed) == problem.steps
@@ -219,7 +225,7 @@ def _on_gpu(
     save: str | Path | None,
     keep: int | None,
     memory: int | None,
-    progress: Progress | bool | None,
+    watch: AbstractContextManager[Progress | None],
 ) -> Solution:
     """Return the optimum computed on a GPU."""
     from elsv.exact.cuda.device import find_device
@@ -229,7 +235,7 @@ def _on_gpu(
         raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
     device = find_device()
     cost, start = solve_cost(problem, device, memory), time.perf_counter()
-    with watched(progress, "solving") as report:
+    with watch as report:
         scores = root_scores(problem, device, report or (lambda done, total: None), memory)
     return _solution(problem, scores, cost, time.perf_counter() - start)
 

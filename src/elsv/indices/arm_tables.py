@@ -36,7 +36,6 @@ class IndexTables:
         each = min(8 * steps * triangle.size(horizon), max(_MOST_BYTES, 8 * _WINDOW * triangle.size(horizon)))
         own = getattr(index, "table_bytes", lambda levels: 0.0)
         self.bytes = int((each + own(horizon)) * len(members))
-        self.seconds = len(members) * _seconds(index, horizon)
 
     def at(self, step: int) -> FloatArray:
         """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
@@ -80,14 +79,6 @@ class SomeSteps:
                 first = step if upwards else max(1, step - _WINDOW + 1)
                 self._window = {earlier: self._source(earlier) for earlier in range(first, step + 1)}
             return self._window[step]
-
-
-def _seconds(index: Index, horizon: int) -> float:
-    """Return about how long the tables of all steps take; an index that knows better says so."""
-    known = getattr(index, "table_seconds", None)
-    if known is not None:
-        return float(known(horizon))
-    return (1e-6 if index.uses_step else 2e-8) * horizon**2
 
 
 def _source(index: Index, setting: Setting, horizon: int) -> Triangles:

@@ -59,10 +59,6 @@ class BayesUCB:
         r"""Return the logarithm of one less the level, :math:`-\log t - c\log\log T`."""
         return -log_step - self._log_factor(setting)
 
-    def table_seconds(self, levels: int) -> float:
-        """Return about how long the tables of a run of so many steps take."""
-        return 6e-6 * levels**2
-
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 

@@ -120,10 +120,6 @@ class FiniteGittins:
             index[mine] = _tables.indices(a[mine], b[mine], left, source)
         return index
 
-    def table_seconds(self, levels: int) -> float:
-        """Return about how long the tables of a run of so many steps take."""
-        return 0.01 + 2.5e-7 * min(levels, 512) ** 3 * max(1.0, levels / 512) ** 2
-
     def table_bytes(self, levels: int) -> float:
         """Return about what the tables take that those of a run are made from."""
         return 16.0 * min(levels, 512) ** 3 / 6

@@ -145,10 +145,6 @@ class Gittins:
             index[mine] = _of_policy(a[mine], b[mine], corner_a, corner_b, gamma, self.tolerance)
         return index
 
-    def prepare_seconds(self, levels: int) -> float:
-        """Return about how long `prepare` takes where no table was kept."""
-        return 0.08 + 1e-5 * min(levels, 4096) ** 2
-
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the table of each distinct corner; states past 4096 pulls are solved when met."""
         levels = whole("pulls", pulls, 0) + 1

@@ -54,10 +54,6 @@ class KLUCB:
         """Return what pulls times divergence may come to at most."""
         return log_step + self.c * math.log(max(log_step, 1.0))
 
-    def table_seconds(self, levels: int) -> float:
-        """Return about how long the tables of a run of so many steps take."""
-        return 5e-6 * levels**2 * max(1.0, levels / 200)
-
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 

@@ -77,10 +77,6 @@ class OptimisticGittins:
             index[part] = _roots(flat_a[part], flat_b[part], self.steps, discount)
         return index.reshape(a.shape)
 
-    def table_seconds(self, levels: int) -> float:
-        """Return about how long the tables of a run of so many steps take."""
-        return 2.5e-6 * levels**2
-
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: the index is computed for the states that are asked for."""
 

@@ -92,8 +92,8 @@ class Bandit:
     def evidence(self) -> Evidence | None:
         """Return what the outcomes say of what the problem assumes; None if nothing is assumed or seen.
 
-        `elsv.structure.evidence.Evidence`: the Bayes factor against nothing known, the probability that it
-        gives, `describe` in words, and `warning`, what to do if they contradict it by more than 20 : 1.
+        `elsv.structure.evidence.Evidence`: the likelihood ratio and its chance if what is assumed holds,
+        `describe` in words, `warning`, what to do if that chance is 1 % at most, and the Bayes factor.
         """
         return evidence(self.problem, self.state) if self.step > 1 else None
 

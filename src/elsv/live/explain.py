@@ -17,7 +17,7 @@ from elsv.policies.offered import ask, best_offered
 from elsv.problem import Problem
 from elsv.segments import number_of
 from elsv.state import State, check_arms
-from elsv.structure.evidence import Evidence, evidence
+from elsv.structure.evidence import Doubt, Evidence, doubts, evidence
 
 INTERVAL = (0.025, 0.975)
 _SAME_SCALE = 2.0  # rewards; scores above are no longer about one pull
@@ -50,9 +50,10 @@ class Explanation:
     policy: str
     arms: tuple[ArmExplanation, ...]
     assumed: str | None = None  # in words; None where nothing is
-    evidence: Evidence | None = None  # what the data say of it; None where there are none, or W is not known
+    evidence: Evidence | None = None  # what the data say of it; None without data
     segment: str | None = None  # who has come: `arms` are those on offer; None without segments
     share: float | None = None  # the chance that the next customer is one of them
+    doubts: tuple[Doubt, ...] = ()  # what in the data speaks against what is assumed
 
     @property
     def chosen(self) -> ArmExplanation:
@@ -64,6 +65,7 @@ class Explanation:
         values = asdict(self)
         values["arm"] += 1
         values["evidence"] = None if self.evidence is None else self.evidence.to_dict()
+        values["doubts"] = [doubt.to_dict() for doubt in self.doubts]
         if self.segment is None:
             del values["segment"], values["share"]
         for arm in values["arms"]:
@@ -154,11 +156,11 @@ class Explanation:
         )
 
     def _watched(self) -> list[str]:
-        """Return what the data say of what is assumed, and what to do where they contradict it."""
-        if self.evidence is None:
-            return []
-        said = [f"assumed: {self.assumed}; {self.evidence.figures()}"]
-        return [*said, f"warning: {warning}"] if (warning := self.evidence.warning()) is not None else said
+        """Return what the data say of what is assumed, and what speaks against it."""
+        said = []
+        if self.evidence is not None:
+            said.append(f"assumed: {self.assumed}; {self.evidence.describe()} ({self.evidence.figures()})")
+        return said + [f"warning: {doubt.words}" for doubt in self.doubts]
 
 
 def _number(value: float | None) -> str:
@@ -242,7 +244,8 @@ def explain(
     )
     assumed = None if factors(belief) else problem.structure.describe()
     said = evidence(problem, state) if pulls.any() else None
+    against = doubts(problem, state, said)
     if not segments.stated or who is None:
-        return Explanation(arm, step, name, arms, assumed, said)
+        return Explanation(arm, step, name, arms, assumed, said, doubts=against)
     share = float(segments.chances_in(asked, problem)[who])
-    return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share)
+    return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share, against)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
 
-Drawing = np.random.Generator | Callable[[], np.random.Generator]
-"""A generator, or what makes it: making one takes time, and few policies draw."""
+Drawing = np.random.Generator | Callable[[], np.random.Generator] | None
+"""A generator, or what makes it; None for a policy that draws nothing."""
 
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
@@ -56,7 +57,7 @@ def chances_of(
     tabulated = getattr(policy, "tabulated", None) is not None
     copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
     batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
-    made = rng if isinstance(rng, np.random.Generator) else rng()
+    made: Any = rng() if callable(rng) else rng
     answer = (
         policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
     )

@@ -91,7 +91,7 @@ class GlmUCB(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, with more in memory than most."""
-        return StateByState(self, room=_ROOM * BATCH * problem.arms)
+        return StateByState(self, bytes=_ROOM * BATCH * problem.arms)
 
     def _features(self) -> FloatArray:
         price = np.array(self.prices)

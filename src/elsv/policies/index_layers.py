@@ -11,12 +11,11 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
-from elsv.lattice.numbering import Layer, layer_size
+from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Step, gain_step, table_step
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import BATCH_ROOM, COUNTING, GAIN, TABLE, Start, Work
+from elsv.policies.layers import Room, batch_bytes
 from elsv.problem import Problem, distinct_priors
-from elsv.values.layers import layer_start
 from elsv.values.separable import SeparableValue
 
 BATCH = 1 << 14
@@ -43,20 +42,9 @@ class ByIndex:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
         return table_step(problem, self.tables.at(layer.step), self.tables.group)
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep of `step` takes, or with segments `decide`."""
-        if not problem.segments.stated:
-            return Work(TABLE * problem.arms)
-        return self.deciding(problem, made)
-
-    def deciding(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes."""
-        batch = BATCH_ROOM * min(BATCH, layer_size(problem.arms, made)) * problem.arms
-        return Work(alone=COUNTING * problem.arms, batch=batch)
-
-    def start(self, problem: Problem) -> Start:
-        """Return what the tables take."""
-        return Start(alone=self.tables.seconds, kept=self.tables.bytes)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes, and the tables."""
+        return Room(batch=batch_bytes(problem, made, BATCH), tables=self.tables.bytes)
 
 
 @dataclass(frozen=True)
@@ -86,14 +74,6 @@ class OneStep:
     def gains(self, problem: Problem, step: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""
         return np.stack([self._gains(step, i) for i in distinct_priors(problem)[0]], axis=1)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep of a layer takes."""
-        return Work(GAIN * problem.arms)
-
-    def start(self, problem: Problem) -> Start:
-        """Return what the tables of the value take."""
-        return layer_start(self.value, problem.steps)
 
     def _gains(self, step: int, arm: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth, per reward: ``[3, states]``."""

@@ -62,7 +62,7 @@ class IsotonicKLUCB(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, with more in memory than most."""
-        return StateByState(self, room=_ROOM * BATCH * problem.arms)
+        return StateByState(self, bytes=_ROOM * BATCH * problem.arms)
 
     def _facts(self) -> Facts:
         facts = ranking_of(self.problem.structure)

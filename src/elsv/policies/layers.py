@@ -17,33 +17,22 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import layer_best, layer_best_within
-from elsv.beliefs.layers.work import best_work
+from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
 from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.steps import Step, best_step
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import (
-    AVERAGE,
-    BATCH_ROOM,
-    CHOOSE,
-    COUNTING,
-    MAXIMISE,
-    PASS,
-    Start,
-    Work,
-    growth,
-    seconds_for_each,
-)
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
 from elsv.values.base import ValueFunction
-from elsv.values.layers import layer_reach, layer_start, layer_values, layer_work
+from elsv.values.layers import layer_reach, layer_rooms, layer_values
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
 _PARTS = 4  # of a batch for each thread
+_BATCH_BYTES = 72.0  # for each state of a batch and arm
 
 
 @runtime_checkable
@@ -79,6 +68,35 @@ OnLayers = LayerPolicy | InPlacePolicy
 
 
 @dataclass(frozen=True)
+class Room:
+    """Memory that a policy takes in one layer, besides the values that are followed.
+
+    Arrays have one number for each state of the layer.
+    """
+
+    shared: int = 1  # arrays from those that sweeps share
+    passing: float = 0.125  # arrays of its own that come and go; an arm takes an eighth of a number
+    kept: float = 0.0  # arrays that stay for the next layer
+    batch: float = 0.0  # bytes of batches that are asked for one after the other
+    tables: float = 0.0  # bytes that stay until the end
+    first: float = 0.0  # bytes before the first layer that are given back
+
+
+_TAKEN_FOR = Room(shared=2, passing=1.0)  # by a policy that does not say
+
+
+def room_of(policy: OnLayers, problem: Problem, made: int) -> Room:
+    """Return the memory that a policy takes in the layer `made`: what it says itself, by ``room``."""
+    own: Callable[[Problem, int], Room] | None = getattr(policy, "room", None)
+    return _TAKEN_FOR if own is None else own(problem, made)
+
+
+def batch_bytes(problem: Problem, made: int, batch: int) -> float:
+    """Return the bytes of asking for a layer in batches of so many states."""
+    return _BATCH_BYTES * min(batch, layer_size(problem.arms, made)) * problem.arms
+
+
+@dataclass(frozen=True)
 class OneArm:
     """One arm, whatever happens; with segments one arm for each of them."""
 
@@ -91,10 +109,6 @@ class OneArm:
         arms[...] = self.arm if isinstance(self.arm, int) else np.array(self.arm)[:, None]
         return arms
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes."""
-        return Work(alone=0.2, calls=0)
-
 
 @dataclass(frozen=True)
 class Optimum:
@@ -103,10 +117,6 @@ class Optimum:
     def step(self, problem: Problem, layer: Layer) -> Step:
         """Return the sweep of a layer."""
         return best_step(problem)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what the sweep takes."""
-        return Work(MAXIMISE * problem.arms)
 
 
 @dataclass(frozen=True)
@@ -128,9 +138,9 @@ class OptimumByLayers:
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
 
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        return Work(CHOOSE * problem.arms, kept=1.0)
+        return Room(kept=1.0)
 
 
 @dataclass(frozen=True)
@@ -159,22 +169,10 @@ class Search:
             sweeps.prefer_infinite(layer, self.first.at(layer.step), self.first.group, actions)
         return actions
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the value computes once, and the tables of the index."""
-        first = Start() if self.first is None else Start(alone=self.first.seconds, kept=self.first.bytes)
-        return layer_start(self.value, problem.steps) + first
-
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        arms, top = problem.arms, min(made + self.depth, problem.steps)
-        value, scale = layer_work(self.value, problem, problem.steps, top), growth(arms, made, top)
-        between = sum(growth(arms, made, later) for later in range(made + 1, top))
-        return Work(
-            shared=value.shared * scale + arms * (MAXIMISE * between + CHOOSE),
-            alone=value.alone * scale,
-            calls=value.calls + top - made,
-            rooms=max(2, value.rooms),
-        )
+        tables = 0.0 if self.first is None else self.first.bytes
+        return Room(shared=layer_rooms(self.value), tables=tables)
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""
@@ -191,7 +189,7 @@ class StateByState:
 
     function: Callable[..., Any]
     reach: int = 0
-    room: float = 0.0  # bytes that the function takes whatever the states
+    bytes: float = 0.0  # that the function takes whatever the states
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
@@ -210,22 +208,9 @@ class StateByState:
             actions[..., here] = arms
         return actions
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes, by trying a few states."""
-        segments = 0 if not problem.segments.stated else problem.segments.count
-        size = layer_size(problem.arms, made)
-        batch = max(_LEAST, min(BATCH, size) // (_PARTS if self._repeats else 1))
-        each = self._seconds(lambda state: self._ask(state, made + 1, 0, segments), problem, made, batch)
-        room = BATCH_ROOM * min(BATCH, size) * problem.arms + self.room
-        counting = COUNTING * problem.arms
-        if self._repeats:
-            return Work(shared=1e9 * each, alone=counting, batch=room)
-        twice = 1.0 + min(BATCH / size, 1.0)  # the first batch is asked for again
-        return Work(alone=1e9 * each * twice + counting, batch=room)
-
-    def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
-        """Return what `ask` takes for each of `batch` states."""
-        return seconds_for_each(ask, problem, made, batch)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        return Room(batch=batch_bytes(problem, made, BATCH) + self.bytes)
 
     @property
     def _repeats(self) -> bool:
@@ -266,9 +251,9 @@ class Uniform:
         size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
         return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes; the chances before are dropped only once there are new ones."""
-        return Work(alone=PASS * problem.arms, calls=0, passing=problem.arms, kept=problem.arms)
+        return Room(passing=problem.arms, kept=problem.arms)
 
 
 @dataclass(frozen=True)
@@ -300,14 +285,12 @@ class ByChance:
         self._latest[layer.made] = chances
         return chances
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the last layer takes."""
-        return best_work(self.belief, problem, problem.steps - 1, self.groups)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes in all earlier layers."""
-        arms = problem.arms
-        return Work(AVERAGE * arms, 2 * PASS * arms, calls=arms, passing=2 * arms, kept=arms)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        arms, last, first = problem.arms, problem.steps - 1, 0.0
+        if made == last:
+            first = best_bytes(self.belief, problem, last, self.groups or ((*range(arms),),))
+        return Room(passing=2 * arms, kept=arms, first=first)
 
 
 def check_answer(answer: object, state: State) -> IntArray:

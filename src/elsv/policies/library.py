@@ -15,7 +15,6 @@ from elsv.indices import Index, Setting, make_index
 from elsv.indices.arm_tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import PASS, Work
 from elsv.policies.base import BestScore, acts_as, check_bound
 from elsv.policies.index_layers import ByIndex, OneStep
 from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
@@ -313,10 +312,6 @@ class NoValue:
         nothing = sweeps.take(layer.size)
         nothing[:] = 0.0
         return nothing
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes."""
-        return Work(alone=PASS)
 
 
 def _sweepable(belief: Belief) -> bool:

@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.lattice.numbering import Layer, layer_size
+from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import BATCH_ROOM, COUNTING, Work, seconds_for_each
+from elsv.policies.layers import Room, batch_bytes
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -39,17 +39,10 @@ class ByChances:
             out[:, here] = self.policy.chances(state, layer.step).T
         return out
 
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes, by trying a few states."""
-        batch = min(self.batch, layer_size(problem.arms, made))
-        each = seconds_for_each(lambda state: self.policy.chances(state, made + 1), problem, made, batch)
-        return Work(
-            alone=1e9 * each + COUNTING * problem.arms,
-            calls=0,
-            passing=problem.arms,
-            kept=problem.arms,
-            batch=BATCH_ROOM * batch * problem.arms,
-        )
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        batch = batch_bytes(problem, made, self.batch)
+        return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
 def chances_once(policy: Mixing, state: State, step: int) -> FloatArray:

@@ -24,7 +24,6 @@ from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import Work
 from elsv.policies.base import acts_as, check_bound
 from elsv.policies.layers import OnLayers, StateByState
 from elsv.problem import Problem
@@ -179,10 +178,6 @@ class Stored:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the arms of the layer's step."""
         return self.actions.at(layer.step)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes: unpacking."""
-        return Work(alone=5.0, calls=0)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import COMMIT, MAXIMISE, PASS, PULL, Start, Work, growth
 from elsv.policies.index_layers import ByIndex
-from elsv.policies.layers import LayerPolicy, OneArm, Search, StateByState
+from elsv.policies.layers import LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.policies.plan_rules import (
     FAR,
     KNOWN_WAY,
@@ -38,7 +37,6 @@ from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
 _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
-_COMPARING = 25.0  # nanoseconds for each state and arm, of choosing in NumPy
 
 
 def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
@@ -46,7 +44,8 @@ def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[...
     horizon, value = problem.steps, CommitValue(problem)
     if problem.segments.stated and problem.segments.count > 1:
         if problem.arms <= IN_SEGMENTS:
-            return SegmentPlan(value, problem, effort, policy)
+            plan = SegmentPlan(value, problem, effort, policy)
+            return plan if plan.searches(horizon) else _limited(problem, plan)
         return _state_by_state(problem, policy)
     if factors(problem.belief):
         index = ByIndex(IndexTables(problem, FiniteGittins(), horizon))
@@ -59,6 +58,11 @@ def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[...
 
 
 def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy:
+    return _limited(problem, StateByState(policy, bytes=_bytes(problem)))
+
+
+def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
+    """Return a form that searches from single states, if there are not too many of them."""
     states = states_up_to(problem.arms, problem.steps - 1)
     if states > MOST_SEARCHES:
         raise InvalidInputError(
@@ -66,10 +70,10 @@ def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy
             f"{states:,} here, more than {MOST_SEARCHES:,}; use a shorter horizon or simulate it "
             "(elsv compare)"
         )
-    return StateByState(policy, room=_room(problem))
+    return form
 
 
-def _room(problem: Problem) -> float:
+def _bytes(problem: Problem) -> float:
     return _FREE_ROOM if factors(problem.belief) else _SEARCH_ROOM
 
 
@@ -111,28 +115,10 @@ class PlannedSearch:
         scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
         return sweeps.best_arms(scores)
 
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        arms, left = self.arms, problem.steps - made
-        way = way_ahead(arms, self.effort, left, self.far)
-        if not way.stops:
-            return Search(self.value, self.belief, way.depth).work(problem, made)
-        size = [growth(arms, made, made + k) for k in range(max(way.depth, way.stops) + 1)]
-        pulled = sum(size[: way.stops])
-        weighed = PULL * pulled + COMMIT * arms * (pulled + size[way.stops])
-        searched, passed, calls, at = COMMIT * size[way.depth], 0.0, 1, way.depth
-        for step in reversed(way.steps[1:]):
-            at -= step
-            searched += MAXIMISE * size[at] if step == 1 else PULL * sum(size[at : at + step])
-            passed += (step > 1) * (size[at + step] + size[at])
-            calls += 1 if step == 1 else step * arms
-        return Work(
-            shared=arms * (searched + COMMIT + PULL + weighed),
-            alone=arms * (_COMPARING + PASS * (pulled + passed)),
-            calls=calls + arms * (2 * way.stops + 2),
-            rooms=4,
-            passing=6.5 * arms + 1,
-        )
+        way = way_ahead(self.arms, self.effort, problem.steps - made, self.far)
+        return Room(shared=4, passing=6.5 * self.arms + 1) if way.stops else Room(shared=2)
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -217,29 +203,24 @@ class SegmentPlan:
         """The way to the frontier, and one layer for the commit value there."""
         return 1 + self._depth(self.problem.steps)
 
-    def start(self, problem: Problem) -> Start:
-        """Return that nothing comes first; one layer's search from single states may have to be refused."""
-        if not self._searches(problem.steps):
-            _state_by_state(problem, self.policy)
-        return Start()
-
-    def work(self, problem: Problem, made: int) -> Work:
+    def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        return self._at(problem.steps - made).work(problem, made)
+        return self._at(problem.steps - made).room(problem, made)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""
         return self._at(sweeps.horizon - layer.made).decide(sweeps, layer)
 
     def _at(self, left: int) -> Search | StateByState:
-        if not self._searches(left):
-            return StateByState(self.policy, room=_room(self.problem))
+        if not self.searches(left):
+            return StateByState(self.policy, bytes=_bytes(self.problem))
         return Search(self.value, self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
         return depth_of(self.problem.arms, states_in_segments(self.effort), left)
 
-    def _searches(self, left: int) -> bool:
+    def searches(self, left: int) -> bool:
+        """Return whether all states of a layer are searched at once."""
         if factors(self.problem.belief):
             return searches_free_segments(self.problem, self.effort, left)
         return not is_long_way(self._depth(left), left)
@@ -261,18 +242,11 @@ class SearchOrIndex:
         """The way to the frontier; no weights are read."""
         return depth_of(self.arms, self.effort, self.horizon)
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the tables of the index take, where it is needed at all."""
-        if searches_free(self.arms, self.effort, problem.steps):
-            return Start()
-        return self.index.start(problem)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes."""
-        left = problem.steps - made
-        if not searches_free(self.arms, self.effort, left):
-            return self.index.deciding(problem, made)
-        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).work(problem, made)
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes, and the tables of the index where it is needed at all."""
+        if not searches_free(self.arms, self.effort, problem.steps - made):
+            return self.index.room(problem, made)
+        return Room(shared=2)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""

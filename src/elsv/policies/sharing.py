@@ -8,7 +8,6 @@ policies of the problem with segments, so that they can be compared with others 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +16,6 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
-from elsv.lattice.work import neighbours, seconds_for_each_of
 from elsv.policies.layers import OnLayers, StateByState, check_answer
 from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
@@ -87,7 +85,7 @@ class Separate:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of a segment's arms."""
-        return OfFewerArms(self)
+        return StateByState(self)
 
     def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
         """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
@@ -141,16 +139,7 @@ class Pooled:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of the levels."""
-        return OfFewerArms(self)
-
-
-@dataclass(frozen=True)
-class OfFewerArms(StateByState):
-    """A policy asked state by state that looks at some of the arms: of these there are far fewer states."""
-
-    def _seconds(self, ask: Callable[[State], object], problem: Problem, made: int, batch: int) -> float:
-        """Return what `ask` takes for each of `batch` states as they come: few of those differ for it."""
-        return seconds_for_each_of(ask, neighbours(problem, made, batch), batch, _PATIENCE)
+        return StateByState(self)
 
 
 def segments_of(problem: Problem, owner: str) -> Segments:

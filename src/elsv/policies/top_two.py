@@ -6,7 +6,7 @@ Operations Research 68 (2020).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,8 +19,7 @@ from elsv.beliefs.abilities import best, best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import Start, Work
-from elsv.policies.layers import ByChance, OnLayers, StateByState
+from elsv.policies.layers import ByChance, OnLayers, Room, StateByState
 from elsv.policies.offered import Segment, best_offered, within_segments
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -29,7 +28,6 @@ from elsv.state import State, check_width
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
-_POWERS = 130.0  # nanoseconds for a state and arm
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +128,7 @@ class TopTwoOnLayers:
         found = within_segments(self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta))
         return np.ascontiguousarray(found.T)
 
-    def start(self, problem: Problem) -> Start:
-        """Return what the last layer takes."""
-        return self.first.start(problem)
-
-    def work(self, problem: Problem, made: int) -> Work:
-        """Return what `decide` takes in all earlier layers."""
-        own, arms = self.first.work(problem, made), problem.arms
-        return Work(
-            own.shared, own.alone + _POWERS * arms, own.calls, own.rooms, own.passing + 5 * arms, own.kept
-        )
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        own = self.first.room(problem, made)
+        return replace(own, passing=own.passing + 5 * problem.arms)

@@ -15,10 +15,9 @@ Examples
 [122, 122]
 """
 
-from elsv.prior.base import ArmPrior
 from elsv.prior.expectations import COVERAGE, from_expectations, parse_expectation
 from elsv.prior.files import History, read_history
-from elsv.prior.found import Prior
+from elsv.prior.found import ArmPrior, Prior
 from elsv.prior.history import METHODS, from_history
 
 __all__ = [

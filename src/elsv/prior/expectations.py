@@ -4,6 +4,9 @@ Of an arm by itself, :math:`\mathrm{Beta}(\alpha, \beta)` with :math:`I_{lo}(\al
 :math:`I_{hi}(\alpha, \beta) = (1+c)/2` for the coverage c (0.9 by default). Under a structure the arms tell
 of each other, and rows are found such that every arm of which something was said has that interval *under
 the structure*; where intervals clash with it, the nearest, and what could not be met is named.
+
+One number, "4 % buy today", becomes a row of that mean, worth 25 customers. Arms of which nothing is said
+take their rates from their neighbours (`elsv.prior.untried`), so that one number is enough for all arms.
 """
 
 from __future__ import annotations
@@ -15,45 +18,55 @@ import numpy as np
 
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs import Independent
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
-from elsv.prior.base import ArmPrior, implied, percent
-from elsv.prior.found import Prior
-from elsv.prior.solving import before_data, chance, log_odds, rows_for_intervals
+from elsv.prior.found import ArmPrior, Prior, implied, percent
+from elsv.prior.solving import before_data, rows_alone, rows_for
+from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import ranking_of
 
 COVERAGE = 0.9
-Interval = str | Sequence[float]
-_NORMAL = 1.645  # quantile of a normal distribution, to begin with
-_MET = 0.02  # of an interval's width, up to which an end is met
+WORTH = 25  # customers that one number counts for
+Interval = str | float | Sequence[float]
+_MET = 0.02  # of an interval's width, or of one number, up to which it is met
 _NUMBER = r"(\d+(?:[.,]\d+)?|[.,]\d+)"
-_WRITTEN = re.compile(rf"^\s*{_NUMBER}\s*(%?)\s*(?:-|–|—|\bto\b|\.\.)\s*{_NUMBER}\s*(%?)\s*$")
+_WRITTEN = re.compile(rf"^\s*{_NUMBER}\s*%?(?:\s*(?:-|–|—|\bto\b|\.\.)\s*{_NUMBER}\s*%?)?\s*$")
 
 
 def from_expectations(
-    problem: Problem, expected: Mapping[str, Interval], coverage: float = COVERAGE
+    problem: Problem,
+    expected: Mapping[str, Interval],
+    coverage: float = COVERAGE,
+    factor: float | None = None,
+    *,
+    fill: bool = True,
 ) -> Prior:
-    """Return prior rows under which arms have the intervals that people expect.
+    """Return prior rows under which arms have the rates that people expect.
 
     Parameters
     ----------
     problem
-        Rows of arms of which nothing is said stay as they are.
+        Rows that are not uniform stay as they are where nothing is said.
     expected
-        For arms, by name or number from 1 as text: ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
+        For arms, by name or number from 1 as text: ``"4%"`` or ``0.04``, worth 25 customers; or an interval,
+        ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
     coverage
         Probability that the mean lies in its interval, the rest half on each side.
+    factor
+        An arm of which nothing is said has odds within this factor of its neighbour's, for each step
+        between them; default: 2, or 3 where nothing is known of an order. See `elsv.prior.untried`.
+    fill
+        Whether such arms get rows; without, they keep theirs, for history to come.
 
     Examples
     --------
     >>> shop = Problem(rewards=[0.8, 1.0], horizon=100, names=["sale", "full"])
     >>> print(from_expectations(shop, {"sale": "3-8%"}).rows.round(1).tolist())
-    [[11.1, 199.9], [1.0, 1.0]]
+    [[11.1, 199.9], [2.9, 45.7]]
     """
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must lie strictly between 0 and 1, got {shown(coverage)}; try 0.9")
@@ -65,7 +78,7 @@ def from_expectations(
         )
     if not isinstance(expected, Mapping) or not expected:
         raise InvalidInputError(
-            f'expected must name arms with intervals such as {{"sale": "3-8%"}}, got {shown(expected)}'
+            f'expected must name arms, such as {{"no": "4%", "sale": "3-8%"}}, got {shown(expected)}'
         )
     said: AnyArray = np.zeros(problem.arms, dtype=bool)
     wanted = np.full((problem.arms, 2), np.nan)
@@ -74,81 +87,78 @@ def from_expectations(
         if said[i]:
             raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
         said[i], wanted[i] = True, _ends(problem.names[i], interval)
-    rows = _alone(problem, wanted, said, float(coverage))
+    by_mean = said & (wanted[:, 0] == wanted[:, 1])
+    means = np.where(by_mean, wanted[:, 0], np.nan)
+    ends = np.where(by_mean[:, None], np.nan, wanted)
+    known = known_arms(problem) | said
+    base = neutral(problem, known) if fill else problem
+    start = base.prior.copy()
+    start[by_mean] = WORTH * np.stack([means, 1 - means], axis=1)[by_mean]
+    rows = rows_alone(start, ends, float(coverage))
     if not factors(problem.belief):
-        rows = rows_for_intervals(before_data(problem), rows, wanted, said, float(coverage))
-    new = problem.with_prior(rows)
+        rows = rows_for(before_data(base), rows, means, ends, float(coverage))
+    new = base.with_prior(rows)
+    notes: tuple[str, ...] = ()
+    if fill:
+        new, notes = from_neighbours(new, known, factor, ends, float(coverage), by_mean)
     before, after = implied(problem, float(coverage)), implied(new, float(coverage))
     arms = tuple(
         ArmPrior(
             arm=i,
             name=problem.names[i],
-            alpha=float(rows[i, 0]),
-            beta=float(rows[i, 1]),
+            alpha=float(new.prior[i, 0]),
+            beta=float(new.prior[i, 1]),
             before=before[i],
             after=after[i],
             said=(float(wanted[i, 0]), float(wanted[i, 1])) if said[i] else None,
         )
         for i in range(problem.arms)
     )
-    words = f"intervals hold with probability {coverage:g}, before any data"
-    return Prior(new, arms, float(coverage), (words,), tuple(_unmet(problem, arms, wanted, said)))
+    worth = new.prior[by_mean].sum(axis=1)
+    more = "" if (worth < 1.01 * WORTH).all() else ": with fewer what is assumed could not imply it"
+    words = [f"one number is worth {worth.max():.0f} customers{more}"] if by_mean.any() else []
+    if not by_mean[said].all():
+        words.append(f"intervals hold with probability {coverage:g}, before any data")
+    unmet = tuple(_unmet(problem, arms, wanted, said))
+    return Prior(new, arms, float(coverage), tuple(words), notes, unmet)
 
 
 def parse_expectation(text: str) -> tuple[str, tuple[float, float]]:
-    """Read ``"10 % off=3-8%"``: an arm, by name or number from 1, and its interval."""
+    """Read ``"10 % off=3-8%"`` or ``"none=4%"``: an arm, by name or number from 1, and both ends."""
     arm, sign, interval = text.rpartition("=")
     if not sign or not arm.strip():
         raise InvalidInputError(
-            f'an expectation must be ARM=INTERVAL, such as "10 % off=3-8%", got {shown(text)}'
+            f'an expectation must be ARM=RATE, such as "none=4%" or "10 % off=3-8%", got {shown(text)}'
         )
     return arm.strip(), _ends(arm.strip(), interval)
 
 
-def _ends(arm: str, interval: Interval) -> tuple[float, float]:
-    """Return both ends as probabilities."""
-    if isinstance(interval, str):
-        low, high = _written(arm, interval)
-    else:
-        try:
-            low, high = (float(end) for end in interval)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f'what is expected of {arm} must be an interval such as "3-8%" or [0.03, 0.08], '
-                f"got {shown(interval)}"
-            ) from error
+def _ends(arm: str, given: Interval) -> tuple[float, float]:
+    """Return both ends as probabilities, twice the same for one number."""
+    rule = f'what is expected of {arm} must be a rate such as "4%" or an interval such as "3-8%"'
+    try:
+        values = _written(given) if isinstance(given, str) else np.atleast_1d(given).astype(float).tolist()
+        low, high = values * 2 if len(values) == 1 else values
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{rule}, got {shown(given)}") from error
     if not (0 < low < 1 and 0 < high < 1):
         raise InvalidInputError(
             f"what is expected of {arm} must lie strictly between 0 and 1, or 0 and 100 with a % sign, "
-            f"got {shown(interval)}"
+            f"got {shown(given)}"
         )
-    if not low < high:
+    if low > high:
         raise InvalidInputError(
-            f"what is expected of {arm} must go from a smaller to a larger number, got {shown(interval)}"
+            f"what is expected of {arm} must go from a smaller to a larger number, got {shown(given)}"
         )
     return low, high
 
 
-def _written(arm: str, text: str) -> tuple[float, float]:
+def _written(text: str) -> list[float]:
     found = _WRITTEN.match(text)
     if found is None:
-        raise InvalidInputError(
-            f'what is expected of {arm} must be an interval such as "3-8%" or "0.03-0.08", got {shown(text)}'
-        )
-    first, _, second, _ = found.groups()
+        raise ValueError(text)
     scale = 0.01 if "%" in text else 1.0
-    return float(first.replace(",", ".")) * scale, float(second.replace(",", ".")) * scale
-
-
-def _alone(problem: Problem, wanted: FloatArray, said: AnyArray, coverage: float) -> FloatArray:
-    """Return rows that have the intervals by themselves, without a structure."""
-    rows = problem.prior.copy()
-    odds = log_odds(wanted[said])
-    middle, spread = odds.mean(axis=1), (odds[:, 1] - odds[:, 0]) / (2 * _NORMAL)
-    mean = chance(middle)
-    count = np.maximum(1 / (spread**2 * mean * (1 - mean)) - 1, 0.5)
-    rows[said] = np.stack([mean * count, (1 - mean) * count], axis=1)
-    return rows_for_intervals(Independent(), rows, wanted, said, coverage)
+    return [float(end.replace(",", ".")) * scale for end in found.groups() if end is not None]
 
 
 def _unmet(problem: Problem, arms: tuple[ArmPrior, ...], wanted: FloatArray, said: AnyArray) -> list[str]:
@@ -158,7 +168,9 @@ def _unmet(problem: Problem, arms: tuple[ArmPrior, ...], wanted: FloatArray, sai
         if arm.said is not None:
             low, high = arm.said
             off = max(abs(arm.after.low - low), abs(arm.after.high - high))
-            if off > _MET * (high - low):
+            if low == high and abs(arm.after.mean - low) > _MET * low:
+                missed.append(f"{arm.name} is implied at {percent(arm.after.mean)}, expected {percent(low)}")
+            elif low < high and off > _MET * (high - low):
                 found = _shown(arm.after.low, arm.after.high)
                 missed.append(f"{arm.name} is implied at {found}, expected {_shown(low, high)}")
     if not missed:
@@ -180,4 +192,4 @@ def _clashes(problem: Problem, wanted: FloatArray, said: AnyArray) -> list[str]:
 
 
 def _shown(low: float, high: float) -> str:
-    return f"{percent(low)} to {percent(high)}"
+    return percent(low) if low == high else f"{percent(low)} to {percent(high)}"

@@ -1,13 +1,168 @@
-"""What is found out about a prior, as people get it."""
+"""What is found out about a prior: rows, what they imply beside what was given, and the same as text."""
 
 from __future__ import annotations
 
-from elsv.prior.base import Findings
-from elsv.prior.terminal import text
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from elsv._base.numbers import finite
+from elsv._base.typing import FloatArray
+from elsv.beliefs.abilities import marginals
+from elsv.prior.solving import tails
+from elsv.problem import Problem
+from elsv.state import State
+from elsv.structure.evidence import Evidence
+
+_SEED = 0  # for beliefs that draw
+_WIDTH = 100
+_NAME = 16
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-class Prior(Findings):
-    """Prior rows and what they imply under the structure; prints as a table."""
+@dataclass(frozen=True)
+class Implied:
+    """What is believed of one arm before any data."""
+
+    mean: float
+    low: float  # ends of the central interval
+    high: float
+
+
+@dataclass(frozen=True)
+class ArmPrior:
+    """One arm: what was given of it, its row, and what the rows imply of it under the structure."""
+
+    arm: int  # from 0
+    name: str
+    alpha: float
+    beta: float
+    before: Implied  # with the old rows
+    after: Implied  # with the new rows
+    successes: float | None = None  # of history
+    failures: float | None = None
+    worth: float | None = None  # outcomes that history counts for
+    said: tuple[float, float] | None = None  # the interval that is expected; twice the same: one number
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior rows and what they imply under the structure; prints as a table.
+
+    Parameters
+    ----------
+    problem
+        With the new rows.
+    arms
+        One by one, before and after.
+    coverage
+        Probability of the intervals of `before` and `after`.
+    words
+        What was done, in sentences.
+    notes
+        How arms got their rows of which nothing is known, in sentences.
+    warnings
+        What is not as it was given, or speaks against the structure.
+    weight
+        Of history; None without.
+    evidence
+        What all of the history says of the structure; None where nothing is assumed or W is not known.
+    """
+
+    problem: Problem
+    arms: tuple[ArmPrior, ...]
+    coverage: float
+    words: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    weight: float | None = None
+    evidence: Evidence | None = None
+
+    @property
+    def rows(self) -> FloatArray:
+        r"""Rows :math:`(\alpha_i, \beta_i)` of the new prior, ``[N, 2]``."""
+        return self.problem.prior
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, for people: arms from 1."""
+        values = {
+            "prior": self.rows.tolist(),
+            "names": list(self.problem.names),
+            "arms": [{**asdict(arm), "arm": arm.arm + 1} for arm in self.arms],
+            "coverage": self.coverage,
+            "weight": self.weight,
+            "evidence": None if self.evidence is None else self.evidence.to_dict(),
+            "words": list(self.words),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+        plain: dict[str, Any] = finite(values)
+        return plain
 
     def __str__(self) -> str:
-        return text(self)
+        label = "history" if self.weight is not None else "expected"
+        lines = [row for k, words in enumerate(self.words) for row in _labelled("" if k else label, words)]
+        lines += ["", *_table(self), *(row for note in self.notes for row in _labelled("", note, 0))]
+        lines += ["", f"prior = {_rows(self)}"]
+        for warning in self.warnings:
+            lines += _labelled("warning", warning)
+        return "\n".join(lines)
+
+
+def implied(problem: Problem, coverage: float) -> list[Implied]:
+    """Return the mean and the central interval of every arm before any data."""
+    start, rng = State.initial(problem), np.random.default_rng(_SEED)
+    mean, (low, high) = marginals(problem.belief, start, tails(coverage), rng)
+    return [Implied(*map(float, row)) for row in zip(mean, low, high, strict=True)]
+
+
+def percent(share: float) -> str:
+    """Return a probability as people read it: ``4.25 %``."""
+    return f"{100 * share:.2f} %"
+
+
+def _table(found: Prior) -> list[str]:
+    of_history = found.weight is not None
+    given = f"{'seen':>20}" if of_history else f"{'expected':>16}"
+    heads = ("before", f"{'and now':<24}")
+    head = f"{'arm':>4}  {'name':<{_NAME}} {given}   {heads[0]:<24} {heads[1]} {'row':>14}"
+    under = f"means and {100 * found.coverage:g} % intervals under what is assumed, before any new data"
+    return [under, head, *(_row(arm, of_history) for arm in found.arms)]
+
+
+def _row(arm: ArmPrior, of_history: bool) -> str:
+    name = arm.name if len(arm.name) <= _NAME else arm.name[: _NAME - 1] + "…"
+    given = f"{_seen(arm):>20}" if of_history else f"{_said(arm):>16}"
+    shown = (
+        f"{arm.arm + 1:>4}  {name:<{_NAME}} {given}   {_interval(arm.before):<24} {_interval(arm.after):<24}"
+    )
+    return f"{shown} {f'{arm.alpha:.4g}, {arm.beta:.4g}':>14}"
+
+
+def _seen(arm: ArmPrior) -> str:
+    won, tried = arm.successes or 0.0, (arm.successes or 0.0) + (arm.failures or 0.0)
+    return f"{won:,.0f} of {tried:,.0f}: {percent(won / tried)}" if tried else "never offered"
+
+
+def _said(arm: ArmPrior) -> str:
+    if arm.said is None:
+        return ""
+    low, high = arm.said
+    return percent(low) if low == high else f"{100 * low:.2f} – {percent(high)}"
+
+
+def _interval(shown: Implied) -> str:
+    return f"{percent(shown.mean):>7} [{100 * shown.low:.2f}, {100 * shown.high:.2f}]"
+
+
+def _rows(found: Prior) -> str:
+    return "[" + ", ".join(f"[{alpha:.6g}, {beta:.6g}]" for alpha, beta in found.rows) + "]"
+
+
+def _labelled(label: str, said: str, indent: int = 10) -> list[str]:
+    kept = said.replace(" %", f"{_NO_BREAK}%")
+    first, rest = f"{label:<{indent}}", " " * indent
+    rows = textwrap.wrap(kept, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return [row.replace(_NO_BREAK, " ") for row in rows]

@@ -37,9 +37,9 @@ from elsv.beliefs.abilities import error, factors, repeats
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.single import find_arm
-from elsv.prior.base import ArmPrior, implied, percent
-from elsv.prior.found import Prior
-from elsv.prior.solving import before_data, rows_for_means
+from elsv.prior.found import ArmPrior, Prior, implied, percent
+from elsv.prior.solving import before_data, rows_for
+from elsv.prior.untried import check_factor, from_neighbours, known_arms, neutral
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.base import after_data, has_own_prior
@@ -61,6 +61,7 @@ def from_history(
     failures: Counts,
     weight: float = 0.3,
     method: Method = "match",
+    factor: float | None = None,
 ) -> Prior:
     """Return prior rows that hold last season's outcomes, and what they imply under the structure.
 
@@ -75,9 +76,13 @@ def from_history(
     method
         ``"match"``: means as after all of the history, as sure as a share `weight` of it leaves;
         ``"power"``: as if only that share had been seen.
+    factor
+        An arm without outcomes and with a uniform row has odds within this factor of its neighbour's, for
+        each step between them; default: 2, or 3 where nothing is known of an order. See `elsv.prior.untried`.
     """
     won, lost = _counts("successes", successes, problem), _counts("failures", failures, problem)
     share = _weight(weight)
+    check_factor(factor)
     if method not in METHODS:
         raise unknown_name("method", str(method), METHODS)
     seen = won + lost
@@ -85,11 +90,15 @@ def from_history(
     proof = evidence(problem, full) if seen.any() else None
     words = [_weight_in_words(problem, seen, share)]
     new = problem
+    notes: tuple[str, ...] = ()
     if share > 0 and seen.any():
-        new, how = _with_history(problem, won, lost, share, method)
-        words += [how, *_never_offered(problem, seen)]
+        known = known_arms(problem, seen)
+        base = neutral(problem, known)
+        new, how = _with_history(base, won, lost, share, method)
+        words.append(how)
         if how.startswith(_MATCHED):
-            words += _not_reached(problem, new, full, seen)
+            words += _not_reached(base, new, won, lost)
+        new, notes = from_neighbours(new, known, factor)
     warning = None if proof is None else proof.warning()
     before, after = implied(problem, COVERAGE), implied(new, COVERAGE)
     arms = tuple(
@@ -107,7 +116,7 @@ def from_history(
         for i in range(problem.arms)
     )
     warned = () if warning is None else (warning.replace("the data speak", "the history speaks"),)
-    return Prior(new, arms, COVERAGE, tuple(words), warned, share, proof)
+    return Prior(new, arms, COVERAGE, tuple(words), notes, warned, share, proof)
 
 
 def _with_history(
@@ -133,7 +142,8 @@ def _with_history(
         rows = start
     else:
         wanted = mean_of(problem.belief, full)
-        rows = rows_for_means(before_data(new), start, wanted, won + lost > 0)
+        wanted[won + lost == 0] = np.nan
+        rows = rows_for(before_data(new), start, wanted, np.full((problem.arms, 2), np.nan))
     return new.with_prior(rows), f"{_MATCHED}, as sure as {share:g} of it leaves"
 
 
@@ -154,21 +164,12 @@ def _weight_in_words(problem: Problem, seen: FloatArray, share: float) -> str:
     )
 
 
-def _never_offered(problem: Problem, seen: FloatArray) -> list[str]:
-    missing = [problem.names[i] for i in np.flatnonzero(seen == 0)]
-    if not missing:
-        return []
-    rest = "keep" if len(missing) > 1 else "keeps"
-    rows = "their rows" if len(missing) > 1 else "its row"
-    follow = "" if factors(problem.belief) else "; what is believed follows from the other arms"
-    return [f"never offered: {', '.join(missing)}, which {rest} {rows}{follow}"]
-
-
-def _not_reached(problem: Problem, new: Problem, full: State, seen: FloatArray) -> list[str]:
+def _not_reached(problem: Problem, new: Problem, won: FloatArray, lost: FloatArray) -> list[str]:
     """Say which mean is furthest from what all of the history says, if it is far."""
+    full = State(problem.prior[:, 0] + won, problem.prior[:, 1] + lost)
     wanted, found = mean_of(problem.belief, full), mean_of(new.belief, State.initial(new))
     spread = np.sqrt(wanted * (1 - wanted) / (1 + new.prior.sum(axis=1)))
-    off = np.where(seen > 0, np.abs(found - wanted) / spread, 0.0)
+    off = np.where(won + lost > 0, np.abs(found - wanted) / spread, 0.0)
     worst = int(off.argmax())
     if off[worst] < _APART:
         return []

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs import Belief
+from elsv._base.typing import FloatArray
+from elsv.beliefs import Belief, Independent
 from elsv.beliefs.abilities import marginals, quantiles
 from elsv.beliefs.base import mean_of
 from elsv.problem import Problem
@@ -27,53 +27,24 @@ _STEP = 1e-4  # of a difference quotient
 _FURTHEST = 2.0  # that a step may change a row, in log odds
 _MOST_STEPS = 40
 _PULL_OF_MEANS = 1e-3
-_PULL_OF_INTERVALS = 1e-6
+_PULL_OF_INTERVALS = 1e-4
+_FIRMER = 10.0  # how much more an interval counts than a mean beside it
+_NORMAL = 1.645  # quantile of a normal distribution, to begin with
 _INSIDE = 1e-12  # from 0 and 1, for log odds
 
 
-def rows_for_means(belief: Belief, start: FloatArray, means: FloatArray, moved: AnyArray) -> FloatArray:
-    r"""Return rows ``[N, 2]`` of the counts of `start` under which the belief has given means.
-
-    Least squares of :math:`(\mathrm{logit}\,E[\mu_i] - \mathrm{logit}\,m_i)/\sigma_i` over the means of the
-    rows, where :math:`\sigma_i` is the spread of the row by itself.
-
-    Parameters
-    ----------
-    belief
-        Under the structure.
-    start
-        Rows ``[N, 2]`` to begin at; their sums are kept.
-    means
-        That are wanted ``[N]``.
-    moved
-        Which rows may change ``[N]``, and whose means count.
-    """
-    counts = start.sum(axis=1)
-    begin = log_odds(start[:, 0] / counts)
-    wanted = log_odds(means)[moved]
-    spread = 1 / np.sqrt((1 + counts) * means * (1 - means))[moved]
-
-    def state(x: FloatArray) -> State:
-        odds = np.broadcast_to(begin, (len(x), len(begin))).copy()
-        odds[:, moved] = x
-        share = chance(odds)
-        return State(share * counts, (1 - share) * counts)
-
-    def residuals(x: FloatArray) -> FloatArray:
-        found = log_odds(mean_of(belief, state(x)))[:, moved]
-        near = np.sqrt(_PULL_OF_MEANS) * (x - begin[moved]) / spread
-        return np.concatenate([(found - wanted) / spread, near], axis=1)
-
-    found = state(least_squares(residuals, begin[moved])[None])
-    return np.stack([found.alpha[0], found.beta[0]], axis=1)
-
-
-def rows_for_intervals(
-    belief: Belief, start: FloatArray, intervals: FloatArray, said: AnyArray, coverage: float
+def rows_for(
+    belief: Belief,
+    start: FloatArray,
+    means: FloatArray,
+    ends: FloatArray,
+    coverage: float = 0.9,
 ) -> FloatArray:
-    r"""Return rows ``[N, 2]`` under which the belief has given central intervals.
+    r"""Return rows ``[N, 2]`` under which the belief has given means, or given central intervals.
 
-    Least squares of the log odds of both ends, relative to the width between them.
+    Least squares of :math:`(\mathrm{logit}\,E[\mu_i] - \mathrm{logit}\,m_i)/\sigma_i` for means, where
+    :math:`\sigma_i` is the spread of the row by itself and its count stays, and of the log odds of both
+    ends, relative to the width between them, for intervals.
 
     Parameters
     ----------
@@ -81,33 +52,60 @@ def rows_for_intervals(
         Under the structure, or `Independent` for each arm by itself.
     start
         Rows ``[N, 2]`` to begin at.
-    intervals
-        Ends ``[N, 2]``, for the arms that are `said`.
-    said
-        Of which arms something is said ``[N]``; the other rows stay.
+    means
+        That are wanted ``[N]``; NaN: none.
+    ends
+        Of the intervals that are wanted ``[N, 2]``; NaN: none. An arm with neither keeps its row.
     coverage
         Probability of an interval.
     """
-    count = int(said.sum())
-    counts = start.sum(axis=1)
-    begin = np.concatenate([log_odds(start[:, 0] / counts)[said], np.log(counts[said])])
-    wanted = log_odds(intervals[said].T)  # [2, said]
-    width = wanted[1] - wanted[0]
-    levels = tails(coverage)
+    by_mean, by_ends = ~np.isnan(means), ~np.isnan(ends[:, 0])
+    few, counts, levels = int(by_mean.sum()), start.sum(axis=1), tails(coverage)
+    most = few + int(by_ends.sum())
+    odds = log_odds(start[:, 0] / counts)
+    begin = np.concatenate([odds[by_mean], odds[by_ends], np.log(counts[by_ends])])
+    middle, wanted = log_odds(means[by_mean]), log_odds(ends[by_ends].T)  # [2, by ends]
+    spread = 1 / np.sqrt((1 + counts[by_mean]) * means[by_mean] * (1 - means[by_mean]))
+    width = (wanted[1] - wanted[0]) / _FIRMER
+    back = np.sqrt(
+        np.concatenate([_PULL_OF_MEANS / spread**2, np.full(len(begin) - few, _PULL_OF_INTERVALS)])
+    )
 
     def state(x: FloatArray) -> State:
-        share, total = chance(x[:, :count]), np.exp(np.clip(x[:, count:], -7.0, 25.0))
         alpha, beta = (np.broadcast_to(column, (len(x), len(counts))).copy() for column in start.T)
-        alpha[:, said], beta[:, said] = share * total, (1 - share) * total
+        for arms, places, total in (
+            (by_mean, slice(0, few), counts[by_mean]),
+            (by_ends, slice(few, most), np.exp(np.clip(x[:, most:], -7.0, 25.0))),
+        ):
+            share = chance(x[:, places])
+            alpha[:, arms], beta[:, arms] = share * total, (1 - share) * total
         return State(alpha, beta)
 
     def residuals(x: FloatArray) -> FloatArray:
-        found = log_odds(marginals(belief, state(x), levels)[1])[:, :, said]  # [2, B, said]
-        missed = (found - wanted[:, None]) / width
-        return np.concatenate([*missed, np.sqrt(_PULL_OF_INTERVALS) * (x - begin)], axis=1)
+        near = back * (x - begin)
+        if most == few:
+            found = log_odds(mean_of(belief, state(x)))[:, by_mean]
+            return np.concatenate([(found - middle) / spread, near], axis=1)
+        mean, quantile = marginals(belief, state(x), levels)
+        missed = (log_odds(mean)[:, by_mean] - middle) / spread
+        off = (log_odds(quantile)[:, :, by_ends] - wanted[:, None]) / width
+        return np.concatenate([missed, *off, near], axis=1)
 
     found = state(least_squares(residuals, begin)[None])
     return np.stack([found.alpha[0], found.beta[0]], axis=1)
+
+
+def rows_alone(start: FloatArray, ends: FloatArray, coverage: float) -> FloatArray:
+    """Return rows that have given intervals by themselves, without a structure; NaN: the row stays."""
+    said = ~np.isnan(ends[:, 0])
+    if not said.any():
+        return start
+    odds = log_odds(ends[said])
+    mean, spread = chance(odds.mean(axis=1)), (odds[:, 1] - odds[:, 0]) / (2 * _NORMAL)
+    count = np.maximum(1 / (spread**2 * mean * (1 - mean)) - 1, 0.5)
+    rows = start.copy()
+    rows[said] = np.stack([mean * count, (1 - mean) * count], axis=1)
+    return rows_for(Independent(), rows, np.full(len(rows), np.nan), ends, coverage)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ def prior_from(
     weight: float = 0.3,
     method: str = "match",
     coverage: float = 0.9,
+    factor: float | None = None,
     keep: bool = False,
 ) -> list[Prior]:
     """Return one prior for each kind of source, each on top of the one before.
@@ -34,8 +35,8 @@ def prior_from(
     history
         Path of a file of outcomes, or None.
     expect
-        Texts such as ``"10 % off=3-8%"``; they come before the file's.
-    weight, method, coverage
+        Texts such as ``"10 % off=3-8%"`` or ``"none=4%"``; they come before the file's.
+    weight, method, coverage, factor
         See `from_history` and `from_expectations`.
     keep
         Whether the problem is to be written, which needs one.
@@ -46,15 +47,16 @@ def prior_from(
     said: dict[str, Any] = {**stated, **dict(map(parse_expectation, expect))}
     if history is None and not said:
         raise InvalidInputError(
-            'give a file of outcomes, or what you expect: --expect "10 % off=3-8%" or a table [expect]'
+            'give a file of outcomes, or what you expect: --expect "none=4%" or a table [expect]'
         )
     found: list[Prior] = []
     if said and current is not None:
-        found.append(from_expectations(current, said, coverage))
+        found.append(from_expectations(current, said, coverage, factor, fill=history is None))
         current = found[-1].problem
     if history is not None:
         seen = read_history(history, current)
         if current is None:
             current = Problem(rewards=[1.0] * len(seen.names), horizon=1, names=seen.names)
-        found.append(from_history(current, seen.successes, seen.failures, weight, cast(Method, method)))
+        how = cast(Method, method)
+        found.append(from_history(current, seen.successes, seen.failures, weight, how, factor))
     return found

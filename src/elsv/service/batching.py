@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from elsv.campaign import Decision, RewardReceipt
-from elsv.campaign.batches import Asked, Outcomes
-from elsv.service.problems import RefusedError
+from elsv.campaign.batches import DecisionRequest, Outcomes
+from elsv.service.errors import RefusedError
 from elsv.stores.base import StoreError
 
 MOST_WAITING = 4096  # requests in a lane; more are refused
@@ -25,14 +25,14 @@ MOST_DECISIONS = 2000  # in one batch, about
 LINGER = 0.002  # seconds to wait for companions, at most
 
 Answers = tuple[list[list[Decision]], Sequence[list[RewardReceipt] | Exception]]
-Serve = Callable[[list[Asked], list[Outcomes]], Answers]
+Serve = Callable[[list[DecisionRequest], list[Outcomes]], Answers]
 
 
 @dataclass(frozen=True)
 class _Request:
     """Decisions or outcomes that are asked for, and who waits for the answer."""
 
-    asked: Asked | Outcomes
+    asked: DecisionRequest | Outcomes
     answer: asyncio.Future[Any]
 
 
@@ -65,7 +65,7 @@ class Lane:
         """Whether nobody waits."""
         return not self._busy and not self._waiting
 
-    async def ask(self, asked: Asked | Outcomes) -> Any:
+    async def ask(self, asked: DecisionRequest | Outcomes) -> Any:
         """Return the decisions, or the receipts, that the campaign answers."""
         if len(self._waiting) >= MOST_WAITING:
             raise RefusedError(
@@ -102,7 +102,7 @@ class Lane:
         batch: list[_Request] = []
         decisions = 0
         for request in self._waiting:
-            decisions += len(request.asked.customers) if isinstance(request.asked, Asked) else 1
+            decisions += len(request.asked.customers) if isinstance(request.asked, DecisionRequest) else 1
             if batch and decisions > self._most:
                 break
             batch.append(request)
@@ -116,8 +116,8 @@ class Lane:
         self._loop.call_soon_threadsafe(self._end, batch, answers, time.perf_counter() - began)
 
     def _answers(self, batch: list[_Request]) -> list[Any]:
-        asked = [r.asked for r in batch if isinstance(r.asked, Asked)]
-        outcomes = [r.asked for r in batch if not isinstance(r.asked, Asked)]
+        asked = [r.asked for r in batch if isinstance(r.asked, DecisionRequest)]
+        outcomes = [r.asked for r in batch if not isinstance(r.asked, DecisionRequest)]
         try:
             decisions, receipts = self._serve(asked, outcomes)
         except Exception as error:
@@ -125,7 +125,7 @@ class Lane:
                 return [error] * len(batch)
             return [answer for request in batch for answer in self._answers([request])]
         made, told = iter(decisions), iter(receipts)
-        return [next(made) if isinstance(r.asked, Asked) else next(told) for r in batch]
+        return [next(made) if isinstance(r.asked, DecisionRequest) else next(told) for r in batch]
 
     def _end(self, batch: list[_Request], answers: list[Any], seconds: float) -> None:
         self._busy, self._took = False, seconds

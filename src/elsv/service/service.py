@@ -13,19 +13,18 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
-from elsv.campaign.arguments import id_of, text_of
-from elsv.campaign.batches import Asked, Outcomes
-from elsv.campaign.changing import begin_once, change
-from elsv.campaign.listing import Listed, campaigns_of
+from elsv.campaign.batches import Batches, DecisionRequest, Outcomes
+from elsv.campaign.opening import Listed, begin_once, campaigns_of, change
+from elsv.campaign.records import id_of, text_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
+from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
-from elsv.service.problems import refusal_of
-from elsv.service.roles import Tokens
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
+from elsv.service.tokens import Tokens
 from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
 
@@ -132,7 +131,7 @@ class Service:
         for customer in customers:
             if customer is not None:
                 text_of("customer", customer)
-        found: list[Decision] = await (await self._lane(name)).ask(Asked(customers, key, segment))
+        found: list[Decision] = await (await self._lane(name)).ask(DecisionRequest(customers, key, segment))
         for decision in found:
             self._homes[decision.id] = name
         while len(self._homes) > MOST_HOMES:
@@ -183,7 +182,7 @@ class Service:
         known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
         for name in known:
             try:
-                await self.look(name, Campaign.get_ready, long=True)
+                await self._in(self._long, Batches(self._store, name, self._clock).prepare)
             except InvalidInputError:
                 pass  # one that cannot decide any more, such as one whose tables have ended
             except Exception as error:  # it must not keep the others from being served
@@ -219,11 +218,9 @@ class Service:
     async def _lane(self, name: str) -> Lane:
         lane = self._lanes.get(name)
         if lane is None:
-            campaign = await self._in(
-                self._quick, lambda: Campaign.open(self._stores.of_lane(), name, clock=self._clock)
-            )
+            batches = await self._in(self._quick, lambda: Batches(self._stores.of_lane(), name, self._clock))
             most = MOST_DECISIONS if self.settings.together else 1
-            lane = Lane(name, self._server(campaign), self.metrics.batched, most)
+            lane = Lane(name, self._server(batches), self.metrics.batched, most)
             lane = self._lanes.setdefault(name, lane)
         self._lanes.move_to_end(name)
         if len(self._lanes) > MOST_LANES:
@@ -235,20 +232,15 @@ class Service:
             if lane.idle:
                 self._lanes.pop(name).close()
 
-    def _server(self, campaign: Campaign) -> Callable[[list[Asked], list[Outcomes]], Answers]:
+    def _server(self, batches: Batches) -> Callable[[list[DecisionRequest], list[Outcomes]], Answers]:
         """Return what answers batches of a campaign, in the thread of its lane."""
         run, plans_first = self._stores.run, self._stores.plans_first
 
-        def serve(asked: list[Asked], outcomes: list[Outcomes]) -> Answers:
-            draft = None
-            if asked and plans_first:
-                draft = campaign.draft(asked)
-                if draft is None:
-                    campaign.expire()
-                    draft = campaign.draft(asked)
-            elif asked:
-                campaign.get_ready()
-            return run(lambda writing: campaign.settle(writing, asked, draft, outcomes))
+        def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
+            plan = batches.plan(asked) if asked and plans_first else None
+            if asked:
+                batches.prepare()
+            return run(lambda writing: batches.append(writing, asked, plan, outcomes))
 
         return serve
 
@@ -265,10 +257,12 @@ class Service:
             name: [one for one in outcomes if homes[one[0]] == name] for name in sorted({*homes.values()})
         }
 
+        batches = {name: Batches(self._store, name, self._clock) for name in parts}
+
         def work(writing: Transaction) -> list[RewardReceipt]:
             receipts = {}
             for name, part in parts.items():
-                _, (found,) = self._campaign(name).settle(writing, [], None, [part])
+                _, (found,) = batches[name].append(writing, [], None, [part])
                 if isinstance(found, UnknownDecisionError):
                     raise found
                 receipts[name] = iter(found)

@@ -307,6 +307,7 @@ def compare(
     overwrite: bool = False,
     keep_raw: bool = False,
     progress: Progress | bool | None = None,
+    at_most: float | str | None = None,
     stop: threading.Event | None = None,
 ) -> Comparison:
     """Simulate policies on the same instances and outcomes: what they earn, and their regret.
@@ -347,6 +348,9 @@ def compare(
         Called with the number of steps made and of all steps, those of every policy on every chunk of
         instances, a few times a second. None: a bar in a notebook, a line on a terminal if it takes long;
         True: a bar there too; False: none.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the steps that were made,
+        ends with `elsv.errors.TooLongError`. With `out` the chunks that are done are kept for `resume`.
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
@@ -376,7 +380,9 @@ def compare(
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
         left.discard(tally.chunk)
-    with watched(progress, "comparing") as report:
+    kept = "" if out is None else "; --resume goes on with what was kept"
+    remedy = f"use fewer instances or policies, or a shorter horizon{kept}"
+    with watched(progress, "comparing", at_most=at_most, remedy=remedy) as report:
         made = Steps(run.chunks, run.steps_of_chunk, report)
         for chunk in set(range(run.chunks)) - left:
             made.finish(chunk)

@@ -10,21 +10,21 @@ customers so far; what they would gain by being asked more often is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from elsv._base.numbers import whole
-from elsv._base.progress import Progress
+from elsv._base.progress import Progress, watched
 from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import weighs
 from elsv.errors import InvalidInputError
-from elsv.exact.evaluate import evaluate, on_layers
-from elsv.exact.passes import cost_of, passes_of
+from elsv.exact.evaluate import evaluate
+from elsv.lattice.numbering import states_up_to
 from elsv.names import parse
-from elsv.policies import Policy, make_policy
+from elsv.policies import Policy
 from elsv.policies.single import (
     best_single_arm,
     choice_name,
@@ -40,14 +40,13 @@ from elsv.simulation.instances import FromPrior
 from elsv.simulation.intervals import Z95
 from elsv.simulation.parallel import run_chunks
 from elsv.simulation.rehearsal import Outcome, legend, shops, table, verdict
-from elsv.simulation.rehearse_cost import seconds_of, times_asked
 from elsv.simulation.steps import Steps
 
 SIZES = (100, 300, 1000, 3000)
 POLICIES = ("plan:effort=4096",)
 INSTANCES = 200
 PATIENCE = 25
-_EXACT_SECONDS, _EXACT_BYTES = 3.0, 1 << 30
+_EXACT_SECONDS, _EXACT_BYTES, _EXACT_STATES = 3.0, 1 << 30, 10**8
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,8 @@ def rehearse(
     batch: int | None = None,
     lost: float | None = None,
     jobs: int | None = None,
-    progress: Progress | None = None,
-    announce: Callable[[float], None] | None = None,
+    progress: Progress | bool | None = False,
+    at_most: float | str | None = None,
 ) -> Rehearsal:
     """Return what a campaign would earn with each number of customers, against always the present arm.
 
@@ -143,10 +142,11 @@ def rehearse(
     jobs
         Threads; default: one for each core.
     progress
-        Called with the decisions made and all decisions.
-    announce
-        Called before the work begins with the seconds that it will take, within a factor of about three; a
-        few shops are played to know.
+        Called with the decisions made and all decisions. None: a bar in a notebook, a line on a terminal if
+        it takes long; True: a bar there too; False, the default: none.
+    at_most
+        Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the decisions that were
+        made, ends with `elsv.errors.TooLongError`.
     """
     sizes = sorted({whole("customers", size) for size in customers})
     if not sizes:
@@ -172,21 +172,26 @@ def rehearse(
     ]
     for run in runs:
         check_size(run)
-    if announce is not None:
-        pairs = [(run.problem, policy) for run in runs for policy in given] if late is None else []
-        announce(seconds_of(runs, jobs) + sum(_exact_seconds(*pair) or 0.0 for pair in pairs))
-    ends = [0, *np.cumsum([run.instances * times_asked(run) for run in runs]).tolist()]
+    ends = [0, *np.cumsum([run.instances * _times_asked(run) for run in runs]).tolist()]
     found: list[Outcome] = []
-    for run, begin, end in zip(runs, ends, ends[1:], strict=False):
-        report = None if progress is None else _within(progress, begin, end, ends[-1])
-        done: dict[int, list[FloatArray]] = {}
-        steps = Steps(run.chunks, run.steps_of_chunk, report)
-        for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
-            done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
-        parts = [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
-        found += _outcomes(run, given, parts, present, late)
+    remedy = "use fewer customers, shops (instances) or policies"
+    with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
+        for run, begin, end in zip(runs, ends, ends[1:], strict=False):
+            report = None if told is None else _within(told, begin, end, ends[-1])
+            done: dict[int, list[FloatArray]] = {}
+            steps = Steps(run.chunks, run.steps_of_chunk, report)
+            for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
+                done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
+            played = range(len(run.policies))
+            parts = [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in played]
+            found += _outcomes(run, given, parts, present, late)
     words = "" if late is None else late.describe()
     return Rehearsal(problem, present, instances, seed, words, tuple(found))
+
+
+def _times_asked(run: Run) -> int:
+    """Return for how many customers of a run policies are asked."""
+    return sum(map(run.asks, range(1, run.horizon + 1)))
 
 
 def _of_size(problem: Problem, customers: int) -> Problem:
@@ -247,23 +252,12 @@ def _name(policy: Any) -> str:
     return str(parse(policy)) if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
 
 
-def _exact_seconds(problem: Problem, policy: Any) -> float | None:
-    """Return what exact evaluation of a policy takes, or None where that is long or not possible."""
-    if not weighs(problem.belief):
-        return None
-    try:
-        passes = passes_of(problem, [on_layers(problem, make_policy(policy, problem))], _EXACT_BYTES)
-        cost = cost_of(problem, passes)
-    except InvalidInputError:  # a policy that draws, for example
-        return None
-    return None if cost.seconds > _EXACT_SECONDS or cost.bytes > _EXACT_BYTES else cost.seconds
-
-
 def _exact_earnings(problem: Problem, policy: Any) -> float | None:
     """Return what a policy earns by exact evaluation, or None where that takes long or is not possible."""
-    if _exact_seconds(problem, policy) is None:
+    if not weighs(problem.belief) or states_up_to(problem.arms, problem.steps - 1) > _EXACT_STATES:
         return None
+    limits: dict[str, Any] = {"memory": _EXACT_BYTES, "at_most": _EXACT_SECONDS, "progress": False}
     try:
-        return evaluate(problem, [policy])[0].value
-    except InvalidInputError:
+        return evaluate(problem, [policy], **limits)[0].value
+    except InvalidInputError:  # a policy that draws, for example, or one that takes too long
         return None

@@ -30,7 +30,8 @@ class Structure(Protocol):
     (names turned into numbers, rewards and prior taken along), ``rejection(**counts)`` the paper's belief,
     which draws and keeps, ``ranking()`` the order, peak and bounds that certainly hold, as
     `elsv.structure.Facts` or None, and ``prices`` the place of each arm on a curve. Policies that need one of
-    the last two ask for it. ``given(state)`` returns the statement after data that prior rows cannot hold,
+    the last two ask for it. ``closest(won, lost)`` returns the possible rates that explain outcomes best, for
+    `elsv.structure.evidence`. ``given(state)`` returns the statement after data that prior rows cannot hold,
     and ``own_prior`` is true where rows say nothing of the means; `elsv.prior` asks for both.
     """
 

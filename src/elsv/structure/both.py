@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Kept
 from elsv.beliefs.filtered import Condition
 from elsv.errors import InvalidInputError, unknown_name
@@ -26,6 +26,7 @@ from elsv.structure.base import (
 from elsv.structure.beliefs_of import METHODS, All, Method, belief_of_facts
 from elsv.structure.drawn import Where
 from elsv.structure.facts import Facts, prices_of, ranking_of
+from elsv.structure.fit import fit_facts
 from elsv.structure.outline import Outline, outline_of, outline_of_facts
 from elsv.structure.ranking import Ranking
 
@@ -85,6 +86,13 @@ class Both(Statement):
             extra = (*conditions, facts.holds) if facts != _nothing(self.offers) else conditions
             return Kept(drawn.belief(), All(extra), self.offers.prior) if extra else drawn.belief()
         return belief_of_facts(facts, self.offers.prior, self.method, conditions)
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the possible rates that explain these outcomes best, where all parts rank or bound."""
+        if self.offers is None:
+            return None
+        facts, conditions, drawn = self._sorted(self.offers)
+        return None if conditions or drawn is not None else fit_facts(facts, won, lost)
 
     @property
     def own_prior(self) -> bool:

@@ -24,6 +24,7 @@ from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.state import State
 from elsv.structure.base import Offers, Statement, Structure, register
 from elsv.structure.facts import Facts
+from elsv.structure.fit import fit_line
 from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
@@ -229,9 +230,16 @@ class Logistic(Statement):
         height = 0.5 * (low + high) + normal[:, 0] * (high - low) / (2 * _TWICE_NINETY)
         gentle, steep = np.log(np.log(self.odds_fall))
         fall = np.exp(0.5 * (gentle + steep) + normal[:, 1] * (steep - gentle) / (2 * _TWICE_NINETY))
+        return np.asarray(expit(height[:, None] - fall[:, None] * self._place()))
+
+    def _place(self) -> FloatArray:
+        """Return where the prices lie, from -1/2 to 1/2."""
         price = np.array(self.prices)
-        place = (price - 0.5 * (price.min() + price.max())) / np.ptp(price)
-        return np.asarray(expit(height[:, None] - fall[:, None] * place))
+        return np.asarray((price - 0.5 * (price.min() + price.max())) / np.ptp(price))
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray:
+        """Return the rates of the curve that explains these outcomes best."""
+        return fit_line(self._place(), won, lost)
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return whether log odds are in a straight line that falls with the price."""

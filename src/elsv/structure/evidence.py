@@ -1,14 +1,22 @@
-r"""Is the assumption right? What data say of a structure, against nothing known.
+r"""Does what is assumed hold? Three questions, each with its own answer, and the Bayes factor.
 
-The Bayes factor of structure A against independent arms is
+1. **The structure**: :math:`\lambda = 2[\ell(\text{rates as seen}) - \ell(\text{best rates within it})]`. If
+   it holds, :math:`P(\chi^2_{K-1} > \lambda)` bounds the chance of outcomes as far off, with K arms tried.
+2. **The prior**: for every arm the chance, before any data, of outcomes at least as far out as those seen: a
+   Beta-binomial with the mean and the variance of the arm, two-sided.
+3. **Time**: the rates in both halves of an arm's customers, by their likelihood ratio.
+
+The Bayes factor against independent arms with the same prior rows,
 
 .. math:: \frac{W_A(s)/W_A(\text{prior})}{W_{\text{free}}(s)/W_{\text{free}}(\text{prior})},
 
-how many times likelier the data are under it. With even odds beforehand it is the odds afterwards.
+mixes the structure with the level of the prior. It is given "with this prior", and nobody is warned by it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,10 +24,20 @@ import numpy as np
 
 from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief, Independent
-from elsv.beliefs.abilities import factors, log_weight, weighs
+from elsv.beliefs.abilities import factors, log_weight, moments, quantiles, weighs
+from elsv.errors import ElsvError
 from elsv.state import State
+from elsv.structure.base import Structure
+from elsv.structure.fit import as_seen, closest, likelihood
 
-DOUBTFUL = 20.0  # to one, from which on a person is warned
+CONTRADICTED = 0.01  # chance at which a structure is warned of
+SURPRISING = 0.001  # chance at which a prior, or a change with time, is noted
+LEAST_IN_A_HALF = 20  # outcomes in each half of an arm's customers, from which on halves are compared
+Counts = tuple[float, float]  # successes and outcomes
+_REMEDY = (
+    "check that outcomes are booked on the right arms; if they are, leave the assumption out or soften it "
+    "with a mixture"
+)
 
 
 class Stated(Protocol):
@@ -35,6 +53,16 @@ class Stated(Protocol):
         """The belief under the structure."""
         ...
 
+    @property
+    def structure(self) -> Structure:
+        """What is assumed."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the arms."""
+        ...
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -43,7 +71,7 @@ class Evidence:
     Parameters
     ----------
     log_factor
-        Logarithm of the Bayes factor against nothing known: negative where data speak against it.
+        Logarithm of the Bayes factor with this prior; None where the belief gives no weights W.
     parts
         Of a mixture: the probability of each part given the data, in order.
     before
@@ -51,121 +79,245 @@ class Evidence:
     robust
         Whether a part of the mixture assumes nothing. Then the factor is bounded by that part's share and
         says little: the probabilities of the parts tell what the data say.
+    ratio
+        λ, twice what the best rates within the structure lack in log likelihood; None: they were not found.
+    chance
+        Of outcomes as far off if the structure holds, at most; None: no verdict.
     """
 
-    log_factor: float
+    log_factor: float | None
     parts: tuple[float, ...] = ()
     before: tuple[float, ...] = ()
     robust: bool = False
-
-    @property
-    def probability(self) -> float:
-        """P(structure | data) if it was as likely as nothing known beforehand."""
-        return float(1 / (1 + np.exp(-np.clip(self.log_factor, -700, 700))))
+    ratio: float | None = None
+    chance: float | None = None
 
     @property
     def contradicted(self) -> bool:
-        """Whether data speak against it by more than twenty to one."""
-        return self.log_factor < -float(np.log(DOUBTFUL))
+        """Whether outcomes as far off have a chance of 1 % at most if the structure holds."""
+        return self.chance is not None and self.chance <= CONTRADICTED
 
     @property
-    def factor(self) -> float:
-        """The Bayes factor against nothing known: how many times likelier it makes the data."""
-        return float(np.exp(np.clip(self.log_factor, -700, 700)))
+    def factor(self) -> float | None:
+        """The Bayes factor with this prior: how many times likelier the structure makes the data."""
+        return None if self.log_factor is None else math.exp(max(-700.0, min(700.0, self.log_factor)))
+
+    @property
+    def probability(self) -> float | None:
+        """P(structure | data) with this prior, if it was as likely as nothing known beforehand."""
+        return None if self.factor is None else self.factor / (1 + self.factor)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
+            "likelihood_ratio": self.ratio,
+            "chance": self.chance,
+            "contradicted": self.contradicted,
             "log_bayes_factor": self.log_factor,
             "bayes_factor": self.factor,
             "probability": self.probability,
-            "contradicted": self.contradicted,
+            "bayes_factor_is": "with this prior",
             "parts": list(self.parts),
             "before": list(self.before),
             "words": self.describe(),
             "warning": self.warning(),
         }
 
-    def figures(self) -> str:
-        """Return the probability and the Bayes factor as text; of a mixture, those of its parts."""
-        against = (
-            f"P(assumed | data) = {self.probability:.3g} from even odds, "
-            f"Bayes factor {self.factor:.3g} against nothing known"
-        )
-        return self._with_parts(against, "its parts")
-
     def describe(self) -> str:
-        """Say it in words; of a mixture, what has become of its parts."""
-        return self._with_parts(self._weighed(), "the parts of the mixture")
+        """Say in words whether data agree with what is assumed."""
+        if self.chance is None or self.ratio is None:
+            return "whether the data agree with what is assumed cannot be said: no best rates were found"
+        if self.contradicted:
+            return f"the data speak against what is assumed, p ≤ {self.chance:.2g}"
+        if self.ratio < 1e-3:
+            return "the data agree with what is assumed"
+        return f"the data do not speak against what is assumed, p ≤ {self.chance:.2g}"
 
-    def _weighed(self) -> str:
-        """Say how it fares against nothing known."""
-        odds = odds_in_words(abs(self.log_factor))
-        if abs(self.log_factor) < np.log(1.5):
-            return "the data speak neither for nor against what is assumed"
-        if self.log_factor > 0:
-            return f"the data speak for what is assumed, {odds} against nothing known"
-        return f"the data speak against what is assumed, {odds}"
-
-    def _with_parts(self, against: str, parts: str) -> str:
-        """Return `against`, which compares with nothing known, and what has become of the parts."""
-        if not self.parts:
-            return against
-        now = f"{parts} now have the probabilities {_shares(self.parts)}"
-        if self.before:
-            now += f", before any data {_shares(self.before)}"
-        return now if self.robust else f"{against}; {now}"
+    def figures(self) -> str:
+        """Return λ, its chance and the Bayes factor as text; of a mixture, the shares of its parts."""
+        said = []
+        if self.ratio is not None and self.chance is not None:
+            said.append(f"likelihood ratio λ = {self.ratio:.2f}, p ≤ {self.chance:.2g}")
+        if self.factor is not None and not self.robust:
+            said.append(
+                f"with this prior: P(assumed | data) = {self.probability:.3g} from even odds, "
+                f"Bayes factor {self.factor:.3g} against nothing known"
+            )
+        if self.parts:
+            before = f", before any data {_shares(self.before)}" if self.before else ""
+            said.append(f"its parts now have the probabilities {_shares(self.parts)}{before}")
+        return "; ".join(said)
 
     def warning(self) -> str | None:
         """Return what to do where data contradict the structure, else None."""
         if not self.contradicted:
             return None
-        remedy = (
-            "give the robust part of the mixture more weight, or find out why"
-            if self.parts
-            else "check that outcomes are booked on the right arms; if they are, leave the assumption out or "
-            "soften it with elsv.structure.mixture([(0.9, ...), (0.1, free())])"
-        )
-        return f"{self._weighed()}: {remedy}"
+        return f"{self.describe()}: {_REMEDY}"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One thing that speaks against what is assumed, in a sentence."""
+
+    about: str  # structure, prior, time, split or outcomes
+    words: str
+    chance: float | None = None  # of data as far out, if what is assumed holds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"about": self.about, "words": self.words, "chance": self.chance}
 
 
 def _shares(parts: tuple[float, ...]) -> str:
     return ", ".join(f"{share:.3g}" for share in parts)
 
 
-def odds_in_words(log_odds: float) -> str:
-    """Return odds such as ``20 : 1``, rounded."""
-    if log_odds > 13.8:
-        return "more than a million to one"
-    odds = float(np.exp(log_odds))
-    return f"{odds:,.0f} : 1" if odds >= 10 else f"{odds:.1f} : 1"
+def in_percent(chance: float) -> str:
+    """Return a chance in per cent with two digits that count; nothing below a thousandth of a per cent."""
+    return "less than 0.001 %" if chance < 1e-5 else f"{100 * chance:.2g} %"
 
 
 def evidence(problem: Stated, state: State) -> Evidence | None:
-    """Return what one state says of the problem's structure; None if nothing is assumed or W is not known.
-
-    Parameters
-    ----------
-    problem
-        Gives the structure's belief and the prior.
-    state
-        Counts ``[N]``.
-    """
+    """Return what one state ``[N]`` says of the problem's structure; None if nothing is assumed."""
     belief = problem.belief
-    if factors(belief) or not weighs(belief):
+    if factors(belief):
         return None
+    ratio, chance = _ratio(problem, state)
+    if not weighs(belief):
+        return Evidence(None, ratio=ratio, chance=chance)
     start = State(problem.prior[:, 0], problem.prior[:, 1])
     free = Independent()
     assumed = float(log_weight(belief, state)) - float(log_weight(belief, start))
     nothing = float(free.log_weight(state)) - float(free.log_weight(start))
     chances = getattr(belief, "chances", None)
     if chances is None:
-        return Evidence(assumed - nothing)
-    parts = tuple(float(share) for share in chances(state))
-    before = tuple(float(share) for share in chances(start))
-    return Evidence(assumed - nothing, parts, before, _assumes_nothing(belief))
+        return Evidence(assumed - nothing, ratio=ratio, chance=chance)
+    now, before = (tuple(float(share) for share in chances(one)) for one in (state, start))
+    return Evidence(assumed - nothing, now, before, _assumes_nothing(belief), ratio, chance)
 
 
 def _assumes_nothing(belief: Belief) -> bool:
     """Return whether a belief, or a part of it, is that of independent arms."""
     return factors(belief) or any(map(_assumes_nothing, getattr(belief, "parts", ())))
+
+
+def _outcomes(problem: Stated, state: State) -> tuple[FloatArray, FloatArray]:
+    """Return successes and failures since the prior; counts that were taken away are none."""
+    won, lost = state.alpha - problem.prior[:, 0], state.beta - problem.prior[:, 1]
+    return np.maximum(won, 0.0), np.maximum(lost, 0.0)
+
+
+def _ratio(problem: Stated, state: State) -> tuple[float | None, float | None]:
+    """Return λ and the chance that bounds it."""
+    from scipy.special import chdtrc
+
+    won, lost = _outcomes(problem, state)
+    tried = int((won + lost > 0).sum())
+    try:
+        best = closest(problem.structure, problem.belief, state, won, lost)
+    except ElsvError:
+        best = None
+    if best is None:
+        return None, None
+    missing = 2 * float(likelihood(as_seen(won, lost), won, lost) - likelihood(best, won, lost))
+    ratio = max(0.0, missing)
+    return ratio, float(chdtrc(max(1, tried - 1), ratio)) if ratio > 0 else 1.0
+
+
+def doubts(
+    problem: Stated,
+    state: State,
+    found: Evidence | None,
+    halves: Sequence[tuple[Counts, Counts] | None] = (),
+) -> tuple[Doubt, ...]:
+    """Return what speaks against what is assumed: structure, prior, time, each only if there is something.
+
+    Parameters
+    ----------
+    problem, state
+        What is assumed, and the counts ``[N]`` of one instance.
+    found
+        What `evidence` says of the two.
+    halves
+        For each arm the successes and outcomes of the first and of the second half of its customers.
+    """
+    said: list[Doubt] = []
+    if found is not None and found.contradicted:
+        words = (
+            f"The outcomes speak against what is assumed: {problem.structure.describe()}. If that held, "
+            f"outcomes as far off would have a chance of {in_percent(found.chance or 0.0)} at most. "
+            f"{_REMEDY[0].upper()}{_REMEDY[1:]}."
+        )
+        said.append(Doubt("structure", words, found.chance))
+    said += _surprises(problem, state)
+    said += _changes(problem, halves)
+    return tuple(said)
+
+
+def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
+    """Yield the arms whose outcomes the prior did not expect."""
+    won, lost = _outcomes(problem, state)
+    seen = won + lost
+    if not seen.any():
+        return
+    start = State(problem.prior[:, 0], problem.prior[:, 1])
+    mean, variance = moments(problem.belief, start, np.random.default_rng(0))
+    chances = np.array([predictive(*four) for four in zip(mean, variance, won, seen, strict=True)])
+    if (chances > SURPRISING).all():
+        return
+    low, high = quantiles(problem.belief, start, (0.025, 0.975))
+    for arm in np.flatnonzero(chances <= SURPRISING):
+        words = (
+            f"Beforehand {problem.names[arm]} was expected at {100 * low[arm]:.2g} to "
+            f"{100 * high[arm]:.2g} %; {100 * won[arm] / seen[arm]:.2g} % of {seen[arm]:,.0f} succeeded. "
+            "What was expected of it does not fit."
+        )
+        yield Doubt("prior", words, float(chances[arm]))
+
+
+def predictive(mean: float, variance: float, won: float, seen: float) -> float:
+    """Return the chance of a number of successes at least as far out, two-sided.
+
+    The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate.
+    """
+    from scipy.special import betaln, gammaln
+
+    total = round(seen)
+    if total == 0 or not 0 < mean < 1 or variance <= 0:
+        return 1.0
+    count = min(total, round(won))
+    strength = max(1e-9, mean * (1 - mean) / variance - 1)
+    a, b = strength * mean, strength * (1 - mean)
+    k = np.arange(total + 1)
+    log = gammaln(total + 1) - gammaln(k + 1) - gammaln(total - k + 1)
+    share = np.exp(log + betaln(k + a, total - k + b) - betaln(a, b))
+    return min(1.0, 2 * min(float(share[: count + 1].sum()), float(share[count:].sum())))
+
+
+def _changes(problem: Stated, halves: Sequence[tuple[Counts, Counts] | None]) -> Iterator[Doubt]:
+    """Yield the arms whose rate changed from the first half of their customers to the second."""
+    compared = {
+        arm: pair
+        for arm, pair in enumerate(halves)
+        if pair is not None and min(pair[0][1], pair[1][1]) >= LEAST_IN_A_HALF
+    }
+    for arm, (first, second) in compared.items():
+        chance = changed(first, second)
+        if chance <= SURPRISING / len(compared):
+            words = (
+                f"{problem.names[arm]} changed with time: {100 * first[0] / first[1]:.2g} % of its first "
+                f"{first[1]:,.0f} customers succeeded, {100 * second[0] / second[1]:.2g} % of the "
+                f"{second[1]:,.0f} after them. Only a comparison by holdout survives that."
+            )
+            yield Doubt("time", words, chance)
+
+
+def changed(first: Counts, second: Counts) -> float:
+    """Return the chance of rates as far apart in two samples, (successes, outcomes), of one rate."""
+    from scipy.special import chdtrc
+
+    won, seen = np.array([first, second], dtype=np.float64).T
+    apart = likelihood(won / seen, won, seen - won) - likelihood(
+        np.full(2, won.sum() / seen.sum()), won, seen - won
+    )
+    return float(chdtrc(1, 2 * max(0.0, float(apart))))

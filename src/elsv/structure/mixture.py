@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import shown
-from elsv._base.typing import AnyArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -24,6 +24,7 @@ from elsv.structure.base import (
     register,
     structure_of,
 )
+from elsv.structure.fit import closest, likelihood
 from elsv.structure.outline import Outline, outline_of
 
 _DEEPEST = 20  # mixtures within mixtures
@@ -73,6 +74,15 @@ class MixtureOf(Statement):
             return self.parts[0][1].belief()
         beliefs = tuple(part.belief() for _, part in self.parts)
         return Mixture(beliefs, tuple(share for share, _ in self.parts), self.offers.prior)
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the rates that explain these outcomes best within any part."""
+        if self.offers is None:
+            return None
+        state = State(self.offers.prior[:, 0] + won, self.offers.prior[:, 1] + lost)
+        each = (closest(part, part.belief(), state, won, lost) for _, part in self.parts)
+        found = [rates for rates in each if rates is not None]
+        return max(found, key=lambda rates: float(likelihood(rates, won, lost)), default=None)
 
     @property
     def own_prior(self) -> bool:

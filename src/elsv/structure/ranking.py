@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Offers, Statement
 from elsv.structure.beliefs_of import METHODS, Method, belief_of_facts
 from elsv.structure.facts import Facts
+from elsv.structure.fit import fit_facts
 from elsv.structure.outline import Outline, outline_of_facts
 
 Arm = str | int
@@ -87,6 +88,10 @@ class Ranking(Statement):
     def ranking(self) -> Facts | None:
         """Return what is said of the arms, once it is known which they are."""
         return None if self.offers is None else self.facts(self.offers)
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the possible rates that explain these outcomes best."""
+        return None if self.offers is None else fit_facts(self.facts(self.offers), won, lost)
 
     def _name(self, arm: Arm) -> str:
         if self.offers is not None:

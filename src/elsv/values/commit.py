@@ -33,7 +33,6 @@ from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import COMMIT, PASS, PULL, Work, growth
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -78,10 +77,6 @@ class CommitValue:
     def layer_reach(self) -> int:
         """Layers past its own that `on_layer` reads: the next one."""
         return 1
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes: one sweep."""
-        return Work(shared=COMMIT * self.problem.arms)
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief."""
@@ -158,19 +153,10 @@ class BlockCommitValue:
         """Layers past its own that `on_layer` reads: the longest block, and one after it."""
         return max(self.blocks) + 1
 
-    def layer_work(self, horizon: int, made: int) -> Work | None:
-        """Return what `on_layer` takes: for every arm and length as many sweeps as the block is long."""
-        if self.problem.segments.stated:
-            return None
-        arms = self.problem.arms
-        shared, calls = COMMIT * arms, 1.0
-        alone = 0.0
-        for length in self.lengths(horizon - made):
-            pulled = sum(growth(arms, made, made + k) for k in range(length))
-            shared += arms * (PULL * pulled + COMMIT * arms * growth(arms, made, made + length))
-            alone += arms * PASS
-            calls += arms * (length + 1)
-        return Work(shared, alone, calls=calls, rooms=3)
+    @property
+    def layer_rooms(self) -> int:
+        """Arrays that `on_layer` uses at one time."""
+        return 3
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief.

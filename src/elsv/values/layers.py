@@ -12,10 +12,8 @@ import numpy as np
 from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
-from elsv.lattice.numbering import Layer, layer_size
+from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import COUNTING, Start, Work, seconds_for_each
-from elsv.state import Arms
 from elsv.values.base import ValueFunction, values_at
 
 _BATCH = 1 << 14
@@ -26,23 +24,9 @@ def layer_reach(value: ValueFunction) -> int:
     return int(getattr(value, "layer_reach", 0))
 
 
-def layer_work(value: ValueFunction, problem: Arms, horizon: int, made: int) -> Work:
-    """Return what `layer_values` takes in the layer `made`; a value that is called on batches is tried."""
-    own: Any = getattr(value, "layer_work", None)
-    if own is not None and still_holds(value, "on_layer", "__call__"):
-        known: Work | None = own(horizon, made)
-        if known is not None:
-            return known
-    batch = min(_BATCH, layer_size(problem.arms, made))
-    each = seconds_for_each(lambda state: values_at(value, state, made + 1), problem, made, batch)
-    return Work(alone=1e9 * each + COUNTING * problem.arms)
-
-
-def layer_start(value: ValueFunction | None, horizon: int) -> Start:
-    """Return what a value computes once for all layers."""
-    own: Any = getattr(value, "layer_start", None)
-    known: Start = Start() if own is None else own(horizon)
-    return known
+def layer_rooms(value: ValueFunction) -> int:
+    """Return how many arrays of a layer a search on the value uses at one time."""
+    return int(getattr(value, "layer_rooms", 2))
 
 
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

@@ -15,7 +15,6 @@ lookahead with independent beliefs scores arm i by :math:`v + r_i z_t`: the inde
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,7 +27,6 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.work import SUM, Start, Work
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
@@ -157,24 +155,6 @@ class SeparableValue:
         """Return the values of all states of a layer, by `elsv.values.layers.layer_values`."""
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
-
-    def layer_work(self, horizon: int, made: int) -> Work:
-        """Return what `on_layer` takes besides the tables: one sweep."""
-        return Work(shared=SUM * self.problem.arms)
-
-    def layer_start(self, horizon: int) -> Start:
-        """Return what the tables of all steps take, asked for from the last step down."""
-        known = getattr(self.index, "prepare_seconds", None)
-        each = _TABLE_ENTRY
-        if known is None:  # the index is called on every state of every table
-            levels = range(min(horizon, _TRIED))
-            self.bonus(1, range(1), 0)  # loads what it needs
-            clock, spent = time.perf_counter(), time.process_time()
-            self.bonus(max(levels.stop, 1), levels, 0)
-            took = min(time.perf_counter() - clock, time.process_time() - spent)
-            each += took / triangle.size(levels.stop)
-        prepared = 0.0 if known is None else float(known(horizon))
-        return Start(alone=len(self._members) * (prepared + each * horizon**3 / 6))
 
     def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
         """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""

@@ -12,6 +12,7 @@ depend on how likely the order is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar
@@ -20,16 +21,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.base import Order, check_level, check_order, check_points, check_rewards, check_tolerance
-from elsv.beliefs.chain.moments import conditional_means, moments
+from elsv.beliefs.base import (
+    MethodUsed,
+    Order,
+    check_level,
+    check_order,
+    check_points,
+    check_rewards,
+    check_tolerance,
+)
 from elsv.beliefs.chain.panels import in_known_parts, in_parts
-from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import FEW, check_count, power_from, rule_sizes, some_uniforms
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
 
 _NESTED = (12.0, 20.0)  # nats on a panel and cut under Gauss rules: scores within about 1e-8 of themselves
+
+_WHOLE = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -318,3 +327,31 @@ def _rule(tolerance: float) -> tuple[float, float]:
     """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
     power = 0.12 if tolerance >= 1e-8 else 0.13
     return 7.0 * (tolerance / 1e-8) ** power, 5.5 - float(np.log(tolerance))
+
+
+def moments(
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, ends: tuple[float, float] = _WHOLE
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return means and variances ``[B, N]`` and log W ``[B]`` of chains between the logits `ends`."""
+    from elsv.beliefs.chain.batch_kernels import batch_moments
+
+    mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
+    for here, placed in in_parts(alpha, beta, nats, cut, *ends):
+        batch_moments(alpha[here], beta[here], placed, mean[here], variance[here], weight[here])
+    return mean, variance, weight
+
+
+def conditional_means(
+    alpha: FloatArray, beta: FloatArray, arm: int, at: FloatArray, nats: float, cut: float
+) -> FloatArray:
+    """Return E[μ_l | μ_arm = x] for x in `at` ``[K]``, shape ``[B, K, N]``: two chains that x keeps apart."""
+    states, arms = alpha.shape
+    out = np.empty((states, len(at), arms))
+    for k, x in enumerate(at.tolist()):
+        y = math.log(x) - math.log1p(-x)
+        out[:, k, arm] = x
+        for others, ends in ((slice(0, arm), (y, math.inf)), (slice(arm + 1, arms), (-math.inf, y))):
+            if others.start < others.stop:
+                won, lost = np.ascontiguousarray(alpha[:, others]), np.ascontiguousarray(beta[:, others])
+                out[:, k, others] = moments(won, lost, nats, cut, ends)[0]
+    return out

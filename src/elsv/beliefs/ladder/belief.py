@@ -22,12 +22,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs._groups import grouped
-from elsv.beliefs.base import MeasuredBest, check_level, check_points, check_rewards, check_tolerance
+from elsv.beliefs.base import (
+    MeasuredBest,
+    MethodUsed,
+    check_level,
+    check_points,
+    check_rewards,
+    check_tolerance,
+    grouped,
+)
 from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, known_rankings
 from elsv.beliefs.layers import ladder_weights
 from elsv.beliefs.layers.conflict import contradicts
-from elsv.beliefs.method import MethodUsed
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice

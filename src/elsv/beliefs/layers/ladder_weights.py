@@ -221,12 +221,7 @@ class _Tables:
         return blocks
 
 
-def size_of_tables(parts: tuple[Ways, ...], made: int) -> tuple[float, float, int]:
-    """Return the numbers at each node that are tabulated, those that are worked out, and the blocks."""
-    held, worked, blocks = 0.0, 0.0, 0
-    for ways in parts:
-        for size, terms in ways.tabulated():
-            numbers = comb(made + 2 * size, 2 * size)
-            held, worked = held + numbers, worked + numbers * terms
-            blocks += comb(made + size, size) if size > 1 else 0
-    return held, worked, blocks
+def size_of_tables(parts: tuple[Ways, ...], made: int) -> float:
+    """Return how many numbers are tabulated at each node."""
+    sizes = (size for ways in parts for size, _ in ways.tabulated())
+    return sum((float(comb(made + 2 * size, 2 * size)) for size in sizes), 0.0)

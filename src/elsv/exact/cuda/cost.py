@@ -1,8 +1,4 @@
-"""What an answer on a GPU takes, known before it starts: bytes on the card and seconds.
-
-The seconds are those of one H200 (docs/gpu.md), where one state of a sweep moves about 64 bytes and one node
-of a weight is one multiplication and addition.
-"""
+"""Memory that an answer on a GPU takes, known before it starts."""
 
 from __future__ import annotations
 
@@ -10,13 +6,12 @@ from dataclasses import dataclass
 
 from elsv._base.numbers import counted, memory
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.search import Search, arrays_of, sweeps_of
+from elsv.exact.cuda.search import Search, arrays_of
 from elsv.exact.cuda.sweeps import ARMS, Numbering, weighted
+from elsv.exact.memory import Cost
 from elsv.lattice.numbering import states_up_to
 from elsv.problem import Problem
 
-SWEEP, NODE = 18e-12, 0.23e-12  # seconds for each state, and for each node of its weight
-_LAYER, _START = 60e-6, 0.1  # seconds for each layer and sweep; of tables, once
 _SPARE = 300 << 20  # bytes that are left alone
 _NODES = 0.5  # of quadrature, for each pull
 
@@ -29,16 +24,6 @@ class Room:
     batch: int
     weights: int
     bytes: int
-
-
-@dataclass(frozen=True)
-class GpuCost:
-    """What an answer takes: states of all layers, bytes on the card, seconds."""
-
-    states: int
-    bytes: int
-    seconds: float
-    compiles: bool = False
 
 
 def room_for(problem: Problem, free: int) -> Room:
@@ -57,20 +42,17 @@ def room_for(problem: Problem, free: int) -> Room:
     return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
 
 
-def cost_of(problem: Problem, sweeps: int, searches: list[Search], free: int) -> GpuCost:
+def cost_of(problem: Problem, sweeps: int, searches: list[Search], free: int) -> Cost:
     """Return what policies take that are one sweep, and those that search, one after the other."""
     states = states_up_to(problem.arms, problem.steps - 1)
-    each = SWEEP + (NODE * _nodes(problem) if weighted(problem) else 0.0)
-    seconds = _START + sweeps * (states * each + problem.steps * _LAYER)
     size = room_for(problem, free).bytes if sweeps else 0
     for search in searches:
-        seconds += states * each * sweeps_of(search, problem) + problem.steps * _LAYER * 40
         whole = 8 * Numbering(problem.arms, problem.steps).size(problem.steps)
         size = max(size, arrays_of(search, problem) * whole + _table_bytes(problem) + _SPARE)
-    return GpuCost(states, size, seconds)
+    return Cost(states, size)
 
 
-def check_room(cost: GpuCost, free: int, name: str) -> None:
+def check_room(cost: Cost, free: int, name: str) -> None:
     """Raise if the card has too little memory."""
     if cost.bytes > free:
         raise InvalidInputError(

@@ -18,11 +18,12 @@ import numpy as np
 from elsv._base.progress import Progress
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.cost import GpuCost, check_arms, check_room, cost_of, room_for
+from elsv.exact.cuda.cost import check_arms, check_room, cost_of, room_for
 from elsv.exact.cuda.device import NULL, Device
 from elsv.exact.cuda.rules import Best, Rule, rule_of
 from elsv.exact.cuda.search import Rooms, Search, follow_search, search_of
 from elsv.exact.cuda.sweeps import ARMS, LayerSweeps
+from elsv.exact.memory import Cost
 from elsv.lattice.numbering import layer_size
 from elsv.policies.layers import OneArm
 from elsv.problem import Problem
@@ -31,7 +32,7 @@ from elsv.state import State
 Watch = Callable[[LayerSweeps, int, Any], None]  # called before a layer is swept, with the next one's values
 
 
-def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> GpuCost:
+def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
     """Return what the optimum takes, or raise if it cannot be computed here."""
     check_arms(problem)
     free = _limit(device, memory)
@@ -55,7 +56,7 @@ def root_scores(
 
 def evaluate_cost(
     problem: Problem, policies: Sequence[object], device: Device, memory: int | None = None
-) -> GpuCost:
+) -> Cost:
     """Return what the values of policies on layers take, or raise if they cannot be computed here."""
     check_arms(problem)
     free = _limit(device, memory)

@@ -70,14 +70,6 @@ def arrays_of(search: Search, problem: Problem) -> int:
     return 5 + 4 * problem.arms * long
 
 
-def sweeps_of(search: Search, problem: Problem) -> float:
-    """Return how many sweeps, with their weights, a layer takes on average."""
-    arms, horizon = problem.arms, problem.steps
-    ways = [search.way(arms, left) for left in range(1, horizon + 1)]
-    each = [(way.depth + way.stops) * (1 + arms) / 2 if way.stops else way.depth for way in ways]
-    return sum(each) / horizon
-
-
 class Rooms:
     """Arrays that searches use in turn: two for the search; for each arm two of a step, two of many pulls."""
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from elsv.campaign import Campaign
+from elsv.campaign import Campaign, log
 from elsv.service.page.pictures import COLOURS, swatch
 from elsv.service.page.reasons import percent
 
@@ -74,7 +74,9 @@ class Courses:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
             while True:
-                made, until, rows = campaign.allocation(course.counted, course.size, _AT_ONCE)
+                made, until, rows = log.allocation(
+                    campaign.store, campaign.name, course.counted, course.size, _AT_ONCE
+                )
                 if until > PARTS * course.size:  # in larger parts, then
                     course.make_room(made)
                     continue

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from starlette.requests import Request
 
 from elsv._base.numbers import shown
-from elsv.campaign.arguments import text_of
+from elsv.campaign.records import text_of
 from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy

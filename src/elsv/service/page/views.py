@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.gains import GainSoFar
-from elsv.campaign.listing import Listed
-from elsv.campaign.status import SegmentStatus, Status
+from elsv.campaign.opening import Listed
+from elsv.campaign.status import METHODS, SegmentStatus, Status
 from elsv.live.explain import Explanation
 from elsv.service.page import pictures
 from elsv.service.page.reasons import Reasons, decimals, figure, method_of, percent, reasons_of
@@ -80,10 +77,9 @@ class CampaignView:
     history: bool  # whether outcomes from before the campaign were taken in
     rivals: tuple[RivalView, ...]
     rivals_axis: Markup | None
-    ahead: str
     assumed: str
-    doubt: str  # in words; empty where it is not known
-    contradicted: bool
+    notes: tuple[str, ...]  # what else there is to say of the gain
+    doubts: tuple[str, ...]  # what speaks against what is assumed
     reasons: tuple[Reasons, ...]  # one, or one for each segment
     method: tuple[str, ...]
     segments: tuple[tuple[str, ...], ...]  # rows of their table
@@ -154,7 +150,7 @@ def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView
         name=status.name,
         phase=status.phase.capitalize(),
         phase_kind=PHASES[status.phase],
-        lead=tuple(re.sub(r"(?<=[ (])-(?=\d)", "−", sentence) for sentence in status.sentences()),
+        lead=status.sentences(),
         tiles=_tiles(status),
         arms=tuple(_arm(status, i, scale, chosen) for i in range(len(status.arms))),
         worth_axis=pictures.axis(scale),
@@ -162,10 +158,9 @@ def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView
         history=any(arm.history for arm in status.arms),
         rivals=rivals,
         rivals_axis=rivals_axis,
-        ahead=_ahead(status),
         assumed=status.assumed,
-        doubt=_doubt(status),
-        contradicted=status.contradicted,
+        notes=status.notes(),
+        doubts=tuple(doubt.words for doubt in status.doubts),
         reasons=tuple(reasons_of(status, explanation) for explanation in explanations),
         method=method_of(status),
         segments=tuple(_segment(status, segment) for segment in status.segments),
@@ -181,7 +176,9 @@ def _tiles(status: Status) -> tuple[Tile, ...]:
     gain = next(iter(status.gains), None)
     tiles = [Tile("Earned", status.money(status.earned), _successes(status))]
     if gain is not None:
-        tiles.append(Tile(f"Against {gain.name}", status.money(gain.gain, True), f"95 %: {_span(gain)}"))
+        tiles.append(
+            Tile(f"Against {gain.name}", status.money(gain.gain, True), f"95 %: {status.between(gain)}")
+        )
     tiles += [
         Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
         _best(status),
@@ -193,11 +190,6 @@ def _tiles(status: Status) -> tuple[Tile, ...]:
 def _successes(status: Status) -> str:
     count = sum(arm.successes for arm in status.arms)
     return f"{count:,} success{'' if count == 1 else 'es'}"
-
-
-def _span(gain: GainSoFar) -> str:
-    digits = 0 if max(abs(gain.low), abs(gain.high)) >= 10_000 else 2
-    return with_minus(f"{gain.low:+,.{digits}f} to {gain.high:+,.{digits}f}")
 
 
 def _segment(status: Status, segment: SegmentStatus) -> tuple[str, ...]:
@@ -212,10 +204,10 @@ def _leaders(status: Status) -> set[str]:
 
 def _best(status: Status) -> Tile:
     if not status.segments:
-        said = f"with a probability of {percent(status.leader.best)}"
-        return Tile("Best arm by now", status.leader.name, said)
+        said = f"the best with a probability of {percent(status.leader.best)}"
+        return Tile("Earns most by now", status.leader.name, said)
     each = ", ".join(f"{segment.leader} for {segment.name}" for segment in status.segments)
-    return Tile("Best arms by now", f"of {len(status.segments)} segments", each)
+    return Tile("Earn most by now", f"of {len(status.segments)} segments", each)
 
 
 def _arm(status: Status, place: int, scale: pictures.Scale, chosen: set[int]) -> ArmView:
@@ -262,42 +254,13 @@ def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
                 picture=pictures.bar(scale, gain.alternative, None, span),
                 earned=status.money(gain.alternative),
                 gain=status.money(gain.gain, True),
-                between=_span(gain),
+                between=status.between(gain),
                 per_cent="" if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
-                source="logged probabilities" if gain.method == "log" else "what is believed by now",
+                source=METHODS[gain.method],
                 sure="good" if gain.low > 0 else "bad" if gain.high < 0 else "",
             )
         )
     return tuple(rows), pictures.axis(scale)
-
-
-def _ahead(status: Status) -> str:
-    if status.left is None or status.ahead is None or status.to_learn is None:
-        return "The campaign has no last customer: later ones count less and less."
-    if not status.left:
-        return "No planned customers are left. Extend the campaign to go on learning."
-    return (
-        f"{status.left:,} customers are left. With the arm that is best by now they bring about "
-        f"{status.money(status.ahead)}; knowing more could add {status.money(status.to_learn)} at most."
-    )
-
-
-def _doubt(status: Status) -> str:
-    if status.doubt is None:
-        return ""
-    if status.contradicted:
-        times = "more than a million" if status.doubt > 1e6 else f"{status.doubt:,.0f}"
-        return (
-            f"The outcomes are {times} times likelier without this assumption. Check that they are booked on "
-            "the right arms; if they are, begin a campaign without the assumption, or with a softer one."
-        )
-    if not any(arm.successes + arm.failures + arm.expired for arm in status.arms):
-        return "No outcome speaks for or against it yet."
-    odds = 1 / status.doubt if status.doubt > 0 else math.inf
-    if odds > 1.5:
-        told = "more than a million" if odds > 1e6 else figure(odds)
-        return f"The outcomes agree: they are {told} times likelier with it than without."
-    return "The outcomes do not speak against it."
 
 
 def _settings(status: Status) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,267 @@
+r"""Arms of which nothing is known, beside arms of which something is: their rates follow their neighbours'.
+
+Uniform rows say that an untried arm sells to half of the customers, or under an order to some 40 or 70 % of
+them. Nobody believes that of a shop in which 5 % buy. Instead its odds are within a factor f of its nearest
+known neighbour's for each step between them, with 95 % probability, given the structure:
+
+.. math:: \ln\mathrm{odds}(\mu_j) - \ln\mathrm{odds}(\mu_{nb}) \sim
+    N\left(0,\ \text{steps} \cdot (\ln f/1.96)^2\right).
+
+Between two known arms an order says enough: the arm lies between them and keeps its row. Without an order the
+neighbour is the rate of all known arms together, with a larger f. Rows as wide as that are given the means
+of these distributions under the structure, and known arms stay where they were. Rows cannot say that all
+rates may be higher or lower together. An order spreads rows of few counts so far apart that no means near to
+each other are left; then the rows count for more customers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray
+from elsv.beliefs import Independent
+from elsv.beliefs.abilities import factors, marginals, quantiles, repeats
+from elsv.beliefs.base import mean_of
+from elsv.beliefs.ladder.ranking import closure
+from elsv.errors import InvalidInputError
+from elsv.prior.found import percent
+from elsv.prior.solving import before_data, chance, log_odds, rows_for
+from elsv.problem import Problem
+from elsv.state import State
+from elsv.structure.base import has_own_prior
+from elsv.structure.facts import Facts, ranking_of
+
+FACTOR, FREE_FACTOR = 2.0, 3.0
+_LEVELS = (np.arange(101) + 0.5) / 101  # of quantiles that stand for a distribution
+_GRID = 4000
+_FURTHEST = 6.0  # standard deviations
+_WIDER = 2.0  # variance of a row over that of the arm under an order, which narrows it
+_MET = 0.1  # of a mean, up to which it is met
+_MOST_DOUBLINGS = 5  # of counts, until they are: an order spreads rows of few counts apart
+_NEUTRAL = 0.01  # a row (0.01, 1) below an arm, or (1, 0.01) above it, says nothing of that arm
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """From where an arm takes its rate."""
+
+    arm: int | None  # None: all known arms together
+    steps: int = 1
+    side: int = 0  # 1: the arm is at least as large as its neighbour, -1: at most; 0: either
+    beyond: int = 0  # arms of which nothing is known further out on that side
+
+
+def known_arms(problem: Problem, seen: FloatArray | None = None) -> AnyArray:
+    """Return whose rows say something ``[N]``: they are not uniform, or there are outcomes."""
+    said: AnyArray = (problem.prior != 1).any(axis=1)
+    return said if seen is None else said | (seen > 0)
+
+
+def neighbours_of(problem: Problem, known: AnyArray) -> dict[int, Neighbour]:
+    """Return the neighbour of every arm of which nothing is known; none for arms between known ones."""
+    open_arms = [int(j) for j in np.flatnonzero(~known)]
+    if not known.any() or has_own_prior(problem.structure):
+        return {}
+    facts = _ranking(problem.structure)
+    if facts is None:
+        return {j: Neighbour(None) for j in open_arms}
+    arms = np.arange(problem.arms)
+    if facts.unimodal:
+        steps = np.abs(arms[:, None] - arms).astype(np.float64)
+        return {j: _nearest(steps[j], known, 0) for j in open_arms}
+    above = closure(problem.arms, facts.order)
+    steps = _steps(above)
+    longest = _longest(above & ~known[:, None] & ~known)
+    found = {}
+    for j in open_arms:
+        over, under = bool((above[j] & known).any()), bool((above[:, j] & known).any())
+        if not over and not under:
+            found[j] = Neighbour(None)
+        elif over != under:
+            side = 1 if over else -1
+            near = _nearest(steps[j] if over else steps[:, j], known, side)
+            beyond = int(longest[:, j].max() if over else longest[j].max())
+            certain = facts.scale == "mean"
+            found[j] = Neighbour(near.arm, near.steps, side * certain, beyond * certain)
+    return found
+
+
+def neutral(problem: Problem, known: AnyArray) -> Problem:
+    """Return the problem with rows of unknown arms that say nothing of the known ones under an order."""
+    if not repeats(problem.belief):
+        return problem
+    rows = problem.prior.copy()
+    for j, near in neighbours_of(problem, known).items():
+        if near.side:
+            rows[j] = (1, _NEUTRAL) if near.side > 0 else (_NEUTRAL, 1)
+    return problem.with_prior(rows)
+
+
+def from_neighbours(
+    problem: Problem,
+    known: AnyArray,
+    factor: float | None = None,
+    ends: FloatArray | None = None,
+    coverage: float = 0.9,
+    vague: AnyArray | None = None,
+) -> tuple[Problem, tuple[str, ...]]:
+    """Return the problem with rows for the arms of which nothing is known, and how in sentences.
+
+    Parameters
+    ----------
+    problem
+        Its rows of known arms are right; see `neutral` for the others.
+    known
+        Of which arms something is known ``[N]``.
+    factor
+        Odds of neighbours are within it, with 95 % probability; default: 2 for each step in an order, 3
+        where there is none.
+    ends
+        Intervals of known arms that must stay ``[N, 2]``; NaN: its mean stays.
+    coverage
+        Probability of `ends`.
+    vague
+        Which known rows may count for more customers where the structure needs it ``[N]``.
+    """
+    check_factor(factor)
+    near = neighbours_of(problem, known)
+    notes = _notes(problem, known, near, factor)
+    if not near:
+        return problem, notes
+    start, rng = State.initial(problem), np.random.default_rng(0)
+    wanted, quantile = marginals(problem.belief, start, tuple(_LEVELS), rng)
+    wanted = np.where(known, wanted, np.nan)
+    rows, grows = problem.prior.copy(), ~known if vague is None else ~known | vague
+    for j, one in near.items():
+        at = log_odds(_pooled(problem, known) if one.arm is None else quantile[:, one.arm])
+        spread = np.log(_used(one, factor)) / 1.96
+        wanted[j] = chance(at[:, None] + distances(one, spread)).mean()
+        middle = chance(at.mean())
+        width = _WIDER * (at.var() + one.steps * spread**2)
+        rows[j] = np.array([middle, 1 - middle]) * max(1 / (width * middle * (1 - middle)) - 1, 0.5)
+    if not repeats(problem.belief) or factors(problem.belief):
+        rows[~known] *= _WIDER
+        return problem.with_prior(_with_means(rows, np.where(known, np.nan, wanted))), notes
+    stays = np.full((problem.arms, 2), np.nan) if ends is None else ends
+    means = np.where(np.isnan(stays[:, 0]), wanted, np.nan)
+    for _ in range(_MOST_DOUBLINGS):
+        found = problem.with_prior(rows_for(before_data(problem), rows, means, stays, coverage))
+        off = np.abs(mean_of(found.belief, State.initial(found)) / wanted - 1)
+        if np.nanmax(off) < _MET:
+            break
+        rows[grows] *= 2
+    return found, notes
+
+
+def _with_means(rows: FloatArray, means: FloatArray) -> FloatArray:
+    """Return rows of the same counts with given means; NaN: the row stays."""
+    counts = rows.sum(axis=1)
+    moved = np.stack([means * counts, (1 - means) * counts], axis=1)
+    return np.where(np.isnan(means)[:, None], rows, moved)
+
+
+def check_factor(factor: float | None) -> None:
+    """Raise if a factor of odds is none."""
+    fine = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 < factor <= 1000
+    if factor is not None and not fine:
+        raise InvalidInputError(
+            f"factor must be above 1 (odds of neighbouring arms differ by at most that), got {shown(factor)}"
+        )
+
+
+def _used(near: Neighbour, factor: float | None) -> float:
+    return factor if factor is not None else FREE_FACTOR if near.arm is None else FACTOR
+
+
+def distances(near: Neighbour, spread: float) -> FloatArray:
+    """Return quantiles of how far an arm's log odds are from its neighbour's."""
+    last = near.steps + near.beyond
+    x = (np.arange(_GRID) + 0.5) / _GRID * _FURTHEST * spread * np.sqrt(last)
+
+    def density(steps: int) -> FloatArray:
+        return np.asarray(np.exp(-(x**2) / (2 * steps * spread**2)))
+
+    if near.side == 0:
+        away, weight = np.concatenate([-x[::-1], x]), density(near.steps)
+        weight = np.concatenate([weight[::-1], weight])
+    else:  # 0 <= distance of the first arm <= that of the second <= ...: messages, as for a chain
+        away, below, above = x, np.ones(_GRID), np.ones(_GRID)
+        for steps in range(1, near.steps):
+            below = np.cumsum(density(steps) * below)
+        for steps in range(last, near.steps, -1):
+            above = np.cumsum((density(steps) * above)[::-1])[::-1]
+        weight = density(near.steps) * below * above
+    share = np.cumsum(weight) - 0.5 * weight
+    found = np.interp(_LEVELS * weight.sum(), share, away)
+    return np.asarray(near.side * found if near.side else found)
+
+
+def _pooled(problem: Problem, known: AnyArray) -> FloatArray:
+    """Return quantiles of the rate of all known arms together."""
+    together = problem.prior[known].sum(axis=0, keepdims=True)
+    return quantiles(Independent(), State(together[:, 0], together[:, 1]), tuple(_LEVELS))[:, 0]
+
+
+def _ranking(structure: object) -> Facts | None:
+    """Return the order or peak of a structure, for a mixture that of its likeliest part with one; or None."""
+    parts: Sequence[tuple[float, object]] = getattr(structure, "parts", ((1.0, structure),))
+    ranked = [(share, facts) for share, part in parts if (facts := ranking_of(part)) and facts.ranks]
+    return max(ranked, key=lambda one: one[0])[1] if ranked else None
+
+
+def _steps(above: AnyArray) -> FloatArray:
+    """Return the number of steps from arm a down to arm b ``[N, N]``; infinite where there is no way."""
+    next_to = above & ~((above.astype(int) @ above.astype(int)) > 0)
+    steps = np.where(next_to, 1.0, np.inf)
+    for k in range(len(steps)):
+        steps = np.minimum(steps, steps[:, k : k + 1] + steps[k])
+    return steps
+
+
+def _longest(above: AnyArray) -> FloatArray:
+    """Return the longest way from arm a down to arm b ``[N, N]``; 0 where there is none."""
+    longest = above.astype(np.float64)
+    for _ in range(len(above)):
+        ways = np.where(above[:, :, None] & (longest > 0)[None], 1 + longest[None], 0.0).max(axis=1)
+        longest = np.maximum(longest, ways)
+    return longest
+
+
+def _nearest(steps: FloatArray, known: AnyArray, side: int) -> Neighbour:
+    away = np.where(known, steps, np.inf)
+    arm = int(away.argmin())
+    return Neighbour(arm, int(away[arm]), side)
+
+
+def _notes(
+    problem: Problem, known: AnyArray, near: dict[int, Neighbour], factor: float | None
+) -> tuple[str, ...]:
+    """Say from where arms take their rates, and how to change it."""
+    if known.all() or not known.any() or has_own_prior(problem.structure):
+        return ()
+    names = problem.names
+    ordered = [names[j] for j, one in near.items() if one.arm is not None]
+    free = [names[j] for j, one in near.items() if one.arm is None]
+    between = [names[j] for j in np.flatnonzero(~known) if j not in near]
+    notes = []
+    if ordered:
+        whose = ", ".join(dict.fromkeys(names[one.arm] for one in near.values() if one.arm is not None))
+        notes.append(
+            f"nothing is known of {', '.join(ordered)}: odds are taken to change by a factor of "
+            f"{factor or FACTOR:g} at most for each step away from {whose} (95 % sure)"
+        )
+    if free:
+        rate = float(problem.prior[known, 0].sum() / problem.prior[known].sum())
+        notes.append(
+            f"nothing is known of {', '.join(free)}: odds are taken to be within a factor of "
+            f"{factor or FREE_FACTOR:g} (95 % sure) of those of all known arms together, {percent(rate)}"
+        )
+    if notes:
+        notes[-1] += "; another factor: --factor 3 (factor=3), or say what you expect"
+    if between:
+        notes.append(f"nothing is known of {', '.join(between)} but the arms on both sides")
+    return tuple(notes)
