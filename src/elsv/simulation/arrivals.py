@@ -207,7 +207,8 @@ def _between(problem: Problem, tables: IndexTables, state: State, step: int) -> 
     if not share.any():
         return found
     higher = table[group, number(np.minimum(low + 1, pulls), pulls)]
-    return np.where(share > 0, found + share * (higher - found), found)
+    with np.errstate(invalid="ignore"):  # of an arm that was never pulled the index may be infinite
+        return np.where(share > 0, found + share * (higher - found), found)
 
 
 def distinct(*counts: AnyArray) -> tuple[IntArray, IntArray]:
