@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import uuid
 import zipfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -22,11 +21,11 @@ _ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
 _FOLDER = "chunks"
 
 
-def fingerprint(run: Run, version: str) -> str:
-    """Return a key of all that the numbers of a run depend on."""
+def fingerprint(run: Run, version: str, policies: bool = True) -> str:
+    """Return a key of all that the numbers of a run depend on; without the `policies` if they are unknown."""
     size = run.instances, run.horizon, run.seed, run.keep_raw
-    about = run.problem.to_dict(), run.made, size, run.checkpoints, run.source, run.delays
-    return digest_of((about, version, MEANING))
+    about = run.problem.to_dict(), size, run.checkpoints, run.source, run.delays
+    return digest_of((about, run.made if policies else None, version, MEANING))
 
 
 def is_chunk(name: str) -> bool:
@@ -59,7 +58,7 @@ class ChunkStore:
                     "resume must know that the policies are the same as before, and cannot tell for "
                     f"{error}; leave resume out to start over, or make it from plain values"
                 ) from error
-            key = f"unknown-{uuid.uuid4().hex}"
+            key = fingerprint(run, version, policies=False)
         keep = resume and self._outputs.run == key
         self._outputs.check(self._names)
         self._outputs.begin(key, overwrite)
