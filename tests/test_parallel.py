@@ -221,7 +221,7 @@ def test_a_policy_that_cannot_be_told_from_others_runs_but_is_not_resumed(tmp_pa
 
     for _ in range(2):
         compare(PROBLEM, [draws], 300, out=tmp_path)
-    with pytest.raises(InvalidInputError, match=r"resume must know .* own, a Generator; leave resume out"):
+    with pytest.raises(InvalidInputError, match=r"resume must know .* a Generator; leave resume out"):
         compare(PROBLEM, [draws], 300, out=tmp_path, resume=True)
     compare(PROBLEM, [draws], 300, resume=True)  # nothing to go on with
 
