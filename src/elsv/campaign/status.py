@@ -155,6 +155,14 @@ class Status:
         first = self.gains[0].against if self.gains else ""
         return next((g for g in self.gains if g.against == first and g.method == method), None)
 
+    @property
+    def sure(self) -> bool:
+        """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
+        known = self.answer(BELIEF)
+        seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
+        agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
+        return known is not None and known.told and agree
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
         values = asdict(self)
@@ -166,7 +174,7 @@ class Status:
         if not self.segments:
             del values["segments"]
         said = {"summary": list(self.sentences()), "notes": list(self.notes())}
-        return {**values, "contradicted": self.contradicted, **said}
+        return {**values, "contradicted": self.contradicted, "sure": self.sure, **said}
 
     def sentences(self) -> tuple[str, str, str]:
         """Return three lines: what was earned; what that is more, how sure and why; what is offered."""
@@ -216,8 +224,9 @@ class Status:
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
             share = "" if gain.percent is None else f" ({abs(gain.percent):.0f} %)"
+            begin = "That is" if self.sure else "If what was expected beforehand holds, that is"
             return (
-                f"That is {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
+                f"{begin} {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
                 f"95 % interval {self.between(gain)}, {known}."
             )
         remedy = "" if self.phase == "over" else self._remedy()
