@@ -109,7 +109,7 @@ class Server:
 def serving(db, directory, *options):
     """Yield a server that is ready; it is stopped at the end."""
     if not os.environ.get("CI"):
-        pytest.importorskip("fastapi", reason="pip install 'elsv[service]'")
+        pytest.importorskip("starlette", reason="pip install 'elsv[service]'")
     server = Server(db, directory, *options).start()
     try:
         yield server.wait()

@@ -132,7 +132,7 @@ def test_importing_elsv_and_its_command_line_loads_nothing_heavy():
     code = (
         "import sys, elsv.cli; from elsv import *; "
         "heavy = ('numba', 'scipy', 'polars', 'matplotlib', 'pandas', 'joblib', 'distributed', "
-        "'fastapi', 'pydantic'); "
+        "'starlette', 'pydantic'); "
         "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ import pytest
 
 from campaigns import shop
 from elsv import Campaign
-from elsv.service.page.guard import inner_address
+from elsv.service.page.routes import inner_address
 from elsv.service.page.sessions import COOKIE, LIFETIME
 from elsv.service.tokens import TokenFile
 from pages import ELSEWHERE, HERE, code_of, send, tags_of, text_of, visit

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from test_campaign_log import Machine
 
-pytest.importorskip("fastapi")
+pytest.importorskip("starlette")
 
 from elsv.service.app import create_app
 from elsv.service.settings import ServiceSettings

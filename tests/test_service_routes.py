@@ -1,6 +1,9 @@
 """What the routes answer, in this process."""
 
+import contextlib
 import json
+import sqlite3
+from urllib.parse import quote
 
 import pytest
 
@@ -267,13 +270,6 @@ def test_openapi_says_everything(spring):
     assert set(references) <= set(document["components"]["schemas"])
 
 
-def test_the_long_way_to_decisions_answers_like_the_short_one(spring):
-    """Routes are documented by the framework and reached past it: both must be the same."""
-    long = spring.post("/campaigns/spring/decisions/", {"customer": "c-9"}, follow_redirects=False)
-    assert long.status_code in (307, 404)
-    assert spring.get("/campaigns/spring/decisions").status_code == 405
-
-
 def test_customers_of_segments(spring):
     problem = {**SHOP["problem"], "segments": {"new": [1, 2], "old": [3, 4]}, "segment_shares": [0.5, 0.5]}
     del problem["order"]
@@ -295,3 +291,106 @@ def test_customers_of_segments(spring):
     assert [answer.status_code for answer in mixed] == [200, 422, 200]
     assert spring.get("/campaigns/segments").status_code == 200
     assert spring.get("/campaigns/segments/audit").json()["exact"]
+
+
+def test_a_number_is_an_arm_from_1_and_a_text_is_a_name(spring):
+    """Also where the names of the arms are digits."""
+    problem = {"rewards": [0.4, 0.6, 0.8, 1.0], "names": ["4", "6", "8", "10"], "horizon": 300}
+    spring.begin("digits", problem=problem, control=3, holdout=0.1, fallback="4")
+    found = spring.get("/campaigns/digits").json()["settings"]
+    assert (found["control"], found["fallback"]) == (3, 1)
+    for given, arm in ((4, 4), ("6", 2), ("10", 4), ("2", 2), (1, 1), ("1", 1)):
+        assert spring.ask("PATCH", "/campaigns/digits", {"control": given}).json()["control"] == arm, given
+    for given in (0, 5, -1, "5", "11", [1], True, 1.0):
+        answer = spring.ask("PATCH", "/campaigns/digits", {"control": given})
+        assert answer.status_code == 422, given
+    assert "from 1 to 4, got 5" in spring.ask("PATCH", "/campaigns/digits", {"fallback": 5}).json()["detail"]
+
+
+def test_null_is_no_limit_and_no_arm(spring):
+    spring.begin("null", control=2, fallback=1)
+    changed = spring.ask("PATCH", "/campaigns/null", {"window": None, "fallback": None, "floor": None}).json()
+    assert (changed["window"], changed["fallback"], changed["control"]) == (None, None, 2)
+    assert spring.decide("null")[0]["expires"] is None
+    assert spring.ask("PATCH", "/campaigns/null", {"window": "2 days"}).json()["window"] == 172_800
+    assert spring.ask("PATCH", "/campaigns/null", {"floor": 0.01}).json()["window"] == 172_800
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/campaigns/spring/decisions", b'{"count": 1, "count": 2}'),
+        ("POST", "/rewards", b'{"rewards": [{"decision": "a", "success": true, "success": false}]}'),
+        ("PUT", "/campaigns/twice", b'{"problem": {"rewards": [1, 2], "horizon": 5, "horizon": 6}}'),
+        ("PATCH", "/campaigns/spring", b'{"floor": 0.01, "floor": 0.02}'),
+    ],
+)
+def test_a_key_that_comes_twice_is_refused(spring, method, path, body):
+    answer = spring.ask(method, path, content=body, headers=JSON)
+    assert answer.status_code == 422
+    assert any(
+        f"'{key}' 2 times" in answer.json()["detail"] for key in ("count", "success", "horizon", "floor")
+    )
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        {"samples": "FILE"},
+        {"samples": {"path": "FILE"}},
+        {"samples": {"draws": "FILE", "weights": [1, 1]}},
+        {"mixture": [[0.5, {"samples": "FILE"}], [0.5, {"free": True}]]},
+        {"samples": ["FILE"]},
+    ],
+)
+def test_nothing_in_a_body_opens_a_file(spring, tmp_path, structure):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("password,hunter2\n")
+    stated = json.loads(json.dumps(structure).replace("FILE", str(secret)))
+    answer = spring.ask(
+        "PUT", "/campaigns/thief", {"problem": {"rewards": [1, 2], "horizon": 9, "structure": stated}}
+    )
+    assert answer.status_code == 422
+    assert "cannot name a file" in answer.json()["detail"]
+    assert "hunter2" not in answer.text
+
+
+def test_a_client_that_has_draws_sends_them(spring):
+    draws = [[0.2, 0.1], [0.3, 0.2], [0.5, 0.1], [0.4, 0.3]]
+    for name, stated in (("draws", draws), ("weighted", {"draws": draws, "weights": [1, 2, 1, 1]})):
+        problem = {"rewards": [0.8, 1.0], "horizon": 50, "structure": {"samples": stated}}
+        spring.begin(name, problem=problem)
+        assert spring.decide(name)[0]["arm"] in (1, 2)
+
+
+def test_a_campaign_of_any_name_can_be_reached(tmp_path):
+    """The name is one part of the address, with everything in it quoted; older stores have any names."""
+    names = ["a/b", "/", "a//b", "a%2Fb", "20 % off", "ü/…", "x/decisions", "..", "a?b#c"]
+    for k in range(len(names)):
+        Campaign.open(tmp_path / "shop.db", f"{k}", Problem.from_dict(SHOP["problem"]), policy="greedy")
+    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+        for k, name in enumerate(names):
+            connection.execute("UPDATE elsv_campaign SET name = ? WHERE name = ?", (name, f"{k}"))
+    with shop(tmp_path / "shop.db") as opened:
+        for name in names:
+            address = f"/campaigns/{quote(name, safe='').replace('.', '%2E')}"
+            assert opened.post(f"{address}/decisions", {}).status_code == 200
+            assert opened.get(address).json()["name"] == name
+            assert opened.get(f"{address}/explain").json()["step"] == 2
+            assert opened.ask("PATCH", address, {"paused": True}).status_code == 200
+
+
+def test_a_key_answers_for_one_request_alone(spring):
+    """The same request again gets the first answer; another one under its key is told what differs."""
+    spring.begin("keys")
+    key = {"Idempotency-Key": "visit-1"}
+    first, again = (
+        spring.post("/campaigns/keys/decisions", {"customer": "c-1"}, headers=key).json()["decisions"][0]
+        for _ in range(2)
+    )
+    assert (again["id"], again["repeated"]) == (first["id"], True)
+    for body, word in (({"customer": "c-2"}, "customer"), ({"count": 2}, "1 customers, got 2")):
+        refused = spring.post("/campaigns/keys/decisions", body, headers=key)
+        assert refused.status_code == 422, body
+        assert word in refused.json()["detail"], refused.text
+    assert spring.get("/campaigns/keys").json()["decided"] == 1

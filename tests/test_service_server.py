@@ -2,11 +2,9 @@
 
 import contextlib
 import json
-import socket
 import sqlite3
 import subprocess
 import sys
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -91,22 +89,6 @@ def test_several_processes_and_several_servers_share_a_campaign(tmp_path):
             assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 90, 90)
 
 
-def test_an_answer_comes_in_one_piece(tmp_path):
-    """Head and body are one write, also where the connection is closed behind them."""
-    with serving(str(tmp_path / "shop.db"), tmp_path) as server:
-        address = urlsplit(server.url)
-        for kept in (True, False):
-            with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
-                closing = "" if kept else "Connection: close\r\n"
-                connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{closing}\r\n".encode())
-                head, _, body = connection.recv(65536).partition(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 200")
-                assert f"content-length: {len(body)}".encode() in head
-                assert body
-                if not kept:
-                    assert connection.recv(1) == b""
-
-
 DEEP = 250  # mixtures within mixtures
 
 
@@ -153,3 +135,13 @@ def test_a_campaign_that_cannot_be_read_leaves_the_others_alone(tmp_path):
         html = text_of(http.get("/").text)
         assert html.count("Unreadable") == 3
         assert "draws.npy" in html
+
+
+def test_a_file_has_one_server_under_whatever_name(tmp_path):
+    link = tmp_path / "link.db"
+    with serving(tmp_path / "shop.db", tmp_path):
+        link.symlink_to(tmp_path / "shop.db")
+        for path in (link, tmp_path / "shop.db"):
+            command = [sys.executable, "-m", "elsv.cli", "serve", "--db", str(path), "--port", "0"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert (done.returncode, "has one server" in done.stderr) == (2, True), done.stderr

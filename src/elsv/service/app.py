@@ -1,44 +1,48 @@
-"""The application: routes, errors and limits put together."""
+"""The application: routes, errors, and what every request passes."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import json
+import sys
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elsv._base.numbers import shown
-from elsv._version import __version__
 from elsv.errors import ElsvError
-from elsv.service import page
-from elsv.service.express import Express
-from elsv.service.gate import App, Gate
-from elsv.service.problems import RefusedError, answer, refusal_of
-from elsv.service.roles import Tokens
-from elsv.service.routes import campaigns, decisions, health
+from elsv.service.api import CALLS
+from elsv.service.errors import RefusedError, refusal_of
+from elsv.service.openapi import document
+from elsv.service.page.routes import page_routes
 from elsv.service.service import Service
 from elsv.service.settings import ServiceSettings
-from elsv.service.tokens import open_tokens
+from elsv.service.tokens import TokenFile, Tokens
 
-_REMEDY = "see /openapi.json"
-_ABOUT = """Decisions whose outcomes come late, made by Bayesian planning.
-
-Begin a campaign with `PUT /campaigns/{name}`, ask `POST /campaigns/{name}/decisions` for every customer, and
-report what happened with `POST /decisions/{id}/reward`. Whatever is answered is on disk. Errors are
-`application/problem+json` with the rule, the value and the remedy. With tokens, send
-`Authorization: Bearer TOKEN`.
-"""
+HEADERS = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+}
+MOST_ADDRESSES = 10_000
 
 
 def create_app(
     settings: ServiceSettings, tokens: Tokens | None = None, clock: Callable[[], float] = time.time
-) -> FastAPI:
+) -> Starlette:
     """Return the application, with its store open; it gets ready when it is started.
 
     Parameters
@@ -51,11 +55,11 @@ def create_app(
         Returns seconds since 1970; for tests.
     """
     if tokens is None and settings.tokens is not None:
-        tokens = open_tokens(settings.tokens)
+        tokens = TokenFile(settings.tokens)
     service = Service(settings, tokens, clock)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         warming = asyncio.create_task(service.start())
         try:
             yield
@@ -63,63 +67,146 @@ def create_app(
             warming.cancel()
             await service.stop()
 
-    app = _Application(
-        title="elsv",
-        version=__version__,
-        description=_ABOUT,
+    described = document(CALLS)
+    routes = [Route(call.path, call.answered, methods=[call.method]) for call in CALLS]
+    routes.append(Route("/openapi.json", lambda request: JSONResponse(described)))
+    app = Starlette(
+        routes=[*routes, *page_routes(service)],
+        middleware=[Middleware(Front, service)],
+        exception_handlers={
+            RefusedError: _refused,
+            ElsvError: _refused,
+            RecursionError: _refused,
+            HTTPException: _not_found,
+        },
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
     )
+    app.router.redirect_slashes = False
     app.state.service = service
-    for kind, handler in (
-        (RefusedError, _refused),
-        (ElsvError, _refused),
-        (RecursionError, _refused),
-        (RequestValidationError, _invalid),
-        (HTTPException, _not_found),
-        (Exception, _refused),
-    ):
-        app.add_exception_handler(kind, handler)
-    for router in (decisions.router, campaigns.router, health.router, page.router(service)):
-        app.include_router(router)
-    app.front = Gate(Express(partial(FastAPI.__call__, app)), service)
     return app
 
 
-class _Application(FastAPI):
-    """Routes, behind a gate and beside a short way that the framework does not see."""
-
-    front: App
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await super().__call__(scope, receive, send)
-            return
-        scope["app"] = self
-        await self.front(scope, receive, send)
-
-
 async def _refused(request: Request, error: Exception) -> Response:
-    return answer(refusal_of(error))
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = " ".join(str(part) for part in first["loc"])
-    return answer(
-        RefusedError(422, f"{place}: {first['msg']}", shown(first.get("input")), "see /openapi.json")
-    )
+    return refusal_of(error).response()
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     rule = {404: "the address must be one that /openapi.json lists", 405: "the method must fit the address"}
     got = f"{request.method} {request.url.path}"[:200]
-    told = RefusedError(
-        error.status_code, rule.get(error.status_code, error.detail), got, "see /openapi.json"
-    )
-    told.headers.update(error.headers or {})
-    return answer(told)
+    return RefusedError(
+        error.status_code,
+        rule.get(error.status_code, error.detail),
+        got,
+        "see /openapi.json",
+        headers=error.headers,
+    ).response()
+
+
+class Front:
+    """What every request passes: limits on the way in; headers, counts and a line of log on the way out."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+        self._rates, self._log = Rates(service.settings.rate), service.settings.log_json
+        self._own_host, self._last_host = service.settings.host, b""  # b"" is never a good one
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 0
+        scope["path"] = scope["raw_path"].decode("ascii")  # routes see %2F in a name, not a slash
+
+        async def answered(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = message["headers"]
+                named = {name for name, _ in headers}
+                message["headers"] = [*headers, *(h for h in HEADERS.items() if h[0] not in named)]
+            await send(message)
+
+        try:
+            try:
+                self._check(scope)
+            except RefusedError as error:
+                await error.response()(scope, receive, answered)
+            else:
+                await self._app(scope, receive, answered)
+        except Exception as error:
+            if not status:
+                await refusal_of(error).response()(scope, receive, answered)
+            raise  # for the log
+        finally:
+            seconds = time.perf_counter() - began
+            route = getattr(scope.get("route"), "path", "none")
+            self._service.metrics.answered(scope["method"], route, status or 500, seconds)
+            if self._log:
+                _print_line(scope, status or 500, seconds)
+
+    def _check(self, scope: Scope) -> None:
+        client = scope.get("client")
+        self._rates.check(client[0] if client else "")
+        if self._service.tokens is None:
+            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+            if host != self._last_host:
+                self._check_host(host.decode("latin-1"))
+                self._last_host = host
+
+    def _check_host(self, host: str) -> None:
+        """Without tokens, refuse names that a page elsewhere may have made to mean this machine."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            fine = name in ("localhost", self._own_host) or ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            fine = False
+        if not fine:
+            raise RefusedError(
+                403,
+                "a server without tokens answers to the name localhost only",
+                host[:100] or "no Host",
+                "use http://127.0.0.1, or start it with --tokens FILE",
+            )
+
+
+class Rates:
+    """How many requests each address may send: some a second, twice as many at once."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, address: str) -> None:
+        """Count a request of an address, or refuse it."""
+        if self._rate <= 0:
+            return
+        now = time.monotonic()
+        left, before = self._left.get(address, (2 * self._rate, now))
+        left = min(2 * self._rate, left + (now - before) * self._rate) - 1
+        if left < 0:
+            raise RefusedError(
+                429,
+                f"an address may send {self._rate:,.0f} requests a second",
+                "more",
+                "wait a moment, or send several decisions or outcomes in one request",
+                headers={"Retry-After": "1"},
+            )
+        self._left[address] = left, now
+        if len(self._left) > MOST_ADDRESSES:
+            self._left.popitem(last=False)
+
+
+def _print_line(scope: Scope, status: int, seconds: float) -> None:
+    """Print what was answered; no header, no query and no body, which may hold secrets."""
+    client = scope.get("client")
+    line: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "client": client[0] if client else None,
+        "method": scope["method"],
+        "path": scope["path"][:500],
+        "status": status,
+        "ms": round(1000 * seconds, 3),
+    }
+    print(json.dumps(line), file=sys.stderr, flush=True)

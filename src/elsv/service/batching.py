@@ -17,7 +17,7 @@ from typing import Any
 
 from elsv.campaign import Decision, RewardReceipt
 from elsv.campaign.batches import DecisionRequest, Outcomes
-from elsv.service.problems import RefusedError
+from elsv.service.errors import RefusedError
 from elsv.stores.base import StoreError
 
 MOST_WAITING = 4096  # requests in a lane; more are refused

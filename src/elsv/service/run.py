@@ -10,19 +10,21 @@ import socket
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from elsv.errors import InvalidInputError
 from elsv.service.app import create_app
+from elsv.service.connection import Connection
 from elsv.service.settings import ServiceSettings
-from elsv.service.wire import Wire
 
 _HANDED_ON = "ELSV_SERVICE_SETTINGS"  # to the processes of --workers
 SECONDS_TO_DRAIN = 30
+MOST_CONNECTIONS = 10_000
 SWITCH = 0.0005  # seconds after which a thread that plans lets the event loop go on, at most
 
 
@@ -33,9 +35,16 @@ def serve(settings: ServiceSettings) -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="elsv: %(message)s")
     bound = _bind(settings)
     told = replace(settings, port=bound.getsockname()[1])
-    options: dict[str, Any] = {"log_config": None, "access_log": False, "http": Wire}
-    options |= {"timeout_graceful_shutdown": SECONDS_TO_DRAIN, "proxy_headers": False}
-    options |= {"server_header": False, "date_header": True}
+    options: dict[str, Any] = {
+        "http": partial(Connection, settings.body_limit, settings.request_seconds),
+        "ws": "none",
+        "limit_concurrency": MOST_CONNECTIONS,
+        "timeout_graceful_shutdown": SECONDS_TO_DRAIN,
+        "log_config": None,
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+    }
     if settings.workers == 1:
         app = _announcing(create_app(told), told)
         config = uvicorn.Config(app, host=told.host, port=told.port, **options)
@@ -55,7 +64,7 @@ def serve(settings: ServiceSettings) -> None:
     Multiprocess(config, sockets=[bound]).run()
 
 
-def worker_app() -> FastAPI:
+def worker_app() -> Starlette:
     """Return the application of one of several processes."""
     values = json.loads(os.environ[_HANDED_ON])
     tokens = values.pop("tokens")
@@ -63,7 +72,7 @@ def worker_app() -> FastAPI:
     return _announcing(create_app(settings), settings)
 
 
-def _announcing(app: FastAPI, settings: ServiceSettings) -> FastAPI:
+def _announcing(app: Starlette, settings: ServiceSettings) -> Starlette:
     """Let the service say on stderr when it is ready."""
     service, began = app.state.service, time.perf_counter()
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

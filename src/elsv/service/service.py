@@ -20,11 +20,11 @@ from elsv.campaign.settings import Settings, as_kept
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
+from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
-from elsv.service.problems import refusal_of
-from elsv.service.roles import Tokens
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
+from elsv.service.tokens import Tokens
 from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
 

@@ -23,6 +23,7 @@ class ServiceSettings:
     workers: int = 1  # processes; more than one on PostgreSQL only
     log_json: bool = False  # one line for each request on stderr
     body_limit: int = 1_000_000  # bytes of a request's body
+    request_seconds: float = 10.0  # in which a request must come whole
     rate: float = 20_000.0  # requests a second from one address; 0: no limit
     pool: int = 8  # connections to PostgreSQL of each process
     together: bool = True  # whether requests that wait together share a transaction; False: to compare

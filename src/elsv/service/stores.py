@@ -109,10 +109,11 @@ def lock_file(settings: ServiceSettings) -> int | None:
     """Keep other servers from a file; return what holds the lock until it is closed."""
     if fcntl is None:
         return None
-    path = Path(f"{settings.db.removeprefix('sqlite:///')}-served")
-    if not path.absolute().parent.is_dir():
+    place = os.path.realpath(settings.db.removeprefix("sqlite:///"))  # also where --db is a link
+    path = Path(f"{place}-served")
+    if not path.parent.is_dir():
         raise InvalidInputError(
-            f"there is no directory {path.absolute().parent} for {settings.db}; make it, or give another --db"
+            f"there is no directory {path.parent} for {settings.db}; make it, or give another --db"
         )
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:

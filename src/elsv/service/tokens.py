@@ -13,24 +13,50 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from enum import IntEnum
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from elsv._base.files import write_text
 from elsv._base.numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
-from elsv.service.roles import Role
 
 fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None
+
+
+class Role(IntEnum):
+    """What a token allows."""
+
+    READ = 1  # look
+    WRITE = 2  # decide and report outcomes
+    ADMIN = 3  # begin and change campaigns
+
+    @property
+    def word(self) -> str:
+        """The role as people write it."""
+        return self.name.lower()
+
+
+class Tokens(Protocol):
+    """Where a server looks tokens up."""
+
+    def role_of(self, token: str) -> Role | None:
+        """Return what a token allows; None if it is unknown or revoked. Takes the same time for all."""
+        ...
+
+    def live(self) -> Iterable[tuple[str, Role]]:
+        """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are not revoked."""
+        ...
+
 
 ROLES = tuple(role.word for role in Role)  # each may do what those before it may
 PREFIX = "elsv_"  # so that people and scanners know a token that has leaked
@@ -51,11 +77,6 @@ class Token:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the digest."""
         return {key: value for key, value in asdict(self).items() if key != "digest"}
-
-
-def open_tokens(path: Path) -> TokenFile:
-    """Return the tokens that a server was given; a file without any is an error."""
-    return TokenFile(path)
 
 
 def digest_of(token: str) -> str:

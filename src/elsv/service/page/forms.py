@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from starlette.requests import Request
 
 from elsv._base.numbers import shown
 from elsv.campaign.records import text_of

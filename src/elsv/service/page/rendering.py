@@ -6,16 +6,16 @@ import hashlib
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote, unquote
 
-from fastapi import Request, Response
-from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
 from elsv._version import __version__
-from elsv.service.auth import service_of
-from elsv.service.page.names import page_of
-from elsv.service.page.sessions import Visitor, keep
+from elsv.service.api import service_of
+from elsv.service.page.sessions import keep
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -52,33 +52,45 @@ def _environment() -> Environment:
     return found
 
 
-def rendered(template: str, **values: Any) -> str:
-    """Return a template with its values, which are escaped."""
-    return _environment().get_template(template).render(**values)
-
-
-def page(
-    request: Request,
-    template: str,
-    visitor: Visitor | None = None,
-    status: int = 200,
-    here: str = "",
-    **values: Any,
-) -> Response:
-    """Return a page, or a part of one, for whoever asks for it."""
-    who = request.state.visitor if visitor is None else visitor
-    field = Markup('<input type="hidden" name="code" value="{}">').format(who.code)
-    content = rendered(
-        template,
-        visitor=who,
-        with_tokens=service_of(request).tokens is not None,
-        here=here,
-        code_field=lambda: field,
-        **values,
+def page(request: Request, template: str, status: int = 200, here: str = "", **values: Any) -> Response:
+    """Return a page, or a part of one, for whoever asks for it; values are escaped."""
+    visitor = request.state.visitor
+    field = Markup('<input type="hidden" name="code" value="{}">').format(visitor.code)
+    content = (
+        _environment()
+        .get_template(template)
+        .render(
+            visitor=visitor,
+            with_tokens=service_of(request).tokens is not None,
+            here=here,
+            code_field=lambda: field,
+            **values,
+        )
     )
     response = HTMLResponse(content, status, headers={**HEADERS, "Cache-Control": "no-store"})
-    keep(response, request, who)
+    keep(response, request, visitor)
     return response
+
+
+def page_of(name: str) -> str:
+    """Return the address of a campaign's page.
+
+    Slashes and dots are encoded twice: proxies and browsers have their own ideas of them in a path.
+
+    Examples
+    --------
+    >>> page_of("spring"), page_of("20 % off"), page_of("a/b")
+    ('/ui/campaigns/spring', '/ui/campaigns/20%20%2525%20off', '/ui/campaigns/a%252Fb')
+    """
+    if not name.strip("."):
+        return f"/ui/campaigns/{'%252E' * len(name)}"
+    return f"/ui/campaigns/{quote(name.replace('%', '%25').replace('/', '%2F'), safe='')}"
+
+
+def name_in(request: Request) -> str:
+    """Return the name of the campaign whose page is asked for."""
+    part = unquote(request.path_params["name"])
+    return part.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
 
 
 @cache

@@ -1,31 +1,36 @@
-"""The pages of campaigns, and the forms that change them."""
+"""The pages: login, the list, a campaign with the forms that change it, and the form of a new one."""
 
 from __future__ import annotations
 
-import tempfile
+import asyncio
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from elsv.campaign import Campaign, UnknownCampaignError
-from elsv.campaign.opening import Listed
-from elsv.campaign.settings import Settings
-from elsv.campaign.status import Status
+from elsv.campaign.opening import BegunOtherwiseError, Listed
 from elsv.errors import ElsvError, InvalidInputError
-from elsv.live.explain import Explanation
+from elsv.problem import Problem
+from elsv.service.api import check_role, report_of
+from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
-from elsv.service.page.course import Course, Courses, course_view
-from elsv.service.page.guard import PageRoute, admin_form
-from elsv.service.page.names import from_path, page_of
-from elsv.service.page.rendering import HEADERS, page
+from elsv.service.page.course import Courses, course_view
+from elsv.service.page.previews import how, prior_view, rehearsed, rehearsed_rows
+from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
+from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
 from elsv.service.page.views import ListedView, listed, listed_briefly, view_of
-from elsv.service.problems import RefusedError
 from elsv.service.service import Service
+from elsv.service.tokens import Role
 
+Handler = Callable[[Request], Awaitable[Response]]
 PARTS = (
     "phase",
     "lead",
@@ -51,101 +56,247 @@ SAID = {
     "extend": "The campaign is extended.",
     "end": "The campaign has ended: every further customer gets the arm that is best by now.",
 }
+_HEADINGS = {403: "Not allowed", 404: "Not found", 422: "That does not work", 503: "Not now"}
+_FOR_GOOD = "public, max-age=31536000, immutable"
 
 
-class _Moment:
-    """Everything that the page of a campaign needs, read in one go beside the event loop."""
+def page_routes(service: Service) -> list[Route]:
+    """Return the routes of the pages."""
+    pages = Pages(service)
+    for_all: tuple[tuple[str, str, Handler], ...] = (
+        ("GET", "/ui/login", pages.login),
+        ("POST", "/ui/login", pages.logging_in),
+        ("POST", "/ui/logout", pages.logging_out),
+        ("GET", "/ui/static/{digest}/{name}", pages.static),
+    )
+    for_visitors: tuple[tuple[str, str, Handler], ...] = (
+        ("GET", "/", pages.list),
+        ("GET", "/ui/list", pages.list_again),
+        ("GET", "/ui/new", pages.new),
+        ("POST", "/ui/new", pages.begin),
+        ("POST", "/ui/new/preview", pages.preview),
+        ("POST", "/ui/new/rehearsal", pages.rehearsal),
+        ("GET", "/ui/campaigns/{name}", pages.campaign),
+        ("GET", "/ui/campaigns/{name}/live", pages.live),
+        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
+        ("POST", "/ui/campaigns/{name}/{what}", pages.change),
+    )
+    return [
+        Route(path, _guarded(handler, needs_login), methods=[method])
+        for group, needs_login in ((for_all, False), (for_visitors, True))
+        for method, path, handler in group
+    ]
 
-    def __init__(self, campaign: Campaign, courses: Courses) -> None:
-        self.status: Status = campaign.status()
-        segments = campaign.problem.segments
-        who = [None] if not segments.stated else segments.names
-        self.explanations: list[Explanation] = []
-        self.unsaid = ""  # why there are none
+
+def _guarded(handler: Handler, needs_login: bool) -> Handler:
+    """Return a page that knows its visitor, and whose errors are pages too."""
+
+    async def answer(request: Request) -> Response:
         try:
-            self.explanations = [campaign.explain(one) for one in who]
-        except InvalidInputError as error:  # such as a policy whose tables end before this customer
-            self.unsaid = str(error)
-        self.settings: Settings = campaign.settings
-        resting = self.settings.resting_arm(segments)
-        self.resting = (resting,) if isinstance(resting, int) else resting
-        self.course: Course = courses.of(campaign, len(self.status.arms))
+            request.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
+            visitor = request.state.visitor = await visitor_of(request)
+            return _to_login(request) if needs_login and visitor.role is None else await handler(request)
+        except (ElsvError, RefusedError, RecursionError) as error:
+            return _error_page(request, refusal_of(error))
 
-    def values(self) -> dict[str, Any]:
-        """Return what the templates show."""
-        names = [arm.name for arm in self.status.arms]
-        horizon = self.settings.horizon
-        return {
-            "view": view_of(self.status, self.explanations),
-            "course": course_view(self.course, names),
-            "manage": {
-                "resting": " / ".join(names[arm] for arm in self.resting),
-                "floor": f"{100 * self.settings.floor:g}",
-                "horizon": horizon,
-                "extended": "" if horizon is None else f"{2 * horizon}",
-            },
-            "unsaid": self.unsaid,
-            "errors": {},
-        }
+    return answer
 
 
-def campaign_routes(service: Service) -> APIRouter:
-    """Return the list, the page of a campaign, its parts, its report and what changes it."""
-    router = APIRouter(include_in_schema=False, route_class=PageRoute)
-    courses = Courses()
-    lines: dict[str, tuple[Listed, float, ListedView]] = {}
+def _to_login(request: Request) -> Response:
+    if request.headers.get("hx-request"):
+        return Response(status_code=401, headers={**HEADERS, "HX-Refresh": "true"})
+    asked = request.scope["raw_path"].decode("ascii", "replace") if request.method == "GET" else "/"
+    return _to("/ui/login" + ("" if asked == "/" else f"?next={quote(asked, safe='')}"))
 
-    async def moment(name: str) -> dict[str, Any]:
-        found = await service.look(name, lambda campaign: _Moment(campaign, courses))
-        return found.values()
 
-    async def line(one: Listed) -> ListedView:
-        known = lines.get(one.name)
-        if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
-            return known[2]
-        try:
-            if one.unreadable:
-                raise InvalidInputError(one.unreadable)
-            found = listed(await service.look(one.name, Campaign.status))
-        except (ElsvError, RecursionError):  # of a policy or a structure that this server does not know
-            found = listed_briefly(one)
-        lines[one.name] = one, time.monotonic(), found
-        return found
+def _to(address: str) -> Response:
+    return RedirectResponse(address, 303, headers=HEADERS)
 
-    async def all_listed() -> dict[str, Any]:
-        every = await service.listed()
-        shown = every[:MOST_LISTED]
-        for name in lines.keys() - {one.name for one in shown}:
-            del lines[name]
-        return {"campaigns": [await line(one) for one in shown], "more": len(every) - len(shown)}
 
-    @router.get("/")
-    async def campaigns(request: Request) -> Response:
-        return page(request, "list.html", here="list", **await all_listed())
+def _error_page(request: Request, refusal: RefusedError) -> Response:
+    heading = _HEADINGS.get(refusal.status, HTTPStatus(refusal.status).phrase)
+    response = page(request, "message.html", refusal.status, heading=heading, text=_sentence(refusal.detail))
+    if (wait := refusal.headers.get("Retry-After")) is not None:
+        response.headers["Retry-After"] = wait
+    return response
 
-    @router.get("/ui/list")
-    async def campaigns_again(request: Request) -> Response:
-        return page(request, "parts/list.html", **await all_listed())
 
-    @router.get("/ui/campaigns/{segment}")
-    async def campaign(request: Request, segment: str) -> Response:
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+async def form_of(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form, if it was sent from a page of ours."""
+    fields = await forms.fields_of(request)
+    if not from_our_page(request, request.state.visitor, dict(fields).get("code", "")):
+        raise RefusedError(
+            403, "a form must be sent from its page", "another origin or an old page", "load the page again"
+        )
+    return fields
+
+
+async def admin_form(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that only an admin may send."""
+    fields = await form_of(request)
+    check_role(request.state.visitor.role, Role.ADMIN)
+    return fields
+
+
+def inner_address(text: str) -> str:
+    """Return an address on this server to go to after the login; any other becomes the list.
+
+    Examples
+    --------
+    >>> inner_address("/ui/new"), inner_address("//elsewhere"), inner_address("https://elsewhere/ui/")
+    ('/ui/new', '/', '/')
+    """
+    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
+    if parts is None or parts.scheme or parts.netloc or not parts.path.startswith("/ui/"):
+        return "/"
+    return text
+
+
+class Pages:
+    """The pages of a service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._courses = service, Courses()
+        self._lines: dict[str, tuple[Listed, float, ListedView]] = {}
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    async def login(self, request: Request) -> Response:
+        """Show the form for a token."""
+        onward = inner_address(request.query_params.get("next", "/"))
+        if request.state.visitor.role is not None:
+            return _to(onward)
+        return page(request, "login.html", next=onward, errors={})
+
+    async def logging_in(self, request: Request) -> Response:
+        """Begin a session."""
+        fields = dict(await form_of(request))
+        onward = inner_address(fields.get("next", "/"))
+        if self._service.tokens is None:
+            return _to(onward)
+        visitor = await logged_in(self._service, fields.get("token", "").strip())
+        if visitor is None:
+            errors = {"token": "This token is unknown or was revoked; check that it was copied whole."}
+            return page(request, "login.html", 401, next=onward, errors=errors)
+        response = _to(onward)
+        keep(response, request, visitor)
+        return response
+
+    async def logging_out(self, request: Request) -> Response:
+        """End a session."""
+        await form_of(request)
+        response = _to("/ui/login")
+        await log_out(request, response)
+        return response
+
+    async def static(self, request: Request) -> Response:
+        """Return a file that pages load."""
+        name, digest = request.path_params["name"], request.path_params["digest"]
+        if name not in static_files():
+            raise RefusedError(404, "there is no such file")
+        content, kind, known = static_files()[name]
+        kept = _FOR_GOOD if digest == known else "no-cache"
+        return Response(content, headers={**HEADERS, "Cache-Control": kept, "Content-Type": kind})
+
+    async def list(self, request: Request) -> Response:
+        """Show all campaigns."""
+        return page(request, "list.html", here="list", **await self._all())
+
+    async def list_again(self, request: Request) -> Response:
+        """Return the rows of the list, brought up to date."""
+        return page(request, "parts/list.html", **await self._all())
+
+    async def campaign(self, request: Request) -> Response:
+        """Show a campaign."""
         said = SAID.get(request.query_params.get("said", ""), "")
-        values = await moment(from_path(segment))
+        values = await self._moment(name_in(request))
         return page(request, "campaign.html", said=said, seconds=SECONDS, **values)
 
-    @router.get("/ui/campaigns/{segment}/live")
-    async def live(request: Request, segment: str) -> Response:
-        visitor = request.state.visitor
-        parts = (*PARTS, "manage") if visitor.may_change else PARTS
-        return page(request, "live.html", visitor, parts=parts, **await moment(from_path(segment)))
+    async def live(self, request: Request) -> Response:
+        """Return the parts of a campaign's page, brought up to date."""
+        parts = (*PARTS, "manage") if request.state.visitor.may_change else PARTS
+        return page(request, "live.html", parts=parts, **await self._moment(name_in(request)))
 
-    @router.get("/ui/campaigns/{segment}/report.html")
-    async def report(request: Request, segment: str) -> Response:
-        content = await service.look(from_path(segment), _report, long=True)
+    async def report(self, request: Request) -> Response:
+        """Return the report of a campaign, to be kept."""
+        content = await self._service.look(name_in(request), report_of, long=True)
         kept = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
-    async def change(name: str, what: str, fields: Mapping[str, str]) -> None:
+    async def change(self, request: Request) -> Response:
+        """Change a campaign by one of the forms of its page."""
+        name, what = name_in(request), request.path_params["what"]
+        fields = dict(await admin_form(request))
+        try:
+            await self._change(name, what, fields)
+        except UnknownCampaignError:
+            raise
+        except InvalidInputError as error:
+            values = await self._moment(name)
+            values["errors"] = {"customers" if what == "extend" else what: str(error)}
+            values["manage"] |= {
+                "floor": fields.get("floor", values["manage"]["floor"]),
+                "extended": fields.get("customers", values["manage"]["extended"]),
+            }
+            return page(request, "campaign.html", 422, said="", seconds=SECONDS, **values)
+        return _to(f"{page_of(name)}?said={what}")
+
+    async def new(self, request: Request) -> Response:
+        """Show the form of a new campaign."""
+        check_role(request.state.visitor.role, Role.ADMIN)
+        return self._form(request, forms.NewForm(), {})
+
+    async def begin(self, request: Request) -> Response:
+        """Begin the campaign that the form states."""
+        form = forms.typed(await admin_form(request))
+        try:
+            problem, given = await asyncio.to_thread(_stated, form)
+            if form.name in {one.name for one in await self._service.listed()}:
+                raise forms.FieldError(
+                    "name", f"there is a campaign {form.name!r} already; choose another name"
+                )
+            await self._service.begin(form.name, problem, **given)
+        except forms.FieldError as error:
+            return self._form(request, form, {error.name: str(error)}, 422)
+        except BegunOtherwiseError as error:
+            return self._form(request, form, {"name": str(error)}, 422)
+        return _to(f"{page_of(form.name)}?said=begun")
+
+    async def preview(self, request: Request) -> Response:
+        """Show what the form implies before the first customer."""
+        form = forms.typed(await admin_form(request))
+        values: dict[str, Any]
+        try:
+            found = await asyncio.to_thread(lambda: prior_view(forms.problem_of(form)[0], form.unit))
+            values = {"error": None, **vars(found)}
+        except ElsvError as error:
+            values = {"error": _sentence(str(error))}
+        return page(request, "parts/preview.html", **values)
+
+    async def rehearsal(self, request: Request) -> Response:
+        """Show a small rehearsal of the campaign that the form states."""
+        form = forms.typed(await admin_form(request))
+        values: dict[str, Any]
+        try:
+            problem, today = forms.problem_of(form)
+            async with self._one_at_a_time:
+                found = await asyncio.to_thread(rehearsed, problem, form.policy, today)
+            values = {
+                "error": None,
+                "recommendation": found.recommendation(),
+                "against": problem.names[found.against],
+                "rows": [asdict(row) for row in rehearsed_rows(found)],
+                "how": how(problem, found),
+            }
+        except ElsvError as error:
+            values = {"error": _sentence(str(error))}
+        return page(request, "parts/rehearsal.html", **values)
+
+    async def _change(self, name: str, what: str, fields: Mapping[str, str]) -> None:
+        service = self._service
         if what == "floor":
             await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))})
         elif what == "extend":
@@ -158,26 +309,66 @@ def campaign_routes(service: Service) -> APIRouter:
         else:
             raise RefusedError(404, "there is no such page")
 
-    @router.post("/ui/campaigns/{segment}/{what}")
-    async def changed(request: Request, segment: str, what: str) -> Response:
-        name, fields = from_path(segment), dict(await admin_form(request))
-        try:
-            await change(name, what, fields)
-        except UnknownCampaignError:
-            raise
-        except InvalidInputError as error:
-            values = await moment(name)
-            values["errors"] = {"customers" if what == "extend" else what: str(error)}
-            values["manage"] |= {
-                "floor": fields.get("floor", values["manage"]["floor"]),
-                "extended": fields.get("customers", values["manage"]["extended"]),
-            }
-            return page(request, "campaign.html", status=422, said="", seconds=SECONDS, **values)
-        return RedirectResponse(f"{page_of(name)}?said={what}", 303, headers=HEADERS)
+    async def _moment(self, name: str) -> dict[str, Any]:
+        return await self._service.look(name, lambda campaign: _moment_of(campaign, self._courses))
 
-    return router
+    async def _all(self) -> dict[str, Any]:
+        every = await self._service.listed()
+        shown = every[:MOST_LISTED]
+        for name in self._lines.keys() - {one.name for one in shown}:
+            del self._lines[name]
+        return {"campaigns": [await self._line(one) for one in shown], "more": len(every) - len(shown)}
+
+    async def _line(self, one: Listed) -> ListedView:
+        known = self._lines.get(one.name)
+        if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
+            return known[2]
+        found = listed_briefly(one)
+        if not one.unreadable:
+            with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
+                found = listed(await self._service.look(one.name, Campaign.status))
+        self._lines[one.name] = one, time.monotonic(), found
+        return found
+
+    @staticmethod
+    def _form(request: Request, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
+        return page(
+            request,
+            "new.html",
+            status,
+            here="new",
+            form=form,
+            errors=errors,
+            empty=forms.ArmFields(),
+            orders=forms.ORDERS,
+            policies=forms.POLICIES,
+        )
 
 
-def _report(campaign: Campaign) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="elsv") as folder:
-        return campaign.report(Path(folder) / "report.html").read_bytes()
+def _stated(form: forms.NewForm) -> tuple[Problem, dict[str, Any]]:
+    problem, today = forms.problem_of(form)
+    return problem, forms.settings_of(form, problem, today)
+
+
+def _moment_of(campaign: Campaign, courses: Courses) -> dict[str, Any]:
+    """Return what the page of a campaign shows, read in one go beside the event loop."""
+    status, settings, segments = campaign.status(), campaign.settings, campaign.problem.segments
+    explanations, unsaid = [], ""
+    try:
+        explanations = [campaign.explain(one) for one in (segments.names if segments.stated else [None])]
+    except InvalidInputError as error:  # such as a policy whose tables end before this customer
+        unsaid = str(error)
+    names, resting = [arm.name for arm in status.arms], settings.resting_arm(segments)
+    resting = (resting,) if isinstance(resting, int) else resting
+    return {
+        "view": view_of(status, explanations),
+        "course": course_view(courses.of(campaign, len(names)), names),
+        "manage": {
+            "resting": " / ".join(names[arm] for arm in resting),
+            "floor": f"{100 * settings.floor:g}",
+            "horizon": settings.horizon,
+            "extended": "" if settings.horizon is None else f"{2 * settings.horizon}",
+        },
+        "unsaid": unsaid,
+        "errors": {},
+    }

@@ -18,12 +18,12 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
-from elsv.service.auth import service_of
-from elsv.service.roles import Role
+from elsv.service.api import service_of
 from elsv.service.service import Service
-from elsv.service.tokens import digest_of
+from elsv.service.tokens import Role, digest_of
 
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds

@@ -1,0 +1,258 @@
+"""The bodies of requests and answers, as the OpenAPI document shows them.
+
+Bodies that begin or change a campaign are checked by their models. Those of decisions and outcomes are only
+documented here: `api` reads them by hand, since they come by the thousand each second.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from elsv.campaign.records import text_of
+from elsv.names import parse
+from elsv.service.reading import no_files
+
+MOST_AT_ONCE = 1000
+_EXAMPLE: Any = {
+    "problem": {
+        "rewards": [0.6, 0.7, 0.85, 1.0],
+        "names": ["40 % off", "30 % off", "15 % off", "full price"],
+        "order": "decreasing",
+        "horizon": 5000,
+    },
+    "policy": "plan",
+    "window": "7 days",
+    "unit": "EUR",
+}
+_DECISION: Any = {
+    "id": "0d6f5a1c9f5b4b3aa1c2d3e4f5a6b7c8",
+    "number": 1,
+    "arm": 3,
+    "name": "15 % off",
+    "propensity": 1.0,
+    "reason": "policy",
+    "at": "2026-03-01T09:30:00+00:00",
+    "expires": "2026-03-08T09:30:00+00:00",
+    "customer": "c-17",
+    "repeated": False,
+}
+_NULLABLE = ("window", "control", "fallback")  # null is a value of these: for ever, no arm
+Arm = str | int | list[str | int] | None
+
+
+def _shown(*examples: Any, strict: bool = False) -> ConfigDict:
+    return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)}, strict=strict)
+
+
+class ChangeBody(BaseModel):
+    """Settings to change while a campaign runs; those that are left out stay as they are."""
+
+    model_config = _shown({"floor": 0.02, "horizon": 8000}, strict=True)
+    policy: str | None = Field(None, max_length=500, description="A name such as plan, elsv or thompson.")
+    floor: float | None = Field(None, ge=0, lt=1, description="Least probability of every arm.")
+    paused: bool | None = Field(None, description="Whether every customer gets the fallback arm.")
+    horizon: int | None = Field(None, ge=1, le=10**12, description="Customers in all; it can only grow.")
+    window: str | float | None = Field(
+        None, description="How long to wait for an outcome: '7 days', or seconds; null: for ever."
+    )
+    accept_late: bool | None = Field(None, description="Whether an outcome after the window still counts.")
+    sticky: bool | None = Field(None, description="Whether customers keep an open decision.")
+    holdout: float | None = Field(None, ge=0, lt=1, description="Share of customers with the control arm.")
+    control: Arm = Field(
+        None,
+        description="The arm to measure against: a name, or a number from 1; or a list, one per segment.",
+    )
+    fallback: Arm = Field(None, description="The arm while paused: a name, or a number from 1.")
+    unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that are given."""
+        found = {
+            key: value
+            for key, value in self
+            if key in self.model_fields_set and (value is not None or key in _NULLABLE)
+        }
+        if found.get("unit"):
+            text_of("unit", found["unit"])
+        if "policy" in found and "file" in parse(found["policy"]).parameters:
+            raise no_files(found["policy"])
+        return found
+
+
+class CampaignBody(ChangeBody):
+    """A campaign to begin."""
+
+    model_config = _shown(_EXAMPLE, strict=True)
+    problem: dict[str, Any] = Field(
+        description="The arms and what is known of them, as in a problem file: rewards, names, order or "
+        "structure, prior, horizon or discount."
+    )
+    seed: int | None = Field(None, ge=0, lt=2**48, description="Of the random numbers; default: a new one.")
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that are given."""
+        return {key: value for key, value in super().given().items() if key not in ("problem", "seed")}
+
+
+class DecisionsBody(BaseModel):
+    """Whom to decide for."""
+
+    model_config = _shown({"customer": "c-17"}, {"count": 20})
+    customer: str | None = Field(
+        None,
+        min_length=1,
+        max_length=500,
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+        description="Any text that tells customers apart.",
+    )
+    count: int | None = Field(
+        None, ge=1, le=MOST_AT_ONCE, description="The number of unknown customers to decide for."
+    )
+    segment: str | None = Field(None, max_length=500, description="The customer's segment.")
+
+
+class RewardBody(BaseModel):
+    """An outcome."""
+
+    model_config = _shown({"success": True})
+    success: bool = Field(description="Whether the customer did what you hoped for.")
+
+
+class OutcomeBody(RewardBody):
+    """An outcome of a decision."""
+
+    model_config = ConfigDict(extra="forbid")
+    decision: str = Field(min_length=1, max_length=500, description="Id of the decision.")
+
+
+class RewardsBody(BaseModel):
+    """Many outcomes, of any campaigns; all are recorded or none."""
+
+    model_config = _shown({"rewards": [{"decision": "6f0c…", "success": True}]})
+    rewards: list[OutcomeBody] = Field(min_length=1, max_length=MOST_AT_ONCE)
+
+
+class DecisionAnswer(BaseModel):
+    """An arm for a customer."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [_DECISION]})
+    id: str = Field(description="Report the outcome with this id.")
+    number: int = Field(description="From 1, in the order of the decisions.")
+    arm: int = Field(description="Number of the arm, from 1.")
+    name: str = Field(description="Name of the arm.")
+    propensity: float = Field(description="The probability with which this arm was chosen.")
+    reason: str = Field(description="policy, floor, holdout, paused, or after (the last customer).")
+    at: str = Field(description="When it was made, in UTC.")
+    expires: str | None = Field(
+        description="If no outcome arrives by then, the decision counts as a failure; null: it stays open."
+    )
+    customer: str | None
+    repeated: bool = Field(description="Whether it was made before: the same key, or an open decision.")
+
+
+class DecisionsAnswer(BaseModel):
+    """Decisions, in the order in which they were asked for."""
+
+    decisions: list[DecisionAnswer]
+
+
+class ReceiptAnswer(BaseModel):
+    """What became of an outcome."""
+
+    id: str
+    status: str = Field(
+        description="recorded, late (it corrects a failure), too late, duplicate or conflict."
+    )
+    success: bool = Field(description="The outcome in the log.")
+    counted: bool = Field(description="Whether that outcome counts.")
+
+
+class ReceiptsAnswer(BaseModel):
+    """What became of outcomes, in their order."""
+
+    receipts: list[ReceiptAnswer]
+
+
+class ListedAnswer(BaseModel):
+    """A campaign in a line."""
+
+    name: str
+    created: str
+    phase: str = Field(description="not begun, running, paused or over.")
+    policy: str | None
+    arms: int
+    decided: int
+    customers: int | None = Field(description="Planned customers; null without an end.")
+    version: int = Field(description="Of the settings.")
+    unreadable: str | None = Field(None, description="Why this server cannot serve it; null: it can.")
+
+
+class CampaignsAnswer(BaseModel):
+    """All campaigns, by their names."""
+
+    campaigns: list[ListedAnswer]
+
+
+class SettingsAnswer(BaseModel):
+    """The present settings; arms from 1."""
+
+    model_config = ConfigDict(extra="allow")
+    version: int
+    policy: str | None
+    horizon: int | None
+    window: float | None = Field(description="Seconds; null: for ever.")
+    floor: float
+    paused: bool
+
+
+class StatusAnswer(BaseModel):
+    """How a campaign stands, with its settings and its problem."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str
+    phase: str
+    decided: int
+    earned: float
+    arms: list[dict[str, Any]]
+    settings: SettingsAnswer
+    problem: dict[str, Any]
+
+
+class BegunAnswer(BaseModel):
+    """A campaign that has begun."""
+
+    name: str
+    created: bool = Field(description="Whether it is new; false: it was begun with the same body before.")
+
+
+class AuditAnswer(BaseModel):
+    """The result of replaying the whole log."""
+
+    exact: bool = Field(description="Whether every count follows from the log.")
+    decisions: int
+    rewards: int
+    expirations: int
+    events: int
+    problems: list[str]
+
+
+class StateAnswer(BaseModel):
+    """Whether the server lives, or is ready."""
+
+    status: str
+
+
+class ProblemBody(BaseModel):
+    """What went wrong, and what to do."""
+
+    type: str = Field("about:blank", description="Always about:blank: the status says the kind.")
+    title: str = Field(description="The status in words.", examples=["Unprocessable Content"])
+    status: int = Field(description="The HTTP status.", examples=[422])
+    detail: str = Field(
+        description="The whole message.", examples=["rewards must be positive, got -0.2 for arm 3"]
+    )
+    rule: str = Field(description="What must hold.", examples=["rewards must be positive"])
+    value: str | None = Field(None, description="What was given.", examples=["-0.2 for arm 3"])
+    remedy: str | None = Field(None, description="What to do.", examples=["give positive rewards"])
