@@ -4,7 +4,7 @@
 
 Four discounts under an order, control is the first. A campaign of 300 or 2,000 customers runs for 30 days
 and is looked at every evening. All campaigns of a cell run at once: the policy is asked once a day, customers
-of a day are drawn from its probabilities with floor and holdout on top, and outcomes come at night. The policy
+of a day are drawn from its probabilities with floor and holdout on top, outcomes come at night. The policy
 is Thompson sampling, or else the arm that earns most by what is known: no rule follows the outcomes more
 closely, so none is harder on an estimate. True rates are drawn from the right prior. The wrong prior expects
 twice those rates, just as surely.
