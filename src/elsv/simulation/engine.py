@@ -22,7 +22,7 @@ from elsv._base.machine import available_memory
 from elsv._base.numbers import counted
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state
