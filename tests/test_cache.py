@@ -16,7 +16,7 @@ from elsv.errors import InvalidInputError
 from test_cli import elsv
 
 STATES = cache.LARGE + 5
-PARAMETERS = {"alpha": 1.0, "beta": 0.1, "discount": 0.99}
+KEY = ("kind-1", 1.0, 0.1, 0.99)
 
 
 @pytest.fixture(autouse=True)
@@ -41,8 +41,8 @@ def files(directory: Path) -> list[Path]:
 
 def test_a_table_is_computed_once_and_read_only():
     compute = Counter(10)
-    first = cache.cached_table("kind-1", PARAMETERS, compute, 10)
-    again = cache.cached_table("kind-1", dict(reversed(PARAMETERS.items())), compute, 10)
+    first = cache.cached_table(KEY, compute, 10)
+    again = cache.cached_table(("kind-1", 1, 0.1, 0.99), compute, 10)
     assert compute.calls == 1
     np.testing.assert_array_equal(first, again)
     with pytest.raises(ValueError, match="read-only"):
@@ -51,44 +51,38 @@ def test_a_table_is_computed_once_and_read_only():
 
 def test_the_callers_array_is_not_frozen():
     mine = np.arange(4.0)
-    cache.cached_table("kind-1", PARAMETERS, lambda: mine, 4)
+    cache.cached_table(KEY, lambda: mine, 4)
     mine[0] = 5.0
-    assert cache.cached_table("kind-1", PARAMETERS, lambda: mine, 4)[0] == 0.0
-
-
-def test_a_larger_table_serves_smaller_requests_and_is_replaced_by_a_larger_one():
-    cache.cached_table("kind-1", PARAMETERS, Counter(10), 10)
-    assert len(cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), 4)) == 4
-    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(20), 20)) == 20
-    assert len(cache.known_table("kind-1", PARAMETERS)) == 20
+    assert cache.cached_table(KEY, lambda: mine, 4)[0] == 0.0
 
 
 @pytest.mark.parametrize(
-    ("kind", "changed"),
-    [("kind-2", {}), ("kind-1", {"alpha": np.nextafter(1.0, 2.0)}), ("kind-1", {"more": "x"})],
+    "other", [("kind-2", *KEY[1:]), ("kind-1", np.nextafter(1.0, 2.0), *KEY[2:]), (*KEY, "x")]
 )
-def test_everything_that_a_table_depends_on_is_in_its_key(kind, changed):
-    cache.cached_table("kind-1", PARAMETERS, Counter(3), 3)
-    assert cache.known_table(kind, PARAMETERS | changed) is None
+def test_everything_that_a_table_depends_on_is_in_its_key(other):
+    cache.cached_table(KEY, Counter(3), 3)
+    assert cache.known_table(KEY, 3) is not None
+    assert cache.known_table(other, 3) is None
+    assert cache.known_table(KEY, 2) is None
 
 
 def test_small_tables_stay_off_the_disk_and_large_ones_go_there(directory):
-    cache.cached_table("kind-1", PARAMETERS, Counter(100), 100)
+    cache.cached_table(KEY, Counter(100), 100)
     assert files(directory) == []
-    cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)
+    cache.cached_table(KEY, Counter(), STATES)
     assert len(files(directory)) == 1
     cache.forget_tables()
-    table = cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), STATES)
+    table = cache.cached_table(KEY, lambda: pytest.fail("computed"), STATES)
     np.testing.assert_array_equal(table, np.arange(float(STATES)))
     assert not table.flags.writeable
 
 
 def ask(number, states=STATES, compute=None):
-    return cache.cached_table("kind-1", PARAMETERS | {"number": number}, compute or Counter(states), states)
+    return cache.cached_table((*KEY, number), compute or Counter(states), states)
 
 
-def known(number):
-    return cache.known_table("kind-1", PARAMETERS | {"number": number}) is not None
+def known(number, states=1000):
+    return cache.known_table((*KEY, number), states) is not None
 
 
 def test_memory_is_bounded_and_the_least_recently_used_goes_first(monkeypatch):
@@ -99,7 +93,8 @@ def test_memory_is_bounded_and_the_least_recently_used_goes_first(monkeypatch):
     ask(3, 1000)
     assert [known(number) for number in range(4)] == [True, False, True, True]
     table = ask(4, 10_000)  # more than there is room for: the last one stays
-    assert [known(number) for number in range(5)] == [False] * 4 + [True]
+    assert [known(number) for number in range(4)] == [False] * 4
+    assert known(4, 10_000)
     assert len(table) == 10_000
     assert cache._shared.bytes == 80_000
 
@@ -223,13 +218,13 @@ def _flip_a_byte(content: bytes) -> bytes:
     ],
 )
 def test_a_damaged_or_foreign_file_is_computed_again_and_overwritten(directory, damage):
-    cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)
+    cache.cached_table(KEY, Counter(), STATES)
     (path,) = files(directory)
     good = path.read_bytes()
     path.write_bytes(damage(good))
     cache.forget_tables()
     compute = Counter()
-    table = cache.cached_table("kind-1", PARAMETERS, compute, STATES)
+    table = cache.cached_table(KEY, compute, STATES)
     assert compute.calls == 1
     np.testing.assert_array_equal(table, np.arange(float(STATES)))
     assert path.read_bytes() == good
@@ -239,7 +234,7 @@ def test_a_directory_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     blocked = tmp_path / "a file"
     blocked.write_text("in the way")
     monkeypatch.setenv("ELSV_CACHE_DIR", str(blocked / "below"))
-    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)) == STATES
+    assert len(cache.cached_table(KEY, Counter(), STATES)) == STATES
     assert blocked.read_text() == "in the way"
 
 
@@ -248,7 +243,7 @@ def test_no_home_directory_is_no_error(monkeypatch):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(_cache_files, "cache_directory", homeless)
-    assert len(cache.cached_table("kind-1", PARAMETERS, Counter(), STATES)) == STATES
+    assert len(cache.cached_table(KEY, Counter(), STATES)) == STATES
 
 
 def test_threads_do_not_compute_the_same_table_twice():
@@ -256,7 +251,7 @@ def test_threads_do_not_compute_the_same_table_twice():
 
     def ask():
         together.wait()
-        found.append(cache.cached_table("kind-1", PARAMETERS, compute, 50))
+        found.append(cache.cached_table(KEY, compute, 50))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -271,22 +266,22 @@ def test_processes_that_write_at_once_leave_one_good_file(directory):
     program = (
         "import numpy as np; from elsv._base.cache import cached_table, forget_tables\n"
         "for _ in range(20):\n"
-        f"    table = cached_table('kind-1', {PARAMETERS!r}, lambda: np.arange({STATES}.0), {STATES})\n"
+        f"    table = cached_table({KEY!r}, lambda: np.arange({STATES}.0), {STATES})\n"
         f"    assert (table == np.arange({STATES})).all(); forget_tables()\n"
         "    from elsv._base.cache_files import table_path, write_table\n"
         "    from elsv._base.cache import describe\n"
-        f"    key = describe('kind-1', {PARAMETERS!r}); write_table(table_path(key, {STATES}), key, table)\n"
+        f"    key = describe({KEY!r}); write_table(table_path(key, {STATES}), key, table)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     assert len(files(directory)) == 1
-    cache.cached_table("kind-1", PARAMETERS, lambda: pytest.fail("computed"), STATES)
+    cache.cached_table(KEY, lambda: pytest.fail("computed"), STATES)
 
 
 def test_a_table_of_the_wrong_size_is_an_error():
     with pytest.raises(InvalidInputError, match="must be a flat array"):
-        cache.cached_table("kind-1", PARAMETERS, Counter(3), 4)
-    assert cache.known_table("kind-1", PARAMETERS) is None
+        cache.cached_table(KEY, Counter(3), 4)
+    assert cache.known_table(KEY, 4) is None
 
 
 @pytest.mark.parametrize(
@@ -314,39 +309,22 @@ def test_where_files_are_kept(monkeypatch, tmp_path, platform, variables, expect
 def test_tables_above_the_limit_are_kept_on_disk(directory, monkeypatch, more):
     monkeypatch.setattr(cache, "LARGE", 10)
     states = 10 + more
-    cache.cached_table("kind-1", PARAMETERS, Counter(states), states)
+    cache.cached_table(KEY, Counter(states), states)
     assert len(files(directory)) == more
-    assert cache.largest_size("kind-1", PARAMETERS) == (states if more else 0)
-
-
-def test_the_largest_size_is_remembered_until_all_is_forgotten(monkeypatch):
-    monkeypatch.setattr(cache, "LARGE", 10)
-    assert cache.LARGE == 10
-    assert cache.largest_size("kind-1", PARAMETERS) == 0
-    for states in (12, 20):
-        cache.cached_table("kind-1", PARAMETERS, Counter(states), states)
-    monkeypatch.setenv("ELSV_CACHE_MEMORY", "1")
-    cache.cached_table("kind-1", PARAMETERS, Counter(15), 15)
-    assert cache.largest_size("kind-1", PARAMETERS) == 20
-    cache.forget_tables()
-    assert cache.largest_size("kind-1", PARAMETERS) == 0
 
 
 def test_who_comes_while_others_wait_waits_too():
-    """One after the other asks for a larger table; each is let go only when the next has begun to wait."""
+    """Three work on one table; each is let go only when the next has begun to wait."""
     tables, inside, most = cache.TableCache(), [], []
     begun, go_on = [threading.Event() for _ in range(3)], [threading.Event() for _ in range(3)]
 
     def ask(k):
-        def compute():
+        with tables._alone(KEY):
             inside.append(k)
             most.append(len(inside))
             begun[k].set()
             assert go_on[k].wait(10)
             inside.remove(k)
-            return np.arange(k + 1.0)
-
-        tables.get("kind-1", PARAMETERS, compute, k + 1)
 
     threads = [threading.Thread(target=ask, args=(k,)) for k in range(3)]
     threads[0].start()

@@ -4,7 +4,8 @@ import json
 import sqlite3
 import subprocess
 import sys
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -177,6 +178,51 @@ def test_a_clock_that_goes_back_harms_nothing(campaign, clock):
     clock.now = float("nan")
     with pytest.raises(InvalidInputError, match="clock must return seconds"):
         campaign.decide()
+
+
+def test_a_clock_that_jumps(campaign, clock):
+    """Years ahead and back again: what has expired stays so, and every count follows from the log."""
+    made = campaign.decide(count=4)
+    clock.pass_(10 * 365 * 86400.0)
+    assert campaign.decide().number == 5
+    assert counts(campaign)["expired"] == 4
+    clock.pass_(-20 * 365 * 86400.0)  # before 1970
+    early = campaign.decide("c")
+    assert early.at.year < 1970
+    assert campaign.reward(made[0].id, success=True).status == "late"
+    assert campaign.decide("c").id == early.id
+    clock.now = 1_000_000.0
+    assert campaign.reward(early.id, success=True).status == "late"  # its window has long passed by now
+    assert counts(campaign)["under_way"] == 1  # that of ten years ahead
+    assert campaign.audit().exact
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the zone of a process can be set on POSIX only")
+@pytest.mark.parametrize("night", ["2026-03-29T00:59:00+00:00", "2026-10-25T00:59:00+00:00"])
+def test_the_night_in_which_clocks_are_changed(tmp_path, monkeypatch, night):
+    """A window is a length of time, whatever wall clocks say; times are those of UTC."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        clock = Clock(datetime.fromisoformat(night).timestamp())
+        with Campaign.open(
+            tmp_path / "x.db", "x", shop(), window="2 hours", clock=clock, **QUICK
+        ) as campaign:
+            decision = campaign.decide("a")
+            assert decision.at.isoformat() == night
+            assert decision.expires - decision.at == timedelta(hours=2)
+            assert decision.expires.utcoffset() == timedelta(0)
+            clock.pass_(2 * 3600 - 1)
+            assert campaign.decide("a").id == decision.id
+            clock.pass_(1)
+            assert campaign.decide("a").id != decision.id
+            assert campaign.status().at.endswith("+00:00")
+            campaign.export(tmp_path / "log.csv")
+            assert night in (tmp_path / "log.csv").read_text()
+            assert campaign.audit().exact
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_two_clocks(place):

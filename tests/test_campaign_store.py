@@ -1,5 +1,6 @@
 """Stores that cannot do what they are asked: clear errors, nothing lost, and going on afterwards."""
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -11,9 +12,11 @@ import pytest
 
 from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
+from elsv.campaign.backup import backup
 from elsv.stores.base import migrations, statements
 from elsv.stores.sqlite import SqliteStore
 
+DATA = Path(__file__).parent / "data"
 QUICK = {"policy": "random:pending=ignore"}
 
 
@@ -244,3 +247,54 @@ def test_a_store_that_may_only_be_read_shows_what_others_write(path, monkeypatch
         campaign.decide()  # the store may write by now, and so keeps its connection
         assert count(store) == 3
         store.close()
+
+
+EARLIER = [number for number, _, _ in migrations("sqlite")[:-1]]
+
+
+@pytest.mark.parametrize("number", EARLIER)
+def test_a_store_of_every_earlier_elsv_goes_on(path, tmp_path, number):
+    """Files that were written by the elsv of each migration; the next migration needs one of today's."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript((DATA / f"store_{number}.sql").read_text(encoding="utf-8"))
+        before = connection.execute("SELECT id, arm, propensities FROM elsv_decision ORDER BY id").fetchall()
+    clock = Clock(1_090_001.0)
+    with Campaign.open(path, "spring/summer", clock=clock) as campaign:
+        assert campaign.audit().exact
+        assert (campaign.audit().decisions, campaign.audit().rewards, campaign.audit().expirations) == (
+            11,
+            5,
+            5,
+        )
+        assert (campaign.settings.horizon, campaign.settings.window, campaign.version) == (80, 86400.0, 4)
+        first = campaign.decide(count=8, key="first")
+        assert [decision.id[-1] for decision in first] == list("12345678")
+        assert campaign.decide("Zoë", key="visit-1").repeated
+        assert campaign.decide("late").repeated
+        assert campaign.reward(first[6].id, success=True).status == "late"
+        assert campaign.reward(first[0].id, success=True).status == "duplicate"
+        assert [arm.history for arm in campaign.status().arms] == [7, 0, 0]
+        assert campaign.decide(count=5)[-1].number == 16
+        assert campaign.audit().exact
+    if number >= 2:
+        with Campaign.open(path, "segments", clock=clock) as campaign:
+            assert campaign.decide("k", key="k1", segment="known").repeated
+            assert campaign.decide(segment="new").segment == "new"
+            assert campaign.audit().exact
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        after = connection.execute("SELECT id, arm, propensities FROM elsv_decision ORDER BY id").fetchall()
+    assert set(before) <= set(after)
+    assert backup(path, tmp_path / "copy.db").audited
+
+
+def test_a_backup_of_an_earlier_store_can_be_restored(path, tmp_path):
+    """What was copied before an upgrade is upgraded when it is opened."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript((DATA / "store_1.sql").read_text(encoding="utf-8"))
+    assert not backup(path, tmp_path / "copy.db").audited
+    with Campaign.open(path, "spring/summer", clock=Clock(1_090_001.0)) as campaign:
+        campaign.decide(count=3)
+    assert not backup(tmp_path / "copy.db", path, overwrite=True).audited
+    with Campaign.open(path, "spring/summer", clock=Clock(1_090_001.0)) as campaign:
+        assert campaign.audit().decisions == 11
+        assert campaign.audit().exact

@@ -1,5 +1,6 @@
 """Outcomes that come late: the state to plan in, and simulation with delays, batches and losses."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paper_pending as paper
-from elsv import InvalidInputError, Problem, State, compare, make_policy
+from elsv import InvalidInputError, Problem, State, compare, make_policy, solve
 from elsv.policies.pending import expected_state, pending_of, planning_state
 from elsv.simulation.delays import Delays, delays_of
 
@@ -141,6 +142,56 @@ def test_planning_on_expected_outcomes_loses_less_than_ignoring_them():
         careful, naive, thompson = (row.mean[-1] for row in found.totals.policies)
         assert careful < 0.75 * naive
         assert careful < thompson
+
+
+REWARDS = (Fraction(7, 10), Fraction(1))
+TINY = Problem(rewards=[0.7, 1.0], horizon=7)
+
+
+def asked(policy, problem=TINY):
+    """The arm of a policy as a function of counts and open decisions."""
+
+    def choose(counts, waiting, step):
+        state = State(*zip(*counts, strict=True))
+        open_decisions = [waiting.count(i) for i in range(problem.arms)]
+        planned = planning_state(problem, policy, state, open_decisions)
+        return int(policy(planned, step, np.random.default_rng(0)))
+
+    return choose
+
+
+def test_the_optimum_with_late_outcomes_by_plain_recursion():
+    """Without a delay it is that of the lattice; it falls with the delay, down to learning nothing."""
+    best = [paper.value_with_delay(REWARDS, 7, delay) for delay in range(8)]
+    assert float(best[0]) == pytest.approx(solve(TINY).value, rel=1e-12)
+    assert all(later < sooner for sooner, later in itertools.pairwise(best[:7]))
+    assert best[6] == best[7] == 7 * Fraction(1, 2)
+    assert float(best[2]) == pytest.approx(3.6230555555555557, rel=1e-12)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("rewards", "horizon"), [(REWARDS, 7), ((Fraction(6, 10), Fraction(8, 10), Fraction(1)), 6)]
+)
+def test_plan_is_near_the_optimum_with_late_outcomes(rewards, horizon, delay):
+    problem = Problem(rewards=[float(r) for r in rewards], horizon=horizon)
+    best, plan, ignores = (
+        paper.value_with_delay(rewards, horizon, delay, choose)
+        for choose in (
+            None,
+            asked(make_policy("plan", problem), problem),
+            asked(make_policy("plan:pending=ignore", problem), problem),
+        )
+    )
+    assert ignores <= best
+    assert Fraction(99, 100) * best < plan <= best
+
+
+@pytest.mark.parametrize(("policy", "delay"), [("greedy", 2), ("plan", 3)])
+def test_a_simulation_earns_what_the_recursion_says(policy, delay):
+    exact = float(paper.value_with_delay(REWARDS, 7, delay, asked(make_policy(policy, TINY))))
+    found = compare(TINY, [policy], instances=20_000, delay=delay, seed=2).totals.policies[0]
+    assert found.earnings[-1] == pytest.approx(exact, abs=2 * found.earnings_ci95[-1])
 
 
 @pytest.mark.parametrize(

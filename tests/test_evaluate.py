@@ -25,7 +25,7 @@ from elsv.exact import OptimalPolicy, evaluate, solve
 from elsv.exact.evaluate import on_layers
 from elsv.exact.passes import cost_of_all, passes_of
 from elsv.indices import make_index
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Lattice
 from elsv.lattice.workers import crew
 from elsv.policies.index_layers import ByIndex, OneStep

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from elsv._base import temporaries
+from elsv._base import files
 from elsv._base.files import check_writable, write_atomically, write_bytes, write_text
 from elsv.errors import InvalidInputError
 from elsv.live import Bandit
@@ -123,16 +123,16 @@ def test_foreign_files_with_similar_names_stay(tmp_path):
     for name in (".f.tmp", ".elsv-notes.tmp", ".elsv-0123456789ab-x.tmp"):
         (tmp_path / name).write_text("mine")
     write_text(tmp_path / "f", "x")
-    temporaries.remove_abandoned(tmp_path)
+    files.remove_abandoned(tmp_path)
     assert len(names(tmp_path)) == 4
 
 
 def test_without_locks_only_old_temporaries_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporaries, "fcntl", None)
-    left = [tmp_path / f".elsv-{temporaries.mark(tmp_path / 'f')}-{k:016x}.tmp" for k in range(2)]
+    monkeypatch.setattr(files, "fcntl", None)
+    left = [tmp_path / f".elsv-{files._mark(tmp_path / 'f')}-{k:016x}.tmp" for k in range(2)]
     for path in left:
         path.write_text("half")
-    long_ago = time.time() - 2 * temporaries.LONG
+    long_ago = time.time() - 2 * files.LONG
     os.utime(left[0], (long_ago, long_ago))
     write_text(tmp_path / "f", "x")
     assert names(tmp_path) == sorted([left[1].name, "f"])
@@ -244,3 +244,54 @@ def without_permission(tmp_path):
     paths = [str(tmp_path / "closed" / "new"), str(tmp_path / "open" / "kept")]
     done = subprocess.run([sys.executable, "-c", program, *paths], capture_output=True, text=True, check=True)
     assert done.stdout.count("Permission denied") == 4
+
+
+@POSIX
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_is_on_the_disk_before_it_gets_its_name_and_the_name_after(tmp_path, monkeypatch, there):
+    """Without both a power failure leaves an empty file, or the old one after a new one was seen."""
+    target, done = tmp_path / "f", []
+    if there:
+        target.write_text("old")
+    sync, rename = os.fsync, os.replace
+
+    def synced(handle):
+        about = os.fstat(handle)
+        done.append("directory" if stat.S_ISDIR(about.st_mode) else f"file of {about.st_size}")
+        sync(handle)
+
+    def renamed(source, place):
+        done.append("rename")
+        rename(source, place)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    write_text(target, "whole")
+    assert done == ["file of 5", "rename", "directory"]
+    done.clear()
+    files.make_atomically(target, lambda path: path.write_text("made"))
+    assert done == ["file of 4", "rename", "directory"]
+
+
+@POSIX
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_no_input_is_written_by_whatever_name(tmp_path, monkeypatch, end):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    read = tmp_path / "shop.db"
+    read.write_text("mine")
+    beside = tmp_path / f"shop.db{end}"
+    beside.write_text("mine")
+    (tmp_path / "link").symlink_to(beside)
+    os.link(beside, tmp_path / "hard")
+    (tmp_path / "to").symlink_to(read)
+    for given in (read, "shop.db", "in/../shop.db", tmp_path / "to"):
+        with files.inputs([given]):
+            for name in (beside, beside.name, f"./in/../{beside.name}", "link", "hard"):
+                for write in (check_writable, lambda path: write_text(path, "new")):
+                    with pytest.raises(InvalidInputError, match=r"cannot write .* an input of this command"):
+                        write(name)
+            write_text(tmp_path / "other", "new")
+    assert beside.read_text() == "mine"
+    write_text(read, "new")  # afterwards it may
+    assert names(tmp_path) == sorted({"hard", "in", "link", "other", "shop.db", beside.name, "to"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from elsv._base import cache, triangle
 from elsv.errors import InvalidInputError
-from elsv.indices import _gittins_grid, _gittins_solver, finite_gittins, gittins
+from elsv.indices import _gittins_solver, _gittins_tables, finite_gittins, gittins
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins, finite_gittins_index
 from elsv.indices.gittins import Gittins, gittins_index, gittins_table
@@ -209,7 +209,7 @@ def test_shapes():
 
 
 def test_a_few_states_do_not_build_a_table(monkeypatch):
-    monkeypatch.setattr(gittins, "solve_levels", lambda *_: pytest.fail("built a table"))
+    monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("built a table"))
     gittins_index(1, 1, 0.99)
     gittins_index([1, 300], 1, 0.99)
     arms = setting(((1, 1), (2, 1)), discount=0.99)
@@ -240,7 +240,7 @@ def test_index_looks_up_prepared_tables(monkeypatch):
     index = Gittins(tolerance=1e-5)
     assert not index.uses_step
     index.prepare(arms, 20)
-    monkeypatch.setattr(gittins, "solve_levels", lambda *_: pytest.fail("computed a table again"))
+    monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("computed a table again"))
     monkeypatch.setattr(gittins, "_one_state", lambda *_: pytest.fail("solved a single state"))
     index.prepare(arms, 15)
     alpha, beta = (
@@ -266,9 +266,9 @@ def test_states_off_the_priors_lattice_are_solved():
     np.testing.assert_allclose(found, gittins_index([1.5, 0.5], 1.0, 0.9), atol=2e-6)
 
 
-@pytest.mark.parametrize("budget", [0, 10**8])
-def test_finite_index_over_a_run(monkeypatch, budget):
-    monkeypatch.setattr(finite_gittins, "_tables", finite_gittins._Tables(budget))
+@pytest.mark.parametrize("memory", ["0", "100MB"])
+def test_finite_index_over_a_run(monkeypatch, memory):
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", memory)
     horizon, index = 12, FiniteGittins(tolerance=1e-8)
     arm = setting(((1.5, 1.0),), horizon=horizon).arm(0)
     assert index.uses_step
@@ -280,7 +280,7 @@ def test_finite_index_over_a_run(monkeypatch, budget):
             found = index(alpha, beta, step, arm)
             exact = finite_gittins_index(alpha, beta, horizon - step + 1, 1.0, 1e-10)
             np.testing.assert_allclose(found, exact, atol=1.1e-8)
-    assert len(finite_gittins._tables._tables) == (horizon if budget else 1)
+    assert len(cache._shared._tables._values) == (horizon if memory != "0" else 1)
 
 
 def test_finite_index_off_the_lattice_and_for_several_arms():
@@ -318,19 +318,19 @@ def test_a_long_horizons_index_does_not_depend_on_what_was_asked_before(monkeypa
     alpha, beta = far_states((1.0, 1.0), np.array([0, 20, 70, 430]))
     lefts = (530, 90)
     together = [index(alpha, beta, 700 - left + 1, longer) for left in lefts]
-    budget = 2**22
-    monkeypatch.setattr(finite_gittins, "_tables", finite_gittins._Tables(budget))
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "4MB")
+    cache.forget_tables()
     finite_gittins._one_state.cache_clear()
     for left, before in reversed(list(zip(lefts, together, strict=True))):
         for i in (13, 10, 6, 0):
             assert index(alpha[i], beta[i], 700 - left + 1, longer) == before[i]
         found = index(alpha[::-1], beta[::-1], 690 - left + 1, shorter)
         np.testing.assert_array_equal(found[::-1], before)
-    assert sum(table.nbytes for table in finite_gittins._tables._tables.values()) <= budget
+    assert cache._shared.bytes <= 4_000_000
 
 
 def test_fine_tolerances_are_not_interpolated(monkeypatch):
-    monkeypatch.setattr(finite_gittins, "solve_levels", lambda *_: pytest.fail("built a table"))
+    monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("built a table"))
     alpha, beta = far_states((1.0, 1.0), FAR)
     found = FiniteGittins(tolerance=1e-8)(alpha, beta, 101, setting(horizon=700).arm(0))
     np.testing.assert_array_equal(found, finite_gittins_index(alpha, beta, 600, tolerance=1e-8))
@@ -349,7 +349,7 @@ def test_up_to_512_pulls_made_and_left_each_sum_has_its_own_table():
 def test_every_number_of_pulls_has_one_place(left):
     pulls = np.arange(2500)
     covered = 0
-    for part, grid in _gittins_grid.parts(pulls, left, 1e-6):
+    for part, grid in finite_gittins.parts(pulls, left, 1e-6):
         assert part.start == covered
         covered = part.stop
         sums = pulls[part] + left

@@ -10,7 +10,7 @@ import pytest
 from elsv import Problem, best_arm, compare
 from elsv.exact import evaluate
 from elsv.indices import Setting, make_index
-from elsv.indices._corners import FARTHEST, shared_corners
+from elsv.indices.base import FARTHEST, shared_corners
 from elsv.indices.finite_gittins import finite_gittins_index
 from elsv.indices.gittins import gittins_index
 

@@ -9,7 +9,7 @@ from elsv.beliefs import Independent
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate
 from elsv.indices import FunctionIndex, Setting, make_index
-from elsv.indices._step_panels import StepPanels
+from elsv.indices.tables import StepPanels
 from elsv.live import Bandit
 from elsv.policies import BestScore, Elsv, IndexPolicy
 from elsv.policies.layers import Search

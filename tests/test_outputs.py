@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elsv._base.outputs import MANIFEST, Outputs
+from elsv._base.files import MANIFEST, Outputs
 from elsv.errors import InvalidInputError
 
 

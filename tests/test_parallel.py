@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from elsv._base.outputs import Outputs
+from elsv._base.files import Outputs
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.problem import Problem
 from elsv.simulation.aggregate import Accumulator

@@ -1,79 +1,141 @@
-"""Tables that take long to compute: kept for the process, and the large ones on disk.
+"""What is kept in memory: `Recent`, a mapping with a bound, and one of them for tables that take long.
 
-A table is known by its kind and its parameters, and a table of more states begins with the one of fewer (the
-numbering of `elsv._base.triangle`), so the largest one in memory serves every smaller request. Large tables
-are also kept as files (`elsv._base.cache_files`).
-
-Both have a limit, past which the tables that were not used for longest are dropped: ``ELSV_CACHE_MEMORY``
-(512MB for each process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where
-the files are and how much they take, and clears them.
+Large tables are also kept on disk (`elsv._base.cache_files`). Both have a limit, past which the tables that
+were not used for longest are dropped: ``ELSV_CACHE_MEMORY`` (512MB for each process unless set) and
+``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where the files are and how much they take,
+and clears them.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
 from elsv._base.cache_files import memory_limit, read_table, table_path, write_table
-from elsv._base.recent import Recent
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
 LARGE = 100_000
 """Tables with more states than this are kept on disk."""
 
-Parameters = Mapping[str, float | int | str]
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+TableKey = tuple[str | int | float | None, ...]
+_every: WeakSet[Recent[Any, Any]] = WeakSet()  # of this process
+
+
+class Recent(Generic[Key, Value]):
+    """A mapping that drops what was not used for longest; the last value put always stays.
+
+    Parameters
+    ----------
+    limit
+        Called whenever something is put: the bytes that all values together may take.
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        _every.add(self)
+
+    @property
+    def bytes(self) -> int:
+        """What all values together take."""
+        return self._bytes
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value, which counts as a use of it, or None."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Keep a value of `size` bytes and drop others if need be."""
+        limit = self._limit()
+        with self._lock:
+            self._drop(key)
+            self._values[key] = value, size
+            self._bytes += size
+            while self._bytes > limit and len(self._values) > 1:
+                self._drop(next(iter(self._values)))
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._values.clear()
+            self._bytes = 0
+
+    def _drop(self, key: Key) -> None:
+        if key in self._values:
+            self._bytes -= self._values.pop(key)[1]
 
 
 class TableCache:
     """The tables of one process; `cached_table` uses the one of this process."""
 
     def __init__(self) -> None:
-        self._tables: Recent[str, FloatArray] = Recent(memory_limit)
-        self._largest: dict[str, int] = {}
-        self._locks: dict[str, tuple[threading.Lock, int]] = {}  # and how many wait for it or hold it
+        self._tables: Recent[TableKey, FloatArray] = Recent(memory_limit)
+        self._locks: dict[TableKey, tuple[threading.Lock, int]] = {}  # and how many wait for it or hold it
         self._guard = threading.Lock()
 
-    def get(
-        self, kind: str, parameters: Parameters, compute: Callable[[], FloatArray], states: int
-    ) -> FloatArray:
+    def get(self, key: TableKey, compute: Callable[[], FloatArray], states: int, keep: bool) -> FloatArray:
         """Return the table from memory, from disk or from `compute`; see `cached_table`."""
-        key = describe(kind, parameters)
-        with self._alone(key):
-            known = self._tables.get(key)
-            if known is not None and len(known) >= states:
-                return known[:states]
-            table = self._load_or_compute(key, compute, states)
-            self._tables.put(key, table, table.nbytes)
-            if states > LARGE:
-                self._largest[key] = max(states, self._largest.get(key, 0))
-            return table
+        known = self._tables.get((*key, states))
+        if known is not None:
+            return known
+        with self._alone((*key, states)):
+            known = self.peek(key, states, keep)
+            if known is None:
+                known = self.put(key, np.array(compute(), dtype=np.float64), states, keep)
+            return known
 
-    def peek(self, kind: str, parameters: Parameters) -> FloatArray | None:
-        """Return the largest table in memory, or None; never computes or reads a file."""
-        return self._tables.get(describe(kind, parameters))
+    def peek(self, key: TableKey, states: int, keep: bool) -> FloatArray | None:
+        """Return the table from memory or from disk, or None."""
+        known = self._tables.get((*key, states))
+        if known is None and keep and states > LARGE:
+            name = describe(key)
+            path = table_path(name, states)
+            known = None if path is None else read_table(path, name, states)
+            if known is not None:
+                self._remember(key, known)
+        return known
 
-    def largest(self, kind: str, parameters: Parameters) -> int:
-        """Return the size of the largest table above `LARGE` that was asked for, even if it was dropped."""
-        return self._largest.get(describe(kind, parameters), 0)
-
-    def clear(self) -> None:
-        """Forget the tables in memory; files stay."""
-        self._tables.clear()
-        self._largest.clear()
+    def put(self, key: TableKey, table: FloatArray, states: int, keep: bool) -> FloatArray:
+        """Keep a table; return it, read-only."""
+        if table.shape != (states,):
+            raise InvalidInputError(
+                f"a table of {states} states must be a flat array, got shape {table.shape}"
+            )
+        if keep and states > LARGE:
+            name = describe(key)
+            path = table_path(name, states)
+            if path is not None:
+                write_table(path, name, table)
+        self._remember(key, table)
+        return table
 
     @property
     def bytes(self) -> int:
         """What the tables in memory take."""
         return self._tables.bytes
 
+    def _remember(self, key: TableKey, table: FloatArray) -> None:
+        table.flags.writeable = False
+        self._tables.put((*key, len(table)), table, table.nbytes)
+
     @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
+    def _alone(self, key: TableKey) -> Iterator[None]:
         """Let one thread at a time work on a table."""
         with self._guard:
             lock, users = self._locks.get(key, (threading.Lock(), 0))
@@ -87,65 +149,46 @@ class TableCache:
                 if users > 1:
                     self._locks[key] = lock, users - 1
 
-    @staticmethod
-    def _load_or_compute(key: str, compute: Callable[[], FloatArray], states: int) -> FloatArray:
-        path = table_path(key, states) if states > LARGE else None
-        table = None if path is None else read_table(path, key, states)
-        if table is None:
-            table = np.array(compute(), dtype=np.float64)
-            if table.shape != (states,):
-                raise InvalidInputError(
-                    f"a table of {states} states must be a flat array, got shape {table.shape}"
-                )
-            if path is not None:
-                write_table(path, key, table)
-        table.flags.writeable = False
-        return table
-
 
 _shared = TableCache()
 
 
 def cached_table(
-    kind: str, parameters: Parameters, compute: Callable[[], FloatArray], states: int
+    key: TableKey, compute: Callable[[], FloatArray], states: int, keep: bool = True
 ) -> FloatArray:
-    """Return a read-only table of `states` numbers, computing it only if it is neither in memory nor on disk.
+    """Return a read-only table, computing it only if it is neither in memory nor on disk.
 
     Parameters
     ----------
-    kind
-        What the table holds and by which version of the algorithm, such as ``"gittins-1"``.
-    parameters
-        All that its numbers depend on, except how many there are.
+    key
+        What the table holds, by which version of the algorithm (``"gittins-4"``), and all that its numbers
+        depend on.
     compute
         Returns the table, shape ``[states]``. Two threads never compute the same table at once.
     states
-        How many numbers are wanted; a larger table of the same kind and parameters is cut to this size.
+        How many numbers it has.
+    keep
+        Whether a large table is also kept on disk.
     """
-    return _shared.get(kind, parameters, compute, states)
+    return _shared.get(key, compute, states, keep)
 
 
-def known_table(kind: str, parameters: Parameters) -> FloatArray | None:
-    """Return the largest table of this kind and these parameters in memory, or None."""
-    return _shared.peek(kind, parameters)
+def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | None:
+    """Return the table if it is in memory or on disk, else None."""
+    return _shared.peek(key, states, keep)
 
 
-def largest_size(kind: str, parameters: Parameters) -> int:
-    """Return the size of the largest such table above `LARGE` that was asked for, even if it was dropped."""
-    return _shared.largest(kind, parameters)
+def keep_table(key: TableKey, table: FloatArray) -> None:
+    """Keep a table that was computed already, as `cached_table` does."""
+    _shared.put(key, table, len(table), True)
 
 
 def forget_tables() -> None:
-    """Forget every table in memory; files stay."""
-    _shared.clear()
+    """Forget all that is kept in memory; files stay."""
+    for kept in list(_every):
+        kept.clear()
 
 
-def describe(kind: str, parameters: Parameters) -> str:
-    """Return kind and parameters as one line of text, numbers exactly, whatever their order."""
-    return _describe(kind, tuple(parameters.items()))
-
-
-@lru_cache(maxsize=4096)
-def _describe(kind: str, items: tuple[tuple[str, float | int | str], ...]) -> str:
-    values = {name: value if isinstance(value, str) else float(value).hex() for name, value in items}
-    return json.dumps([kind, values], sort_keys=True)
+def describe(key: TableKey) -> str:
+    """Return a key as one line of text, with its numbers exactly."""
+    return json.dumps([float(part).hex() if isinstance(part, int | float) else part for part in key])

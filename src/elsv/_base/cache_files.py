@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from elsv._base.files import write_bytes
-from elsv._base.temporaries import remove_abandoned
+from elsv._base.files import remove_abandoned, write_atomically
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
@@ -74,7 +74,7 @@ def kernel_directory() -> Path | None:
     return None if directory is None else directory / "kernels"
 
 
-def _header(key: str, body: bytes) -> bytes:
+def _header(key: str, body: bytes | memoryview) -> bytes:
     digest = hashlib.sha256(body).hexdigest()
     return _MAGIC + key.encode() + b"\n" + digest.encode() + b"\n"
 
@@ -95,12 +95,17 @@ def read_table(path: Path, key: str, states: int) -> FloatArray | None:
 
 def write_table(path: Path, key: str, table: FloatArray) -> None:
     """Keep the table if the directory and the limit allow it; drop others if need be."""
-    body = table.astype("<f8").tobytes()
-    content, limit = _header(key, body) + body, disk_limit()
-    if len(content) > limit:
+    body = table.astype("<f8", copy=False).data.cast("B")
+    header, limit = _header(key, body), disk_limit()
+    if len(header) + len(body) > limit:
         return
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(header)
+        stream.write(body)
+
     try:
-        write_bytes(path, content)
+        write_atomically(path, write)
     except (InvalidInputError, OSError):
         return
     remove_abandoned(path.parent)

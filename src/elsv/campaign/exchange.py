@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.export import check_suffix, write_columns
-from elsv._base.table_files import check_counts, count, read_rows, truth
+from elsv._base.export import check_counts, check_suffix, count, read_rows, truth, write_columns
 from elsv.campaign import log
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time

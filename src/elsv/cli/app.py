@@ -6,11 +6,16 @@ that elsv raises on purpose end with exit code 2.
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from elsv._base.files import inputs
 from elsv._base.notices import hush
 from elsv.cli.cache import cache
 from elsv.cli.campaign import campaign
@@ -61,6 +66,29 @@ for command in COMMANDS:
     app.command()(command)
 app.add_typer(campaign)
 app.add_typer(token)
+_OUTPUTS = ("out", "save", "svg", "to", "tokens")  # parameters; every other one that names a file is an input
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command, unable to write over a file that it is given to read."""
+    names = inspect.signature(function)
+
+    @wraps(function)
+    def run(*values: Any, **options: Any) -> Any:
+        given = names.bind(*values, **options).arguments
+        paths = [
+            value for name, value in given.items() if name not in _OUTPUTS and isinstance(value, str | Path)
+        ]
+        with inputs(path for path in paths if str(path)):
+            return function(*values, **options)
+
+    return run
+
+
+for commands in (app, campaign, token):
+    for command_info in commands.registered_commands:
+        if command_info.callback is not None:
+            command_info.callback = _guarded(command_info.callback)
 
 
 def main() -> None:

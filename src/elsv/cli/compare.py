@@ -211,7 +211,7 @@ def _check(
         raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
     if out is None:
         return
-    from elsv._base.outputs import Outputs
+    from elsv._base.files import Outputs
     from elsv.report.comparison import check_extras, report_files
 
     check_extras()
@@ -286,7 +286,7 @@ def _is_number(text: str) -> bool:
 
 def _write(comparison: Comparison, out: Path, command: str) -> None:
     """Write the report, after which the chunks are no longer needed."""
-    from elsv._base.outputs import Outputs
+    from elsv._base.files import Outputs
     from elsv.report.comparison import write_comparison
     from elsv.simulation.store import is_chunk
 
@@ -301,7 +301,7 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from elsv._base.outputs import Outputs
+        from elsv._base.files import Outputs
         from elsv.simulation.store import is_chunk
 
         kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))

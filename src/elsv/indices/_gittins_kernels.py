@@ -270,16 +270,22 @@ def unresolved(records: FloatArray, width: float) -> IntArray:
 
 
 @kernel
-def next_points(
-    swept: FloatArray, width: float, first: int, levels: int, records: FloatArray, table: FloatArray
-) -> tuple[FloatArray, IntArray]:
-    """Write the middle of every bracket to `table`; return where to sweep next, and down to which level.
+def gather(
+    swept: FloatArray,
+    width: float,
+    first: int,
+    levels: int,
+    records: FloatArray,
+    table: FloatArray,
+    total: FloatArray,
+    count: FloatArray,
+    lowest: IntArray,
+) -> None:
+    """Write the middle of every bracket to `table`, and add up those of unresolved states.
 
-    Each interval between swept lambdas that holds unresolved states is swept at the mean of the middles of
-    their brackets, unless rounding leaves nothing between its ends.
+    `records` and `table` are those of the levels first … levels-1. For every interval between swept lambdas,
+    `total` and `count` are the sum and the number of the middles in it, and `lowest` is their lowest level.
     """
-    total, count = np.zeros(swept.shape[0] + 1), np.zeros(swept.shape[0] + 1)
-    lowest = np.full(swept.shape[0] + 1, levels)
     row = 0
     for n in range(first, levels):
         for _ in range(n + 1):
@@ -291,8 +297,3 @@ def next_points(
                 count[place] += 1.0
                 lowest[place] = min(lowest[place], n)
             row += 1
-    for place in range(1, swept.shape[0]):
-        if count[place] > 0.0 and not swept[place - 1] < total[place] / count[place] < swept[place]:
-            count[place] = 0.0
-    chosen = np.flatnonzero(count)
-    return total[chosen] / count[chosen], lowest[chosen]

@@ -8,18 +8,20 @@ of the root may use up nine tenths of the tolerance; the cuts of the horizon and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from elsv._base import triangle
-from elsv._base.typing import FloatArray
-from elsv.indices._gittins_states import check_ahead, check_pulls_left, check_work
+from elsv._base.typing import FloatArray, IntArray
+from elsv.indices._gittins_checks import check_ahead, check_pulls_left, check_work
 
 _BRACKET_SHARE = 0.9
 _BAND_SHARE = 5e-4
 _CELLS_PER_SWEEP = 2.0
-_STATES_AT_ONCE = 2_000_000
+_STATES_AT_ONCE = 2_000_000  # of one solver
+_STATES_LOOKED_AT, _SWEEPS_AT_ONCE = 20_000, 8  # parts of the work of a solver, about a millisecond each
 _SWEEP_SECONDS = 1e-9  # for a level to the power 3/2, since the band widens; measured, and rather too much
 
 STATE_SWEEPS = 8
@@ -98,6 +100,12 @@ def _bounds(
     return kernels.solve_state(discount, g.base, width, g.annuity, g.cut, g.counts)
 
 
+def part_stop(start: int, levels: int, states: int | None = None) -> int:
+    """Return where the levels from `start` on have so many states; by default those of one solver."""
+    most = (math.isqrt(8 * (triangle.size(start) + (states or _STATES_AT_ONCE)) + 1) - 1) // 2
+    return min(levels, max(start + 1, most))
+
+
 def solve_levels(
     alpha: float,
     beta: float,
@@ -116,50 +124,127 @@ def solve_levels(
     # However large the prior's counts, the boundary passes over no more states than there are.
     sweeps = table_sweeps(min(alpha + beta, levels) + levels, tolerance)
     check_work(_SWEEP_SECONDS * sweeps * ahead**1.5, levels)
-    table = np.empty(triangle.size(levels) - triangle.size(first))
-    start = first
+    parts, start = [], first
     while start < levels:
-        stop = start + 1
-        while stop < levels and triangle.size(stop + 1) - triangle.size(start) <= _STATES_AT_ONCE:
-            stop += 1
-        part = slice(triangle.size(start) - triangle.size(first), triangle.size(stop) - triangle.size(first))
-        _solve_part(table[part], alpha, beta, start, stop, discount, tolerance, pulls_left)
-        start = stop
-    return table
+        solver = LevelSolver(alpha, beta, start, part_stop(start, levels), discount, tolerance, pulls_left)
+        parts.append(solver.finish())
+        start = solver.levels
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _solve_part(
-    table: FloatArray,
-    alpha: float,
-    beta: float,
-    first: int,
-    levels: int,
-    discount: float,
-    tolerance: float,
-    pulls_left: int | None,
-) -> None:
-    """Fill `table`: sweep a grid of lambdas, then again and again where states are unresolved."""
-    from elsv.indices import _gittins_kernels as kernels
+class LevelSolver:
+    """The indices of some levels: sweeps over a grid of lambdas, then again where states are unresolved.
 
-    g = ground(alpha, beta, levels, discount, tolerance, pulls_left)
-    width = 2.0 * _BRACKET_SHARE * tolerance
-    records = np.empty((len(table), 6))
-    kernels.start_records(records, g.base, first, levels, g.annuity, g.counts)
-    points = _first_points(alpha, beta, first, levels, discount, tolerance, pulls_left)
-    lowest = np.full(len(points), first)
-    swept = np.empty(0)
-    while len(points):
-        kernels.sweep_all(
-            points, lowest, discount, g.base, first, levels, g.annuity, g.cut, g.counts, records
-        )
-        swept = np.union1d(swept, points)
-        points, lowest = kernels.next_points(swept, width, first, levels, records, table)
-    rest = kernels.unresolved(records, width)
-    if len(rest):
-        wins, pulls = triangle.states(levels, first)
-        for row, s, n in zip(rest, wins[rest].tolist(), pulls[rest].tolist(), strict=True):
-            left = None if pulls_left is None else pulls_left - n
-            table[row] = solve_state(alpha + s, beta + n - s, discount, tolerance, left)
+    The work can be done a little at a time; the numbers do not depend on how. It goes in rounds: sweeps of
+    some lambdas, then a look at all states, which says where to sweep next.
+    """
+
+    def __init__(
+        self,
+        alpha: float,
+        beta: float,
+        first: int,
+        levels: int,
+        discount: float,
+        tolerance: float,
+        pulls_left: int | None = None,
+    ) -> None:
+        self.alpha, self.beta, self.first, self.levels = alpha, beta, first, levels
+        self.discount, self.tolerance, self.pulls_left = discount, tolerance, pulls_left
+        self.spent, self.done = 0.0, False  # in sweeps
+        self._ground = ground(alpha, beta, levels, discount, tolerance, pulls_left)
+        self._width = 2.0 * _BRACKET_SHARE * tolerance
+        self._table = np.empty(triangle.size(levels) - triangle.size(first))
+        self._records = np.empty((len(self._table), 6))
+        self._swept = np.empty(0)
+        self._points = _first_points(alpha, beta, first, levels, discount, tolerance, pulls_left)
+        self._lowest = np.full(len(self._points), first)
+        self._work = self._rounds()
+
+    @property
+    def bytes(self) -> int:
+        """What the solver holds."""
+        return self._table.nbytes + self._records.nbytes
+
+    @property
+    def estimate(self) -> float:
+        """About how much work there is in all, in sweeps."""
+        total = min(self.alpha + self.beta, self.levels) + self.levels
+        return 1.4 * table_sweeps(total, self.tolerance) + 12 * len(self._table) / self._states_of_a_sweep
+
+    def advance(self, until: float) -> None:
+        """Work until so much is spent in all, or until all is done."""
+        while not self.done and self.spent < until:
+            self.spent += next(self._work, 0.0)
+
+    def finish(self) -> FloatArray:
+        """Return the table, after all the work that is left; a state that it leaves open is solved alone."""
+        from elsv.indices import _gittins_kernels as kernels
+
+        self.advance(math.inf)
+        rest = kernels.unresolved(self._records, self._width)
+        if len(rest):
+            wins, pulls = triangle.states(self.levels, self.first)
+            for row, s, n in zip(rest, wins[rest].tolist(), pulls[rest].tolist(), strict=True):
+                left = None if self.pulls_left is None else self.pulls_left - n
+                alpha, beta = self.alpha + s, self.beta + n - s
+                self._table[row] = solve_state(alpha, beta, self.discount, self.tolerance, left)
+        return self._table
+
+    @property
+    def _states_of_a_sweep(self) -> float:
+        """How many states can be looked at in the time of one sweep, about."""
+        return float(len(self._ground.annuity))
+
+    def _rounds(self) -> Iterator[float]:
+        """Do the work, and yield after every small part what it took, in sweeps."""
+        from elsv.indices import _gittins_kernels as kernels
+
+        g, first, levels = self._ground, self.first, self.levels
+        for start, stop, rows in self._runs():
+            kernels.start_records(self._records[rows], g.base, start, stop, g.annuity, g.counts)
+            yield 3.0 * (rows.stop - rows.start) / self._states_of_a_sweep  # the memory is new
+        while len(self._points):
+            for k in range(0, len(self._points), _SWEEPS_AT_ONCE):
+                points, lowest = self._points[k : k + _SWEEPS_AT_ONCE], self._lowest[k : k + _SWEEPS_AT_ONCE]
+                kernels.sweep_all(
+                    points, lowest, self.discount, g.base, first, levels,
+                    g.annuity, g.cut, g.counts, self._records,
+                )  # fmt: skip
+                yield float(len(points))
+            swept = self._swept = np.union1d(self._swept, self._points)
+            total, count = np.zeros(len(swept) + 1), np.zeros(len(swept) + 1)
+            lowest = np.full(len(swept) + 1, levels)
+            for start, stop, rows in self._runs():
+                records, table = self._records[rows], self._table[rows]
+                kernels.gather(swept, self._width, start, stop, records, table, total, count, lowest)
+                yield (rows.stop - rows.start) / self._states_of_a_sweep
+            self._points, self._lowest = _next_points(swept, total, count, lowest)
+        self.done = True
+
+    def _runs(self) -> Iterator[tuple[int, int, slice]]:
+        """Yield runs of levels with some states each, and their rows."""
+        start, before = self.first, triangle.size(self.first)
+        while start < self.levels:
+            stop = part_stop(start, self.levels, _STATES_LOOKED_AT)
+            yield start, stop, slice(triangle.size(start) - before, triangle.size(stop) - before)
+            start = stop
+
+
+def _next_points(
+    swept: FloatArray, total: FloatArray, count: FloatArray, lowest: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return where to sweep next, and down to which level.
+
+    Each interval between swept lambdas that holds unresolved states is swept at the mean of the middles of
+    their brackets, unless rounding leaves nothing between its ends.
+    """
+    chosen = np.flatnonzero(count)
+    points = total[chosen] / count[chosen]
+    inside = (chosen > 0) & (chosen < len(swept))
+    below, above = swept[np.maximum(chosen - 1, 0)], swept[np.minimum(chosen, len(swept) - 1)]
+    sweep = ~inside | ((below < points) & (points < above))
+    return points[sweep], lowest[chosen[sweep]]
 
 
 def _first_points(

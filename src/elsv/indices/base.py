@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from elsv._base.numbers import numbers, shown
-from elsv._base.typing import FloatArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.errors import InvalidInputError
-from elsv.indices._corners import shared_corners
 from elsv.problem import Problem
+
+FARTHEST = 1024
+"""Pulls within which arms may meet; a table from a corner so far off would be larger than it is worth."""
+
+_WHOLE = 1e-12  # of a count: what rounding makes of whole steps
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Setting:
     horizon: int | None
     discount: float | None
     corner: FloatArray | None = field(default=None, repr=False)  # [2], of a single arm among others
+    whole: bool = False  # whole levels of states are asked for: an index may use tables however deep
 
     @classmethod
     def of(cls, problem: Problem) -> Setting:
@@ -45,7 +51,7 @@ class Setting:
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
         alpha, beta = self.prior_alpha[i], self.prior_beta[i]
-        return Setting(alpha, beta, self.arms, self.horizon, self.discount, self.corners[i])
+        return Setting(alpha, beta, self.arms, self.horizon, self.discount, self.corners[i], self.whole)
 
     @property
     def corners(self) -> FloatArray:
@@ -107,3 +113,49 @@ class FunctionIndex:
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing: a plain function needs no table."""
+
+
+def shared_corners(prior: FloatArray, horizon: int | None) -> FloatArray:
+    """Return the corner (alpha, beta) that each arm counts from, ``[N, 2]``; its prior if it meets none.
+
+    Arms whose priors are whole steps apart may come to the same state. An index that is solved to a tolerance
+    must then be one number for both, so all arms that are linked in this way count from one corner, below and
+    left of all their priors.
+    """
+    return _corners(np.ascontiguousarray(prior, dtype=np.float64).tobytes(), horizon)
+
+
+@lru_cache(maxsize=256)
+def _corners(prior: bytes, horizon: int | None) -> FloatArray:
+    table = np.frombuffer(prior).reshape(-1, 2)
+    distinct, group = np.unique(table, axis=0, return_inverse=True)
+    most = FARTHEST if horizon is None else min(FARTHEST, horizon - 1)
+    corners = distinct.copy()
+    for members in _components(_meet(distinct, most)):
+        corners[members] = distinct[members].min(axis=0)
+    found: FloatArray = corners[group.reshape(-1)]
+    found.flags.writeable = False
+    return found
+
+
+def _meet(prior: FloatArray, most: int) -> list[AnyArray]:
+    """Return for every prior which of them it may meet: `most` pulls of the two lead to one state."""
+    rows = []
+    for row in prior:
+        apart = prior - row
+        whole = np.abs(apart - np.rint(apart)) <= _WHOLE * np.maximum(prior, row)
+        rows.append(whole.all(axis=1) & (np.abs(apart).sum(axis=1) <= most + 0.5))
+    return rows
+
+
+def _components(meets: list[AnyArray]) -> list[list[int]]:
+    """Return the classes of those that meet, directly or through others."""
+    left, found = set(range(len(meets))), []
+    while left:
+        reached = [left.pop()]
+        for one in reached:
+            new = [int(k) for k in np.flatnonzero(meets[one]) if int(k) in left]
+            left.difference_update(new)
+            reached += new
+        found.append(reached)
+    return found

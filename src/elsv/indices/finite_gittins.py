@@ -3,16 +3,29 @@ r"""The Gittins index with a finite number of pulls left.
 .. math:: z_m(\alpha, \beta) = \sup\Big\{\lambda : \sup_{1 \le \tau \le m}
           E\sum_{k=0}^{\tau-1}\gamma^k (X_k - \lambda) \ge 0\Big\}, \qquad m = T - t + 1
 
-(past the paper). With :math:`\gamma = 1` it is the index of the plain sum of T rewards. States with the same
-pulls so far plus pulls left, H = n + m, are one table: sweeps that start where H pulls have been made pass
-through all of them. The same kernels as for the infinite horizon do the work. `FiniteGittins` interpolates
-between tables where H is large, see `_gittins_grid`.
+(past the paper). With :math:`\gamma = 1` it is the index of the plain sum of T rewards. The kernels and the
+tables are those of the infinite horizon (`_gittins_tables`).
+
+A table holds the states of one prior with the same pulls made plus pulls left, H = n + m. A run over T steps
+asks for every H up to T, and tables of them all would take time and memory as :math:`T^4` and :math:`T^3`. In
+m the index is smooth but for small kinks from the lattice of states, so that past H = 512 a state is
+interpolated, by a cubic in H at its own n, between tables whose H are multiples of a spacing.
+
+In the octave :math:`2^{k-1} < H \le 2^k` let :math:`h = 2^{k-6}`. Kinks count most where there have been few
+pulls: the spacing is h/16 below 16 pulls, h/4 below 4h, and h from there on; tables of few pulls are small.
+The index bends most where few pulls are left: with fewer than 12h, states are solved one by one, which is
+quick.
+
+The error of the cubic is a measured one. In the middle between tables, over all states of six tables (H from
+520 to 712, priors from 0.01 to 3, no discount), it is at most 2.2e-7; on 35,000 random states (H from 513 to
+2048, priors from 0.001 to 1000, discounts from 0.9 to 1) at most 1.1e-7, and less where H is larger. Tables
+to two fifths of the tolerance add at most half of it, since the absolute weights of the cubic add up to at
+most 5/4, so that from a tolerance of 1e-6 on the sum is within it.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -24,20 +37,24 @@ from elsv._base import triangle
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices._gittins_grid import Grid, parts
-from elsv.indices._gittins_solver import solve_levels, solve_state
-from elsv.indices._gittins_states import (
+from elsv.indices._gittins_checks import (
     check_counts,
     check_discount_of_horizon,
     check_pulls_left,
     check_tolerance,
-    distinct_corners,
-    offsets,
 )
+from elsv.indices._gittins_solver import solve_state
+from elsv.indices._gittins_tables import Source, block, distinct_corners, offsets
 from elsv.indices._parameters import horizon_of
 from elsv.indices.base import Setting
 
-_BUDGET = 512 * 2**20  # bytes of tables kept in memory
+_MOST_TOGETHER = 512  # every H up to this has a table of its own
+_MOST_ALONE = 128  # up to this a table is as quick as a few states
+_MOST_INTERPOLATED = 2048  # beyond, the tables would not fit into memory
+_FINEST_INTERPOLATED = 1e-6
+_TABLE_SHARE = 0.4
+_FEWEST = 16
+_ANY = 1 << 62
 
 _one_state = lru_cache(maxsize=1 << 18)(solve_state)
 
@@ -92,7 +109,13 @@ class FiniteGittins:
         :math:`\gamma` in (0, 1]; 1 is the plain sum.
     tolerance
         Largest error of the index. From 1e-6 on, where pulls made and left are more than 512, the index is
-        interpolated, with an error that was measured (`_gittins_grid`).
+        interpolated, with an error that was measured.
+
+    Notes
+    -----
+    Every step needs tables of its own. They are worth their time for many states, as in a simulation. The few
+    states of one instance, one of each arm, are solved one by one where pulls made and left are more than
+    128.
     """
 
     discount: float = 1.0
@@ -116,8 +139,9 @@ class FiniteGittins:
         a, b = check_counts(alpha, beta)
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
-            source = _Source(corner_a, corner_b, self.discount, self.tolerance)
-            index[mine] = _tables.indices(a[mine], b[mine], left, source)
+            source = Source(corner_a, corner_b, self.discount, self.tolerance)
+            alone = a.ndim == 1 and a.shape == np.shape(setting.prior_alpha)
+            index[mine] = _indices(a[mine], b[mine], left, source, alone)
         return index
 
     def table_bytes(self, levels: int) -> float:
@@ -128,92 +152,115 @@ class FiniteGittins:
         """Do nothing: tables are built as the steps of a run come to need them."""
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What all the states that count from one corner share (`_corners`)."""
+def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alone: bool) -> FloatArray:
+    """Return the indices of flat arrays of states that count from one corner, of one instance if `alone`.
 
-    alpha: float
-    beta: float
-    discount: float
-    tolerance: float
-
-
-class _Tables:
-    """Tables by corner, H and levels, the ones used last, within a budget of bytes.
-
-    Which tables a state comes from depends on its own n and m alone (`_gittins_grid`), and every table is
-    computed by itself, so the index of a state is one number, whatever was asked before.
+    Which tables a state comes from depends on its own n and m alone, so its index is one number, whatever was
+    asked before.
     """
-
-    def __init__(self, budget: int = _BUDGET) -> None:
-        self._budget = budget
-        self._tables: OrderedDict[tuple[_Source, int, int, int], FloatArray] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def indices(self, alpha: FloatArray, beta: FloatArray, left: int, source: _Source) -> FloatArray:
-        """Return the indices of flat arrays of states that count from one corner."""
-        wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
-        index = np.empty(alpha.shape)
-        for i in np.flatnonzero(~regular):
-            index[i] = solve_state(float(alpha[i]), float(beta[i]), source.discount, source.tolerance, left)
-        _, first, place = np.unique(
-            triangle.number(wins, pulls)[regular], return_index=True, return_inverse=True
-        )
-        wins, pulls = wins[regular][first], pulls[regular][first]  # by level, as numbers are
-        found = np.empty(len(wins))
-        for part, grid in parts(pulls, left, source.tolerance):
-            if grid is None:
-                found[part] = _one_by_one(wins[part], pulls[part], left, source)
-            else:
-                found[part] = self._from_tables(wins[part], pulls[part], left, source, grid)
-        index[regular] = found[place]
-        return index
-
-    def _from_tables(
-        self, wins: IntArray, pulls: IntArray, left: int, source: _Source, grid: Grid
-    ) -> FloatArray:
-        """Return the indices of states by level, interpolated between the tables of `grid`."""
-        index = np.zeros(len(wins))
-        place = triangle.number(wins, pulls) - triangle.size(grid.first)
-        for horizons, weights in grid.terms(pulls + left):
-            needed = np.flatnonzero(weights)
-            at, where = horizons[needed], place[needed]
-            values = np.empty(len(at))
-            starts = np.flatnonzero(np.diff(at, prepend=-1)).tolist()
-            for start, stop in pairwise([*starts, len(at)]):
-                values[start:stop] = self._table(source, int(at[start]), grid)[where[start:stop]]
-            index[needed] += weights[needed] * values
-        return index
-
-    def _table(self, source: _Source, horizon: int, grid: Grid) -> FloatArray:
-        key = (source, horizon, grid.first, grid.levels(horizon))
-        with self._lock:
-            if key not in self._tables:
-                self._tables[key] = solve_levels(
-                    source.alpha,
-                    source.beta,
-                    grid.first,
-                    grid.levels(horizon),
-                    source.discount,
-                    grid.share * source.tolerance,
-                    horizon,
-                )
-                self._budget -= self._tables[key].nbytes
-            self._tables.move_to_end(key)
-            table = self._tables[key]
-            while self._budget < 0 and len(self._tables) > 1:
-                self._budget += self._tables.popitem(last=False)[1].nbytes
-            return table
+    wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
+    index = np.empty(alpha.shape)
+    for i in np.flatnonzero(~regular):
+        index[i] = solve_state(float(alpha[i]), float(beta[i]), source.discount, source.tolerance, left)
+    _, first, place = np.unique(triangle.number(wins, pulls)[regular], return_index=True, return_inverse=True)
+    wins, pulls = wins[regular][first], pulls[regular][first]  # by level, as numbers are
+    found = np.empty(len(wins))
+    for part, grid in parts(pulls, left, source.tolerance, alone):
+        if grid is None:
+            found[part] = _one_by_one(wins[part], pulls[part], left, source)
+        else:
+            found[part] = _from_tables(wins[part], pulls[part], left, source, grid)
+    index[regular] = found[place]
+    return index
 
 
-def _one_by_one(wins: IntArray, pulls: IntArray, left: int, source: _Source) -> list[float]:
+def _from_tables(wins: IntArray, pulls: IntArray, left: int, source: Source, grid: Grid) -> FloatArray:
+    """Return the indices of states by level, interpolated between the tables of `grid`."""
+    index = np.zeros(len(wins))
+    place = triangle.number(wins, pulls) - triangle.size(grid.first)
+    finer = Source(source.alpha, source.beta, source.discount, grid.share * source.tolerance)
+    for horizons, weights in grid.terms(pulls + left):
+        needed = np.flatnonzero(weights)
+        at, where = horizons[needed], place[needed]
+        values = np.empty(len(at))
+        starts = np.flatnonzero(np.diff(at, prepend=-1)).tolist()
+        for start, stop in pairwise([*starts, len(at)]):
+            horizon = int(at[start])
+            table = block(finer, grid.first, grid.levels(horizon), horizon)
+            values[start:stop] = table[where[start:stop]]
+        index[needed] += weights[needed] * values
+    return index
+
+
+def _one_by_one(wins: IntArray, pulls: IntArray, left: int, source: Source) -> list[float]:
     return [
         _one_state(source.alpha + s, source.beta + n - s, source.discount, source.tolerance, left)
         for s, n in zip(wins.tolist(), pulls.tolist(), strict=True)
     ]
 
 
-_tables = _Tables()
+@dataclass(frozen=True)
+class Grid:
+    """Tables at multiples of a spacing in H."""
+
+    spacing: int
+    first: int  # lowest level of a table
+    stop: int  # its levels end before this one
+    short: int  # and this many before H
+    share: float  # of the tolerance that a table may use up
+
+    def levels(self, horizon: int) -> int:
+        """Return where the levels of the table of one H end."""
+        return min(self.stop, horizon - self.short)
+
+    def terms(self, horizon: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the H of tables and their weights, which add up to the cubic; a weight may be 0."""
+        below = horizon // self.spacing * self.spacing
+        x = (horizon - below) / self.spacing
+        weights = (
+            -x * (x - 1.0) * (x - 2.0) / 6.0,
+            (x + 1.0) * (x - 1.0) * (x - 2.0) / 2.0,
+            -(x + 1.0) * x * (x - 2.0) / 2.0,
+            (x + 1.0) * x * (x - 1.0) / 6.0,
+        )
+        for place, weight in zip((-1, 0, 1, 2), weights, strict=True):
+            yield below + place * self.spacing, weight
+
+
+_TOGETHER = Grid(spacing=1, first=0, stop=_ANY, short=0, share=1.0)
+
+
+def parts(
+    pulls: IntArray, left: int, tolerance: float, alone: bool = False
+) -> Iterator[tuple[slice, Grid | None]]:
+    """Yield runs of `pulls`, which is sorted, with the grid that serves them; None: solve one by one."""
+    start = 0
+    for stop, grid in _ranges(left, tolerance, alone):
+        end = int(np.searchsorted(pulls, stop))
+        if end > start:
+            yield slice(start, end), grid
+            start = end
+
+
+def _ranges(left: int, tolerance: float, alone: bool) -> Iterator[tuple[int, Grid | None]]:
+    """Yield where a range of pulls ends, and its grid; each begins where all before have ended."""
+    if alone:
+        yield _MOST_ALONE - left + 1, _TOGETHER
+        yield _ANY, None
+        return
+    yield _MOST_TOGETHER - left + 1, _TOGETHER
+    top = 2 * _MOST_TOGETHER
+    while tolerance >= _FINEST_INTERPOLATED and top <= _MOST_INTERPOLATED:
+        h, stop = top // 64, top - left + 1
+        if left < 12 * h:
+            yield stop, None
+        else:
+            yield min(_FEWEST, stop), Grid(h // 16, 0, _FEWEST, 0, _TABLE_SHARE)
+            yield min(4 * h, stop), Grid(h // 4, _FEWEST, 4 * h, 0, _TABLE_SHARE)
+            # The lowest H of a cubic is less than 2h below that of the state.
+            yield stop, Grid(h, 4 * h, _ANY, 10 * h, _TABLE_SHARE)
+        top *= 2
+    yield _ANY, None
 
 
 def _check_pulls_left(pulls_left: ArrayLike) -> FloatArray:

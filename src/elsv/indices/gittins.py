@@ -10,7 +10,6 @@ method is in `_gittins_kernels`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,26 +17,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base import triangle
-from elsv._base.cache import cached_table, known_table, largest_size
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
-from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_levels, solve_state, table_sweeps
-from elsv.indices._gittins_states import (
-    check_counts,
-    check_tolerance,
+from elsv.indices._gittins_checks import check_counts, check_tolerance
+from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_state, table_sweeps
+from elsv.indices._gittins_tables import (
+    Source,
+    block,
     distinct_corners,
     farthest_prior,
+    of_states,
     offsets,
+    up_to,
+    walk_to,
 )
 from elsv.indices._parameters import positive
 from elsv.indices.base import Setting
 from elsv.problem import check_discount
 
-_KIND = "gittins-3"  # changes when the numbers do
 _DEFAULT_DISCOUNT = 0.99
-_FIRST_BLOCK = 8
-_ALWAYS = 1024  # states of a policy with fewer pulls always come from a table
-_MOST_LEVELS = 4096  # `prepare` goes so far
+_ALWAYS = 1024  # a state with fewer pulls always comes from a table
+_MOST_LEVELS = 4096  # of a table for states that are given one by one
 _WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
 
 _one_state = lru_cache(maxsize=1 << 16)(solve_state)
@@ -84,8 +84,8 @@ def gittins_table(
 ) -> FloatArray:
     """Return the indices of all states with fewer than `levels` pulls from the prior (alpha, beta).
 
-    The flat array in the numbering of `elsv._base.triangle` is read-only: it is computed once per process,
-    and large ones once per machine (`elsv._base.cache`).
+    The flat array in the numbering of `elsv._base.triangle` is read-only. It is computed once per process, a
+    large one once per machine (`elsv._base.cache`).
 
     Examples
     --------
@@ -95,12 +95,7 @@ def gittins_table(
     a, b = positive("alpha", alpha, "alpha=1"), positive("beta", beta, "beta=1")
     count = whole("levels", levels, 1)
     gamma, error = check_discount(discount), check_tolerance(tolerance)
-    return cached_table(
-        f"{_KIND} table",
-        _parameters(a, b, gamma, error) | {"levels": count},
-        lambda: solve_levels(a, b, 0, count, gamma, error),
-        triangle.size(count),
-    )
+    return block(Source(a, b, gamma, error), 0, count)
 
 
 @dataclass(frozen=True)
@@ -116,11 +111,9 @@ class Gittins:
 
     Notes
     -----
-    Of a policy the index of a state must be one number, whatever was asked before and whichever prior it
-    came from: ties and near ties decide results. Arms that may come to the same state therefore count their
-    pulls from one corner (`_corners`). States with fewer than 1024 pulls always come from a table, which
-    grows in blocks of doubling depth, each computed by itself; a block is computed when a state in it is
-    met. Deeper states are solved one by one unless `prepare` announced them.
+    The index of a state is one number, whatever was asked before (`_gittins_tables`). States with fewer than
+    1024 pulls come from a table, and so does every state where whole levels are asked for, as values and
+    simulations do. A deeper state by itself is solved by itself.
     """
 
     discount: float | None = None
@@ -138,71 +131,47 @@ class Gittins:
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""
-        gamma = self._gamma(setting)
         a, b = check_counts(alpha, beta)
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
-            index[mine] = _of_policy(a[mine], b[mine], corner_a, corner_b, gamma, self.tolerance)
+            source = self._source(corner_a, corner_b, setting)
+            index[mine] = self._of_corner(a[mine], b[mine], source, setting)
         return index
 
     def prepare(self, setting: Setting, pulls: int) -> None:
-        """Build or load the table of each distinct corner; states past 4096 pulls are solved when met."""
-        levels = whole("pulls", pulls, 0) + 1
-        for alpha, beta, mine in distinct_corners(setting, np.shape(setting.prior_alpha)):
-            most = min(levels + farthest_prior(setting, alpha, beta, mine), _MOST_LEVELS)
-            _block_table(alpha, beta, most, self._gamma(setting), self.tolerance)
+        """Build or load the tables of each distinct corner, and go on with the next one."""
+        deepest = whole("pulls", pulls, 0)
+        for alpha, beta, _ in distinct_corners(setting, np.shape(setting.prior_alpha)):
+            source, far = self._source(alpha, beta, setting), farthest_prior(setting, alpha, beta)
+            up_to(source, min(deepest + far, triangle.MOST_LEVELS - 1))
+            walk_to(source, deepest + far, _most(setting, far))
 
-    def _gamma(self, setting: Setting) -> float:
-        return self.discount or setting.discount or _DEFAULT_DISCOUNT
+    def _source(self, alpha: float, beta: float, setting: Setting) -> Source:
+        gamma = self.discount or setting.discount or _DEFAULT_DISCOUNT
+        return Source(alpha, beta, gamma, self.tolerance)
+
+    def _of_corner(self, alpha: FloatArray, beta: FloatArray, source: Source, setting: Setting) -> FloatArray:
+        wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
+        tabled = regular & (pulls < (triangle.MOST_LEVELS if setting.whole else _ALWAYS))
+        index = np.empty(alpha.shape)
+        index[tabled] = of_states(source, wins[tabled], pulls[tabled])
+        index[~tabled] = _one_by_one(alpha[~tabled], beta[~tabled], source.discount, source.tolerance)
+        if not setting.whole and tabled.any():  # whole levels are announced by `prepare`
+            far = farthest_prior(setting, source.alpha, source.beta)
+            walk_to(source, int(pulls[tabled].max()), _most(setting, far))
+        return index
 
 
-def _parameters(alpha: float, beta: float, discount: float, tolerance: float) -> dict[str, float]:
-    return {"alpha": alpha, "beta": beta, "discount": discount, "tolerance": tolerance}
+def _most(setting: Setting, far: int) -> int:
+    """Return the most pulls since a corner that a table will be asked for; `far` of them are priors'."""
+    most = (triangle.MOST_LEVELS if setting.whole else _ALWAYS) - 1
+    return most if setting.horizon is None else min(most, setting.horizon - 1 + far)
 
 
 def _one_by_one(alpha: FloatArray, beta: FloatArray, discount: float, tolerance: float) -> FloatArray:
     pairs = zip(alpha.reshape(-1).tolist(), beta.reshape(-1).tolist(), strict=True)
     index = np.array([_one_state(a, b, discount, tolerance) for a, b in pairs])
     return index.reshape(alpha.shape)
-
-
-def _of_policy(
-    alpha: FloatArray, beta: FloatArray, corner_a: float, corner_b: float, discount: float, tolerance: float
-) -> FloatArray:
-    """Return the indices of states that count from one corner; see the notes of `Gittins`."""
-    wins, pulls, regular = offsets(alpha, beta, corner_a, corner_b)
-    announced = largest_size(_KIND, _parameters(corner_a, corner_b, discount, tolerance))
-    shallow = regular & (pulls < max(_ALWAYS, _levels(announced)))
-    index = np.empty(alpha.shape)
-    if shallow.any():
-        levels = int(pulls[shallow].max()) + 1
-        table = _block_table(corner_a, corner_b, levels, discount, tolerance)
-        index[shallow] = table[triangle.number(wins, pulls)[shallow]]
-    index[~shallow] = _one_by_one(alpha[~shallow], beta[~shallow], discount, tolerance)
-    return index
-
-
-def _block_table(alpha: float, beta: float, levels: int, discount: float, tolerance: float) -> FloatArray:
-    """Return a table of at least `levels` levels that is made of whole blocks."""
-    parameters = _parameters(alpha, beta, discount, tolerance)
-    stop = _FIRST_BLOCK
-    while stop < levels:
-        stop *= 2
-
-    def compute() -> FloatArray:
-        known = known_table(_KIND, parameters)
-        have, parts = (0, []) if known is None else (_levels(len(known)), [known])
-        while have < stop:
-            end = max(_FIRST_BLOCK, 2 * have)
-            parts.append(solve_levels(alpha, beta, have, end, discount, tolerance))
-            have = end
-        return np.concatenate(parts)
-
-    return cached_table(_KIND, parameters, compute, triangle.size(stop))
-
-
-def _levels(states: int) -> int:
-    return (math.isqrt(8 * states + 1) - 1) // 2
 
 
 def _table_pays(distinct: int, base: float, levels: int, discount: float, tolerance: float) -> bool:

@@ -1,21 +1,125 @@
-"""Tables of an index over all states of one arm, for callers that need them at every step.
+r"""Tables of an index over all states of an arm, for callers that need them at every step.
 
 At step t an arm has at most t − 1 pulls: a triangle of t (t + 1)/2 states in the order of
-`elsv._base.triangle`. An index that does not use the step is called once for all steps. One that can be
-evaluated at any real log t (it has a method ``at_log_step``) is interpolated between steps, to 1e-11.
-Any other is called at every step.
+`elsv._base.triangle`. `IndexTables` serves all arms of a problem, for simulation and exact evaluation alike;
+`triangles` serves one arm. An index that does not use the step is called once for all steps. One that can be
+evaluated at any real log t (it has a method ``at_log_step``) is interpolated between steps. Any other is
+called at every step.
+
+Bayes-UCB and KL-UCB are smooth in :math:`u = \log t`, and between t and 2t the argument moves by log 2 only.
+So one Chebyshev interpolant for each state serves every step of such a panel: ten evaluations of a state
+instead of one at every step. The size of the last coefficients shows where that is not good enough (an
+infinite index, very small prior counts); those states are evaluated at every step.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from elsv._base import triangle
-from elsv._base.typing import FloatArray
+from elsv._base.cache import Recent
+from elsv._base.typing import FloatArray, IntArray
 from elsv.indices.base import Index, Setting, check_index
+from elsv.problem import Problem, distinct_priors
+
+_MOST_BYTES = 256_000_000  # tables of all steps together, for one index and prior
+_WINDOW = 64  # steps whose tables are held otherwise
+_KEPT = 16  # indices and priors whose tables are shared by all threads of the process
+_NODES = 10
+_TOLERANCE = 1e-12  # of the two last coefficients; the error of the interpolant is smaller
+_FIRST_PANEL = 16  # below this u moves too fast, and a triangle has at most 120 states
+_ANGLES: FloatArray = math.pi * (np.arange(_NODES) + 0.5) / _NODES
 
 Triangles = Callable[[int], FloatArray]
+
+
+class IndexTables:
+    """Index values of all states of every arm at a step, one table for each distinct prior."""
+
+    def __init__(self, problem: Problem, index: Index, horizon: int) -> None:
+        members, self.group = distinct_priors(problem)
+        setting = Setting.of(problem)
+        self._sources = [_source(index, setting.arm(i), horizon) for i in members]
+        steps = horizon / 3 if index.uses_step else 1
+        each = min(8 * steps * triangle.size(horizon), max(_MOST_BYTES, 8 * _WINDOW * triangle.size(horizon)))
+        own = getattr(index, "table_bytes", lambda levels: 0.0)
+        self.bytes = int((each + own(horizon)) * len(members))
+
+    def at(self, step: int) -> FloatArray:
+        """Return the tables ``[groups, size]`` of at least the states with fewer than `step` pulls."""
+        if len(self._sources) == 1:
+            return self._sources[0](step)[None]
+        return np.stack([source(step) for source in self._sources])
+
+
+class AllSteps:
+    """The triangles of one index and prior for all steps, each computed when first asked for."""
+
+    def __init__(self, source: Triangles) -> None:
+        self._source = source
+        self._tables: list[FloatArray] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, step: int) -> FloatArray:
+        """Return the table of `step`, all states with fewer than `step` pulls."""
+        if step > len(self._tables):
+            with self._lock:
+                # In order, because an interpolated index is cheapest that way.
+                while len(self._tables) < step:
+                    self._tables.append(self._source(len(self._tables) + 1))
+        return self._tables[step - 1]
+
+
+class SomeSteps:
+    """The triangles of a few steps at a time, asked for one after the other, up or down."""
+
+    def __init__(self, source: Triangles) -> None:
+        self._source = source
+        self._window: dict[int, FloatArray] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, step: int) -> FloatArray:
+        """Return the table of `step`, all states with fewer than `step` pulls."""
+        with self._lock:
+            if step not in self._window:
+                upwards = step == 1 or step - 1 in self._window
+                # Downwards too, tables are cheap only in increasing order.
+                first = step if upwards else max(1, step - _WINDOW + 1)
+                self._window = {earlier: self._source(earlier) for earlier in range(first, step + 1)}
+            return self._window[step]
+
+
+_shared: Recent[tuple[object, ...], AllSteps] = Recent(lambda: _KEPT)
+_lock = threading.Lock()
+
+
+def _source(index: Index, setting: Setting, horizon: int) -> Triangles:
+    """Return the triangles of one arm, shared with all who ask for the same while they fit into memory."""
+    steps = horizon if index.uses_step else 1
+    if 8 * steps * triangle.size(horizon) / 3 > _MOST_BYTES:
+        return SomeSteps(triangles(index, setting, horizon - 1))
+    key = (
+        index,
+        float(setting.prior_alpha),
+        float(setting.prior_beta),
+        *setting.corners.tolist(),
+        setting.arms,
+        setting.horizon,
+        setting.discount,
+        horizon,
+    )
+    with _lock:
+        source = _shared.get(key)
+        if source is None:
+            source = AllSteps(triangles(index, setting, horizon - 1))
+            _shared.put(key, source, 1)
+        return source
 
 
 def triangles(index: Index, setting: Setting, pulls: int) -> Triangles:
@@ -35,15 +139,13 @@ def triangles(index: Index, setting: Setting, pulls: int) -> Triangles:
     callable
         ``at(step)``, an array of shape ``[size(min(step, pulls + 1))]`` that must not be written to.
     """
-    levels = pulls + 1
+    levels, setting = pulls + 1, replace(setting, whole=True)
     successes, counts = triangle.states(levels)
     alpha: FloatArray = setting.prior_alpha + successes
     beta: FloatArray = setting.prior_beta + (counts - successes)
     index.prepare(setting, pulls)
     at_log_step = getattr(index, "at_log_step", None)
     if index.uses_step and at_log_step is not None:
-        from elsv.indices._step_panels import StepPanels
-
         return StepPanels(partial(at_log_step, setting=setting), alpha, beta, levels)
 
     def all_of(size: int, step: int) -> FloatArray:
@@ -57,3 +159,67 @@ def triangles(index: Index, setting: Setting, pulls: int) -> Triangles:
         return all_of(size, step) if values is None else values[:size]
 
     return at
+
+
+class StepPanels:
+    """The values at step t of all states with fewer than t pulls, to 1e-11.
+
+    One panel of ``_NODES`` numbers for each state is kept; a step outside it builds another, so the
+    steps are best asked for in order, and every thread needs panels of its own.
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable[[FloatArray, FloatArray, float], FloatArray],
+        alpha: FloatArray,
+        beta: FloatArray,
+        levels: int,
+    ) -> None:
+        """Serve ``evaluate(alpha, beta, log t)`` on the triangle `alpha`, `beta` ``[size(levels)]``."""
+        self._evaluate = evaluate
+        self._alpha, self._beta = alpha, beta
+        self._levels = levels
+        self._first, self._last = 1, 0  # steps of the panel, both included; empty at first
+        self._coefficients: FloatArray = np.empty((0, _NODES))  # [states of the panel, _NODES]
+        self._rough: IntArray = np.empty(0, dtype=np.int64)  # states that interpolation does not serve
+
+    def __call__(self, step: int) -> FloatArray:
+        """Return the values at `step`, shape ``[size(min(step, levels))]``."""
+        size = triangle.size(min(step, self._levels))
+        return check_index(self._at(step, size), self._alpha[:size], self._beta[:size], step)
+
+    def _at(self, step: int, size: int) -> FloatArray:
+        if step < _FIRST_PANEL:
+            return self._exact(slice(0, size), math.log(step))
+        if not self._first <= step <= self._last:
+            self._build(step)
+        middle, half = self._interval()
+        angle = math.acos(min(max((math.log(step) - middle) / half, -1.0), 1.0))
+        values: FloatArray = self._coefficients[:size] @ np.cos(np.arange(_NODES) * angle)
+        rough = self._rough[: np.searchsorted(self._rough, size)]
+        values[rough] = self._exact(rough, math.log(step))
+        return values
+
+    def _build(self, step: int) -> None:
+        """Interpolate every state that the steps from `step` to ``2 step - 1`` ask for."""
+        self._first, self._last = step, 2 * step - 1
+        size = triangle.size(min(self._last, self._levels))
+        middle, half = self._interval()
+        values = np.empty((size, _NODES))
+        for k, angle in enumerate(_ANGLES):
+            values[:, k] = self._exact(slice(0, size), middle + half * math.cos(angle))
+        infinite = ~np.isfinite(values).all(axis=1)
+        values[infinite] = 0.0
+        transform = np.cos(np.outer(_ANGLES, np.arange(_NODES))) * (2.0 / _NODES)
+        transform[:, 0] *= 0.5
+        self._coefficients = values @ transform
+        last = np.abs(self._coefficients[:, -2:]).sum(axis=1)
+        self._rough = np.flatnonzero(infinite | (last > _TOLERANCE))
+
+    def _interval(self) -> tuple[float, float]:
+        """Return the middle and the half-width of the panel in log t."""
+        low, high = math.log(self._first), math.log(self._last + 1)
+        return 0.5 * (low + high), 0.5 * (high - low)
+
+    def _exact(self, states: slice | IntArray, log_step: float) -> FloatArray:
+        return self._evaluate(self._alpha[states], self._beta[states], log_step)

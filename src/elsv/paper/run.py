@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from elsv._base.export import write_columns
-from elsv._base.files import write_text
+from elsv._base.files import Outputs, write_text
 from elsv._base.numbers import finite
-from elsv._base.outputs import Outputs
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.device import check_device, find_device

@@ -12,8 +12,8 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
-from elsv.indices.arm_tables import IndexTables
 from elsv.indices.finite_gittins import FiniteGittins
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.index_layers import ByIndex

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from elsv._base.export import TableRows, check_counts, count, read_rows, truth
 from elsv._base.numbers import shown
-from elsv._base.table_files import TableRows, check_counts, count, read_rows, truth
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm

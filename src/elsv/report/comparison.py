@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from elsv._base.export import write_columns
-from elsv._base.files import write_text
+from elsv._base.files import Outputs, write_text
 from elsv._base.numbers import finite
-from elsv._base.outputs import Outputs
 from elsv.errors import MissingExtraError
 from elsv.report import figures
 from elsv.report.comparison_page import FIGURES, comparison_page, draw

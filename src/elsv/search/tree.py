@@ -13,7 +13,7 @@ from math import comb
 
 import numpy as np
 
-from elsv._base.recent import Recent
+from elsv._base.cache import Recent
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import shares

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.export import latex_table, pandas_frame, polars_frame
+from elsv._base.files import Outputs
 from elsv._base.machine import jobs_of
 from elsv._base.numbers import whole
-from elsv._base.outputs import Outputs
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import IntArray
 from elsv._version import __version__

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state

@@ -8,7 +8,7 @@ import numpy as np
 
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.indices.arm_tables import IndexTables
+from elsv.indices.tables import IndexTables
 from elsv.policies import Policy
 from elsv.policies.layers import check_answer
 from elsv.policies.offered import ask, best_offered

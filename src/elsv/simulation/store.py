@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elsv._base.files import write_bytes
-from elsv._base.outputs import Outputs
+from elsv._base.files import Outputs, write_bytes
 from elsv.errors import InvalidInputError
 from elsv.simulation.earnings import ArmTally
 from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.files import unreadable
+from elsv._base.files import note_input, unreadable
 from elsv._base.numbers import numbers, shown, whole
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
@@ -120,6 +120,7 @@ def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> 
 def _read(path: Path) -> FloatArray:
     if path.suffix not in _KINDS:
         raise InvalidInputError(f"samples must be a {', '.join(_KINDS)} file, got {path}")
+    note_input(path)
     try:
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)

@@ -15,7 +15,7 @@ lookahead with independent beliefs scores arm i by :math:`v + r_i z_t`: the inde
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +33,7 @@ from elsv.state import State, check_width
 _TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
 _TRIED = 64  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
-_AHEAD = 32  # levels whose bonuses are evaluated at once when steps follow each other
-_DEEP = 1024  # from so many pulls on an index may have to be solved for state by state: no level in advance
+_FEWEST, _MOST = 8, 32  # levels whose bonuses are evaluated at once when steps follow each other
 
 
 class _Bonuses(NamedTuple):
@@ -91,7 +90,7 @@ class SeparableValue:
         if not np.isfinite(self.weight):
             raise InvalidInputError(f"weight must be a finite number, got {self.weight}")
         members, group = distinct_priors(self.problem)
-        object.__setattr__(self, "_setting", Setting.of(self.problem))
+        object.__setattr__(self, "_setting", replace(Setting.of(self.problem), whole=True))
         object.__setattr__(self, "_group", group)
         object.__setattr__(self, "_members", tuple(members))
 
@@ -218,10 +217,7 @@ class SeparableValue:
         known, tables, bonuses = self._latest.get(thread, _NOTHING)
         if known == step:
             return tables
-        if step - 1 > known:
-            # Ask for the index's own tables in powers of two, so that steps one by one do not.
-            most = 2 ** (step - 1).bit_length()
-            self.index.prepare(self._setting, min(most, self.problem.horizon or most))
+        self.index.prepare(self._setting, max(step - 2, 0))
         priors = [(float(a), float(b)) for a, b in self.problem.prior[list(self._members)]]
         if not self.index.uses_step and 1 <= known == step - 1:
             if step - 2 not in bonuses.levels:
@@ -243,7 +239,8 @@ class SeparableValue:
 
     def _in_advance(self, level: int) -> _Bonuses:
         """Return the bonuses of a level and of some that will be asked for next."""
-        stop = level + 1 if level >= _DEEP else (level // _AHEAD + 1) * _AHEAD
+        count = min(max(level, _FEWEST), _MOST)
+        stop = (level // count + 1) * count
         levels = range(level, max(min(stop, self.problem.horizon or stop), level + 1))
         return _Bonuses(levels, tuple(self.bonus(level + 1, levels, arm) for arm in self._members))
 

@@ -1,4 +1,4 @@
-"""What the Gittins functions are given: checks, worded once, and the place of states on a prior's lattice."""
+"""Checks of what the Gittins functions are given, worded once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import counted, duration, numbers
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices._parameters import real
-from elsv.indices.base import Setting
 
 _FINEST, _COARSEST = 1e-12, 0.1
-_WHOLE = 1e-6
-_FARTHEST = 2.0**30
 _LEAST_COUNT, _MOST_COUNT = 1e-200, 1e200  # beyond, sums and quotients of counts leave the range of floats
 MOST_AHEAD = 10_000_000  # about a minute for one state
 _MOST_SECONDS = 3600.0
@@ -92,27 +89,3 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
             f"alpha and beta must have shapes that fit, got {checked[0].shape} and {checked[1].shape}"
         ) from error
     return a, b
-
-
-def distinct_corners(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
-    """Return each distinct corner (alpha, beta) with the mask of the states of that shape that it serves."""
-    alpha, beta = setting.corners[..., 0], setting.corners[..., 1]
-    pairs = sorted({(float(a), float(b)) for a, b in zip(np.ravel(alpha), np.ravel(beta), strict=True)})
-    return [(a, b, np.broadcast_to((alpha == a) & (beta == b), shape)) for a, b in pairs]
-
-
-def farthest_prior(setting: Setting, alpha: float, beta: float, mine: AnyArray) -> int:
-    """Return how many pulls from a corner the farthest prior is that counts from it."""
-    away = (setting.prior_alpha - alpha) + (setting.prior_beta - beta)
-    return int(np.rint(np.max(np.broadcast_to(away, mine.shape)[mine])))
-
-
-def offsets(
-    alpha: FloatArray, beta: FloatArray, corner_a: float, corner_b: float
-) -> tuple[IntArray, IntArray, AnyArray]:
-    """Return successes and pulls since the corner, and which states are whole steps away from it."""
-    wins, losses = np.rint(alpha - corner_a), np.rint(beta - corner_b)
-    off = np.maximum(np.abs(alpha - corner_a - wins), np.abs(beta - corner_b - losses))
-    whole = (off <= _WHOLE) & (wins >= 0) & (losses >= 0) & (wins + losses <= _FARTHEST)
-    wins, losses = np.where(whole, wins, 0), np.where(whole, losses, 0)
-    return wins.astype(np.int64), (wins + losses).astype(np.int64), whole

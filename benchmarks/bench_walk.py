@@ -1,0 +1,69 @@
+"""Every policy, one customer at a time to step 3,000: its worst step against its median.
+
+A policy that prepares something on the way must not make one customer wait for it. Times are CPU time of this
+process, with kernels compiled and no tables left from earlier runs. A policy whose steps take long is walked
+in part: its first steps, then some steps before and after every power of two.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from elsv import Bandit, Problem, policy_names
+from elsv._base.cache import forget_tables
+
+STEPS, ARMS = 3000, [0.8, 0.9, 1.0]
+TRUTH = (0.5, 0.45, 0.42)
+FIRST, AROUND = 64, 6  # steps of a costly policy that are walked
+PATIENCE = 30.0  # seconds for one policy, after which it counts as costly
+
+
+def run(names: tuple[str, ...] = ()) -> list[dict]:
+    problem = Problem(ARMS, order="decreasing", horizon=STEPS)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, name in enumerate(names or policy_names(problem)):
+            os.environ["ELSV_CACHE_DIR"] = os.path.join(folder, str(number))
+            walk(problem, name, 40)  # compiles
+            forget_tables()
+            times = walk(problem, name, STEPS)
+            worst, median = max(times.values()), statistics.median(times.values())
+            at = max(times, key=times.__getitem__)
+            rows += [
+                _row(f"worst step of {len(times)}, {name} (step {at})", 1e3 * worst, "ms", "≤ 50"),
+                _row(f"worst step by median, {name}", worst / median, "×", "≤ 20"),
+            ]
+    return rows
+
+
+def _row(name: str, value: float, unit: str, target: str | None) -> dict:
+    return {"name": name, "value": value, "unit": unit, "target": target}
+
+
+def walk(problem: Problem, name: str, steps: int) -> dict[int, float]:
+    """Return the seconds of each decision that was made, by its step."""
+    bandit, rng = Bandit(problem, name, seed=1), np.random.default_rng(7)
+    times: dict[int, float] = {}
+    began = time.process_time()
+    for step in range(1, steps + 1):
+        costly = time.process_time() - began > PATIENCE
+        near = min(abs(step - 2**k) for k in range(13)) <= AROUND or step > steps - AROUND
+        if costly and step > FIRST and not near:
+            arm = step % len(ARMS)
+        else:
+            clock = time.process_time()
+            arm = bandit.choose()
+            times[step] = time.process_time() - clock
+        bandit.observe(arm, rng.random() < TRUTH[arm])
+    return times
+
+
+if __name__ == "__main__":
+    for row in run(tuple(sys.argv[1:])):
+        print(f"{row['name']:<60} {row['value']:>10.4g} {row['unit']:<6} {row['target'] or ''}", flush=True)

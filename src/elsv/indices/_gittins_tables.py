@@ -1,0 +1,190 @@
+r"""The one source of tables of Gittins indices: blocks of levels, each solved once and by itself.
+
+An index that is solved to a tolerance has one error in one table and another in the next. So that ties do not
+go by that error, the index of a state must be one number, whatever was asked before and whichever prior the
+arm came from. Two rules see to that. Arms that may meet count their pulls from one corner
+(`elsv.indices.base.shared_corners`). And levels are cut into blocks at fixed places: at 8, 16, 32, … and,
+where a block would be too large to solve, in between.
+
+Nobody should have to wait for a block. While one block is in use the next one is solved: every new level that
+is asked for pays for a few sweeps, so many that the block is done when its first level comes up.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from elsv._base import triangle
+from elsv._base.cache import Recent, TableKey, cached_table, keep_table, known_table
+from elsv._base.cache_files import memory_limit
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.indices._gittins_solver import LevelSolver, part_stop, solve_levels
+from elsv.indices.base import Setting
+
+_KIND = "gittins-4"  # changes when the numbers do
+_FIRST_BLOCK = 8
+_MOST_PAID = 8  # levels that one call pays for; a jump is not a walk
+_WHOLE = 1e-6
+_FARTHEST = 2.0**30
+
+
+@dataclass(frozen=True)
+class Source:
+    """What all states share that count from one corner."""
+
+    alpha: float
+    beta: float
+    discount: float
+    tolerance: float
+
+
+def block(source: Source, first: int, stop: int, horizon: int | None = None) -> FloatArray:
+    """Return the indices of all states with `first` to ``stop - 1`` pulls, level by level, read-only.
+
+    With a `horizon` that many pulls are made and left in all. Such tables are many, and stay in memory.
+    """
+    key, states = _key(source, first, stop, horizon), triangle.size(stop) - triangle.size(first)
+
+    def compute() -> FloatArray:
+        walk = None if horizon is not None else _walks.get(source)
+        if walk is not None and (found := walk.finish(first)) is not None:
+            return found
+        if walk is not None and (found := known_table(key, states)) is not None:
+            return found  # another thread has just finished it
+        corner = source.alpha, source.beta
+        return solve_levels(*corner, first, stop, source.discount, source.tolerance, horizon)
+
+    return cached_table(key, compute, states, keep=horizon is None)
+
+
+def of_states(source: Source, wins: IntArray, pulls: IntArray) -> FloatArray:
+    """Return the indices of states by successes and pulls since the corner; flat arrays."""
+    index = np.empty(len(pulls))
+    if len(pulls):
+        of_block = np.searchsorted(_EDGES, pulls, side="right") - 1
+        number = triangle.number(wins, pulls)
+        for k in np.unique(of_block).tolist():
+            mine, first = of_block == k, _EDGES[k]
+            index[mine] = block(source, first, _EDGES[k + 1])[number[mine] - triangle.size(first)]
+    return index
+
+
+def up_to(source: Source, pulls: int) -> None:
+    """Solve or load all blocks of states with up to `pulls` pulls."""
+    for first, stop in pairwise(_EDGES[: bisect_right(_EDGES, pulls) + 1]):
+        block(source, first, stop)
+
+
+def walk_to(source: Source, pulls: int, most: int) -> None:
+    """Pay for the next block, now that states with so many pulls are asked for.
+
+    `most` is the largest number of pulls that will ever be asked for: no block beyond it is begun.
+    """
+    walk = _walks.get(source)
+    if walk is None:
+        walk = _Walk(source)
+        _walks.put(source, walk, 0)
+    walk.reach(pulls, most)
+
+
+class _Walk:
+    """The block after those in use, solved a little with every new level that is asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._level, self._first = -1, 0  # the highest level so far; where the block begins
+        self._solver: LevelSolver | None = None
+        self._lock = threading.Lock()
+
+    def reach(self, level: int, most: int) -> None:
+        """Note that states of `level` are asked for, and pay for it."""
+        if level <= self._level:
+            return
+        with self._lock:
+            passed, self._level = min(level - self._level, _MOST_PAID), level
+            place = bisect_right(_EDGES, level)
+            if place + 1 >= len(_EDGES) or _EDGES[place] > most:
+                return
+            if self._first != _EDGES[place]:
+                self._begin(_EDGES[place], _EDGES[place + 1])
+            if self._solver is not None:
+                self._pay(self._solver, passed / max(1, self._first - _early(self._first) - level))
+
+    def finish(self, first: int) -> FloatArray | None:
+        """Return the block that begins at `first` if it has been begun."""
+        with self._lock:
+            solver = self._solver
+            if solver is not None and solver.first == first:
+                self._solver = None
+                return solver.finish()
+            return None
+
+    def _begin(self, first: int, stop: int) -> None:
+        source, self._first, self._solver = self._source, first, None
+        states = triangle.size(stop) - triangle.size(first)
+        if known_table(_key(source, first, stop, None), states) is None:
+            corner = source.alpha, source.beta
+            self._solver = LevelSolver(*corner, first, stop, source.discount, source.tolerance)
+            _walks.put(source, self, self._solver.bytes)
+
+    def _pay(self, solver: LevelSolver, share: float) -> None:
+        left = solver.estimate - solver.spent
+        solver.advance(solver.spent + share * max(left, 0.1 * solver.estimate))
+        if solver.done:
+            keep_table(_key(self._source, solver.first, solver.levels, None), solver.finish())
+            self._solver = None
+
+
+_walks: Recent[Source, _Walk] = Recent(memory_limit)
+
+
+def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey:
+    return (_KIND, source.alpha, source.beta, source.discount, source.tolerance, first, stop, horizon)
+
+
+def _early(first: int) -> int:
+    """Return how many levels in advance a block may be asked for (`elsv.values.separable`)."""
+    return 0 if first & (first - 1) == 0 else 32
+
+
+def _edges() -> list[int]:
+    """Return where blocks begin and end, as far as tables go."""
+    found, octave = [0], _FIRST_BLOCK
+    while found[-1] < triangle.MOST_LEVELS:
+        while found[-1] < octave:
+            found.append(part_stop(found[-1], octave))
+        octave = min(2 * octave, triangle.MOST_LEVELS)
+    return found
+
+
+_EDGES = _edges()
+
+
+def distinct_corners(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
+    """Return each distinct corner (alpha, beta) with the mask of the states of that shape that it serves."""
+    alpha, beta = setting.corners[..., 0], setting.corners[..., 1]
+    pairs = sorted({(float(a), float(b)) for a, b in zip(np.ravel(alpha), np.ravel(beta), strict=True)})
+    return [(a, b, np.broadcast_to((alpha == a) & (beta == b), shape)) for a, b in pairs]
+
+
+def farthest_prior(setting: Setting, alpha: float, beta: float) -> int:
+    """Return how many pulls from a corner the farthest prior is that counts from it."""
+    mine = (setting.corners[..., 0] == alpha) & (setting.corners[..., 1] == beta)
+    away = (setting.prior_alpha - alpha) + (setting.prior_beta - beta)
+    return int(np.rint(np.max(np.where(mine, away, 0.0))))
+
+
+def offsets(
+    alpha: FloatArray, beta: FloatArray, corner_a: float, corner_b: float
+) -> tuple[IntArray, IntArray, AnyArray]:
+    """Return successes and pulls since the corner, and which states are whole steps away from it."""
+    wins, losses = np.rint(alpha - corner_a), np.rint(beta - corner_b)
+    off = np.maximum(np.abs(alpha - corner_a - wins), np.abs(beta - corner_b - losses))
+    whole = (off <= _WHOLE) & (wins >= 0) & (losses >= 0) & (wins + losses <= _FARTHEST)
+    wins, losses = np.where(whole, wins, 0), np.where(whole, losses, 0)
+    return wins.astype(np.int64), (wins + losses).astype(np.int64), whole

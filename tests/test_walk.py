@@ -1,0 +1,112 @@
+"""Every policy goes to step 3,000, one customer at a time, and nobody waits for a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from elsv import Bandit, Campaign, Problem, make_policy, policy_names
+from elsv._base import cache
+from elsv.indices import INDEX_NAMES, _gittins_solver, _gittins_tables
+from elsv.state import State
+from elsv.values import SeparableValue
+
+STEPS = 3000
+PROBLEM = Problem([0.8, 1.0], order="decreasing", horizon=STEPS)
+TABLED = ("elsv:tolerance=0.001,discount=0.9", *INDEX_NAMES)
+OTHERS = tuple(sorted(set(policy_names(PROBLEM)) - {"elsv", *INDEX_NAMES}))
+NEAR = (1, 2, 31, 1023, 1024, 1025, 1026, 2047, 2048, 2049, 2999, 3000)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("ELSV_CACHE_DISK", "0")
+    cache.forget_tables()
+
+
+class Watch:
+    """Counts blocks that were begun, and the most work on tables within one step, in sweeps."""
+
+    def __init__(self, monkeypatch):
+        self.blocks, self.most, self._spent = [], 0.0, 0.0
+        rounds = _gittins_solver.LevelSolver._rounds
+
+        def counted(solver):
+            self.blocks.append((solver.first, solver.levels))
+            for took in rounds(solver):
+                self._spent += took
+                yield took
+
+        monkeypatch.setattr(_gittins_solver.LevelSolver, "_rounds", counted)
+
+    def step(self):
+        self.most, self._spent = max(self.most, self._spent), 0.0
+
+
+def walk(bandit, steps, after=lambda: None):
+    rng, chosen = np.random.default_rng(3), []
+    for _ in range(steps):
+        arm = bandit.choose()
+        bandit.observe(arm, rng.random() < (0.5, 0.45)[arm])
+        chosen.append(arm)
+        after()
+    return chosen
+
+
+@pytest.mark.parametrize("name", TABLED)
+def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
+    """Blocks of levels are solved once each, ahead, and no step does more than a share of one."""
+    monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
+    if name.startswith("elsv"):
+        monkeypatch.setattr("elsv.indices.gittins._one_state", lambda *_: pytest.fail("solved one state"))
+    watch = Watch(monkeypatch)
+    bandit = Bandit(PROBLEM, name, seed=1)
+    walk(bandit, STEPS, watch.step)
+    if name.startswith("elsv"):
+        assert watch.blocks[:9] == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 11))]
+        assert watch.blocks[9:] == [(2048, 2862), (2862, 3491)]
+        assert watch.most < 400  # of some 10,000 for a block
+    elif name == "gittins":
+        assert watch.blocks == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 10))]
+    else:
+        assert len(watch.blocks) <= 2 * 128  # of the finite horizon, where few pulls are made and left
+
+
+def _only_the_first_block(*given):
+    assert given[2] == 0
+    assert given[3] <= 128
+    return _gittins_solver.solve_levels(*given)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_policy_decides_at_steps_up_to_the_end(name):
+    policy, rng = make_policy(name, PROBLEM), np.random.default_rng(0)
+    for step in NEAR:
+        pulls = np.array([(step - 1) // 3, step - 1 - (step - 1) // 3])
+        state = State(1.0 + pulls // 2, 1.0 + pulls - pulls // 2)
+        assert policy(state, step, rng) in (0, 1)
+
+
+def test_a_value_step_by_step_is_the_value_at_once():
+    """Past 1,024 pulls too, where one form solved single states and the other did not."""
+    problem = Problem([1.0], horizon=STEPS)
+    index = make_policy("gittins:tolerance=0.001,discount=0.9", problem).index
+    walked, leaps = SeparableValue(problem, index), SeparableValue(problem, index)
+    for step in range(1, 1101):
+        bonus = walked.bonus(step, range(step - 1, step), 0)
+        walked.table(step)
+    assert (leaps.bonus(1100, range(1100), 0)[-1100:] == bonus).all()
+    np.testing.assert_allclose(walked.table(1100), leaps.table(1100), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["elsv:tolerance=0.001,discount=0.9", "gittins:discount=0.9"])
+def test_a_campaign_goes_past_1024_customers(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
+    watch = Watch(monkeypatch)
+    with Campaign.open(tmp_path / "shop.db", "spring", PROBLEM, policy=name, seed=1) as campaign:
+        for _ in range(30):
+            made = campaign.decide(count=100)
+            campaign.rewards([(decision, k % 2 == 0) for k, decision in enumerate(made)])
+        assert campaign.status().decided == STEPS
+    assert len(watch.blocks) == len(set(watch.blocks)) <= 11
