@@ -30,7 +30,6 @@ from elsv.policies.layers import (
     LayerPolicy,
     OnLayers,
     Optimum,
-    OptimumByLayers,
     StateByState,
 )
 from elsv.policies.single import find_choice, labels_of
@@ -134,7 +133,7 @@ def _on_cpu(
         announce(cost)
     check_memory(cost, limit)
     found: dict[int, Found] = {}
-    weights = Weights(len(passes), problem.segments.stated)
+    weights = Weights(len(passes), problem.segments.count > 1)
     with watch(share=share_of(problem, passes)) as report:
         for k, one in enumerate(passes):
             found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
@@ -183,7 +182,7 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
     if isinstance(policy, LayerPolicy | InPlacePolicy):
         return policy
     if isinstance(policy, str) and policy == OPTIMAL:
-        return Optimum() if not problem.segments.stated else OptimumByLayers(problem.belief)
+        return Optimum(problem.belief)
     made = make_policy(policy, problem)
     own = getattr(made, "on_layers", None)
     whole: OnLayers = StateByState(made) if own is None else own(problem)

@@ -37,7 +37,7 @@ def estimate(problem: Problem, keep: int = 0) -> Cost:
     """Return what `elsv.exact.solve` takes if it keeps the actions of `keep` steps."""
     room = in_place_bytes(problem, [Room()])
     if keep:
-        arms, horizon, each = problem.arms, problem.steps, _segments(problem)
+        arms, horizon, each = problem.arms, problem.steps, problem.segments.count
         states = as_float(states_up_to(arms, keep - 1))
         packed = each * (_PACKED * states + as_float(layer_size(arms, keep - 1)))
         room += packed
@@ -63,19 +63,15 @@ def in_place_bytes(problem: Problem, rooms: Sequence[Room]) -> float:
 
 def by_layers_bytes(problem: Problem, policies: Sequence[Any]) -> float:
     """Return what policies take that need as many layers as they read."""
-    arms, horizon, parts = problem.arms, problem.steps, _segments(problem)
+    arms, horizon, parts = problem.arms, problem.steps, problem.segments.count
     shared, most_passing, kept, tables, first = list[float](), 0.0, 0.0, 0.0, 0.0
     for made in _some_layers(horizon):
         size = 8.0 * as_float(layer_size(arms, made))
         rooms = [room_of(policy, problem, made) for policy in policies]
         # Arrays that only earlier layers need are smaller.
         shared += [size] * (max(room.shared for room in rooms) - len(shared))
-        passing = (
-            room.passing + _choices(problem, policy) for room, policy in zip(rooms, policies, strict=True)
-        )
-        most_passing = max(
-            most_passing, *(size * p + room.batch for p, room in zip(passing, rooms, strict=True))
-        )
+        choice = (parts - 1) / 8  # of further segments
+        most_passing = max(most_passing, *(size * (room.passing + choice) + room.batch for room in rooms))
         kept = max(kept, size * sum(room.kept for room in rooms))
         tables = max(tables, sum(room.tables for room in rooms))
         first = max(first, sum(room.first for room in rooms))
@@ -105,19 +101,8 @@ def _some_layers(horizon: int) -> Iterator[int]:
         made -= max(1, (horizon - made) // 8)
 
 
-def _segments(problem: Problem) -> int:
-    return problem.segments.count
-
-
-def _choices(problem: Problem, policy: Any) -> float:
-    """Return arrays of the layer's size that a policy's choice takes more with several segments."""
-    if _segments(problem) == 1:
-        return 0.0
-    return 2.0 * problem.arms if getattr(policy, "mixes", False) else (_segments(problem) - 1) / 8
-
-
 def _weights(problem: Problem) -> float:
-    return weights_bytes(problem.belief, problem, problem.steps, problem.segments.stated)
+    return weights_bytes(problem.belief, problem, problem.steps, problem.segments.count > 1)
 
 
 def _weighted(problem: Problem) -> bool:

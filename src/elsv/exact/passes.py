@@ -8,22 +8,21 @@ not fit into memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from elsv._base.progress import Share
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import layer_weights
 from elsv.errors import InvalidInputError
 from elsv.exact.memory import Cost, by_layers_bytes, cost_of, in_place_bytes
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
-from elsv.lattice.segments import SweepsBySegment
-from elsv.lattice.steps import blocks_of, overwrite_layers
+from elsv.lattice.steps import blocks_of, overwrite_layers, step_of
 from elsv.lattice.sweeps import Sweeps
-from elsv.lattice.workers import Crew, Progress, Work, crew
+from elsv.lattice.workers import Progress, Work, crew
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, room_of
 from elsv.problem import Problem
 from elsv.state import Arms
@@ -111,8 +110,8 @@ def _within(problem: Problem, policies: dict[int, Any], in_place: bool, limit: i
 
 
 def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
-    if not problem.segments.stated:
-        return isinstance(policy, InPlacePolicy)
+    if problem.segments.count == 1 and isinstance(policy, InPlacePolicy):
+        return True
     if not isinstance(policy, LayerPolicy):
         raise InvalidInputError(
             f"with segments a policy on layers must say which arms it gives, by decide(), got {policy!r}"
@@ -163,7 +162,7 @@ def _in_place(
         steps = []
         for policy, spent in zip(policies, seconds, strict=True):
             began = time.perf_counter()
-            steps.append(policy.step(problem, layer))
+            steps.append(step_of(problem, policy.sweep(problem, layer)))
             spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:
@@ -192,37 +191,22 @@ def _by_layers(
     began, horizon = time.perf_counter(), problem.steps
     spent = [0.0] * len(policies)
     with crew(workers) as threads:
-        sweeps, follow = _sweeps(problem, threads, weigh)
-        sweeps.weights(horizon, problem.belief)
-        values = [[np.zeros(layer_size(problem.arms, horizon)) for _ in follow] for _ in policies]
+        sweeps, belief = Sweeps(problem, horizon, threads, weigh), problem.belief
+        paid = [np.where(mask, problem.rewards, 0.0) for mask in problem.segments.masks]  # by each segment
+        sweeps.weights(horizon, belief)
+        values = [[np.zeros(layer_size(problem.arms, horizon)) for _ in paid] for _ in policies]
         for made in range(horizon - 1, -1, -1):
             layer = sweeps.descend(made, _reach(policies))
             for k, policy in enumerate(policies):
                 start = time.perf_counter()
                 arms = policy.decide(sweeps, layer)
-                values[k] = [one(layer, part, arms) for one, part in zip(follow, values[k], strict=True)]
+                parts = zip(values[k], paid, strict=True)
+                values[k] = [sweeps.follow(layer, part, arms, belief, pays) for part, pays in parts]
                 spent[k] += time.perf_counter() - start
             progress(horizon - made, horizon)
-        root = sweeps.weights(0, problem.belief)
+        root = sweeps.weights(0, belief)
     scale = float(root[0]) if len(root) else 1.0
     return _with_shared([[float(part[0]) / scale for part in parts] for parts in values], spent, began)
-
-
-Follow = Callable[[Layer, FloatArray, AnyArray], FloatArray]
-
-
-def _sweeps(problem: Problem, threads: Crew, weigh: Weights) -> tuple[Sweeps, list[Follow]]:
-    """Return the sweeps of a problem and what follows a policy, once for what each segment pays."""
-    belief, segments = problem.belief, problem.segments
-    if not segments.stated:
-        plain = Sweeps(problem, problem.steps, threads, weigh)
-        return plain, [lambda layer, values, arms: plain.follow(layer, values, arms, belief)]
-    sweeps = SweepsBySegment(problem, problem.steps, threads, weigh, segments)
-
-    def following(rewards: FloatArray) -> Follow:
-        return lambda layer, values, arms: sweeps.follow_paid(layer, values, arms, belief, rewards)
-
-    return sweeps, [following(np.where(mask, problem.rewards, 0.0)) for mask in segments.masks]
 
 
 def _reach(policies: Sequence[LayerPolicy]) -> int:

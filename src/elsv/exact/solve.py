@@ -30,17 +30,15 @@ from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best, best_in_groups, layer_weights
+from elsv.beliefs.abilities import best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cuda.device import check_device
-from elsv.exact.forward import expected_rewards
 from elsv.exact.memory import SHORTER, Cost, check_memory, estimate
 from elsv.exact.passes import layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.segments import best_step_by_segment
-from elsv.lattice.steps import Step, best_step, blocks_of, overwrite_layers
+from elsv.lattice.steps import best_step, blocks_of, overwrite_layers, spread
 from elsv.lattice.workers import Work
-from elsv.policies.optimal import Actions, best_of_each, pack, shape_of_actions
+from elsv.policies.optimal import Actions, best_of_each, pack
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
@@ -214,7 +212,7 @@ def _solution(
         bytes=cost.bytes,
         seconds=seconds,
         policy=actions,
-        rewards=expected_rewards(actions) if actions is not None and every else None,
+        rewards=_expected_rewards(actions) if actions is not None and every else None,
         names=problem.names,
         segments=problem.segments,
     )
@@ -245,9 +243,6 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     from elsv._choice_kernels import least_of
 
     segments = problem.segments
-    if not segments.stated:
-        value = float(scores.max())
-        return value, tuple(np.flatnonzero(scores >= least_of(value, problem.scale)).tolist())
     largest = np.array([scores[list(arms)].max() for arms in segments.groups])
     least = np.array([least_of(score, problem.scale) for score in largest.tolist()])
     chances = segments.chances(np.zeros(problem.arms))
@@ -264,12 +259,9 @@ def largest_reward(problem: Problem) -> float:
 
 
 def largest_by_segment(problem: Problem) -> FloatArray:
-    """Return what one who knew the means would earn from every segment, ``[G]``; one without segments."""
+    """Return what one who knew the means would earn from every segment, ``[G]``."""
     precise = getattr(problem.belief, "precise", lambda: problem.belief)()
     state = State.initial(problem)
-    if not problem.segments.stated:
-        _, largest = best(precise, state, problem.rewards, _FINEST)
-        return problem.steps * np.array([float(largest)])
     _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
@@ -293,8 +285,8 @@ def _backward(
 
     def sweep_of(layer: Layer) -> Work:
         states = layer.size if layer.step <= keep else 0
-        actions: AnyArray = np.empty(shape_of_actions(problem, states), np.uint8)
-        step = best_step_of(problem, actions)
+        actions: AnyArray = np.empty((problem.segments.count, states), np.uint8)
+        step = best_step(problem, actions)
 
         def work(begin: int, end: int) -> None:
             step(values, weights, blocks_of(layer, begin, end), values)
@@ -312,14 +304,27 @@ def _backward(
 
 def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
     """Return W of all states after `made` pulls under the problem's belief."""
-    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.stated)
+    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.count > 1)
 
 
-def best_step_of(problem: Problem, actions: AnyArray) -> Step:
-    """Return the sweep that pulls the best arm, of each segment if there are some."""
-    if not problem.segments.stated:
-        return best_step(problem, actions)
-    return best_step_by_segment(problem, problem.segments, actions)
+def _expected_rewards(actions: Actions) -> FloatArray:
+    r"""Return the expected reward of the steps 1 … T, shape ``[T]``, by following the arms forward.
+
+    The number K(s) of ways in which the policy can reach a state grows by
+    :math:`K(s{+}\text{outcome of } a(s)) \mathrel{+}= K(s)`, and :math:`K W / W(s_0)` is the probability of
+    being there. Without an order the probability itself is passed on.
+    """
+    problem = actions.problem
+    lattice = Lattice(problem.arms, actions.steps)
+    expected, paths = np.empty(actions.steps), np.ones(1)
+    weights = weights_of(problem, lattice, 0)
+    scale = float(weights[0]) if len(weights) else 1.0
+    for made in range(actions.steps):
+        later = np.zeros(layer_size(problem.arms, made + 1))
+        weights, arms = weights_of(problem, lattice, made + 1), actions.by_segment(made + 1)
+        expected[made] = spread(paths, weights, lattice.layer(made), problem, arms, later) / scale
+        paths = later
+    return expected
 
 
 def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:

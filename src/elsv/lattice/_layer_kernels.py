@@ -6,9 +6,11 @@ import numpy as np
 
 from elsv._base.jit import borrowing, kernel
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._choice_kernels import first_best
 from elsv.lattice._tile_kernels import (
     Tile,
     Walk,
+    add_times,
     copy_tile,
     first_tile,
     new_walk,
@@ -23,29 +25,49 @@ from elsv.lattice._tile_kernels import (
 
 @kernel
 def prefer_infinite(
-    tables: FloatArray, group: IntArray, pulls: IntArray, starts: IntArray, actions: AnyArray
+    tables: FloatArray,
+    group: IntArray,
+    rewards: FloatArray,
+    segment: IntArray,
+    pulls: IntArray,
+    starts: IntArray,
+    actions: AnyArray,
 ) -> None:
-    """Set `actions` to the first arm whose index is infinite, where there is one."""
+    """Set `actions` ``[G, states]`` to the best arms by reward times index where any index is infinite."""
+    scores, own = np.empty(len(rewards)), np.empty(len(rewards))
     walk = new_walk(pulls, starts, pulls)  # no arm is pulled, so successors are not read
     tile = first_tile(walk)
     while tile.length > 0:
         for row in range(tile.rows):
-            prefer_infinite_row(walk, tile, row, tables, group, actions)
+            prefer_infinite_row(walk, tile, row, tables, group, rewards, segment, scores, own, actions)
         tile = next_tile(walk, tile)
 
 
 @borrowing
 def prefer_infinite_row(
-    walk: Walk, tile: Tile, row: int, tables: FloatArray, group: IntArray, actions: AnyArray
+    walk: Walk,
+    tile: Tile,
+    row: int,
+    tables: FloatArray,
+    group: IntArray,
+    rewards: FloatArray,
+    segment: IntArray,
+    scores: FloatArray,
+    own: FloatArray,
+    actions: AnyArray,
 ) -> None:
-    """Set `actions` to the first arm whose index is infinite in a row of a tile."""
-    last = len(group) - 1
+    """Do the same in a row of a tile."""
+    last, scale = len(group) - 1, rewards.max()
     for j in range(tile.width):
+        infinite = False
         for i in range(last + 1):
             wins = j if i == last else successes(walk, i, row)
-            if tables[group[i], table_start(walk, tile, i) + wins] == np.inf:
-                actions[tile.here + row * tile.width + j] = i
-                break
+            scores[i] = rewards[i] * tables[group[i], table_start(walk, tile, i) + wins]
+            infinite = infinite or scores[i] == np.inf
+        for g in range(len(actions) if infinite else 0):
+            for i in range(last + 1):
+                own[i] = scores[i] if segment[i] == g else -np.inf
+            actions[g, tile.here + row * tile.width + j] = first_best(own, scale)
 
 
 @kernel
@@ -56,20 +78,29 @@ def commit_values(
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
+    segment: IntArray,
+    chances: FloatArray,
     remaining: float,
     out: FloatArray,
 ) -> None:
-    """Set `out` to remaining times the best expected reward; `weights` is W of the next layer."""
+    """Set `out` to remaining times what the next customer pays in expectation, each from the best arm.
+
+    `weights` is W of the next layer.
+    """
     room = tile_room(pulls)
-    q, best = np.empty(room), np.empty(room)
+    q, best, total = np.empty(room), np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
-        best[: tile.length] = 0.0
-        for i in range(len(rewards)):
-            reward_tile(walk, tile, i, remaining * rewards[i], prior, weights, q)
-            raise_tile(best, tile, q)
-        copy_tile(best, tile, out)
+        for g in range(chances.shape[1]):
+            best[: tile.length] = 0.0
+            for i in range(len(rewards)):
+                if segment[i] == g:
+                    reward_tile(walk, tile, i, remaining * rewards[i], prior, weights, q)
+                    raise_tile(best, tile, q)
+            if chances.shape[1] > 1:
+                add_times(tile, chances[tile.block, g], best, total, g == 0)
+        copy_tile(best if chances.shape[1] == 1 else total, tile, out)
         tile = next_tile(walk, tile)
 
 

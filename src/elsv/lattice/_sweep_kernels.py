@@ -10,6 +10,10 @@ with probability :math:`(\alpha_i + s_i)/(\alpha_i + \beta_i + n_i)`. Otherwise 
 m + 1 and ``values`` :math:`Y = W V`, and no division is needed:
 
 .. math:: W(s)\,q(s, i) = r_i W(s{+}\text{success}_i) + Y(s{+}\text{success}_i) + Y(s{+}\text{failure}_i).
+
+``segment[i]`` is the segment of arm i, and ``chances`` ``[B, G]`` is the probability that each segment comes
+next. All states of a block have the same pulls, and it depends on these alone. A state is worth
+:math:`\sum_g q_g` times what the arm of segment g is worth; with one segment that is the arm's own worth.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ from elsv.lattice._tile_kernels import (
     Tile,
     Walk,
     add_tile,
-    best_of_tile,
-    choose_tile,
+    add_times,
+    best_in_segment,
+    choose_in_segment,
     copy_tile,
     failure_start,
     first_tile,
@@ -44,16 +49,20 @@ def maximise(
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
+    segment: IntArray,
+    chances: FloatArray,
     out: FloatArray,
     actions: AnyArray,
 ) -> None:
-    """Set `out` to the best arm's worth, and `actions` to that arm unless it is empty."""
+    """Set `out` to the worth of each segment's best arm, and `actions` ``[G, states]`` unless it is empty."""
     room, scale = tile_room(pulls), rewards.max()
-    q, least = np.empty((len(rewards), room)), np.empty(room)
+    q, best, least = np.empty((len(rewards), room)), np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
-        maximise_tile(walk, tile, rewards, scale, prior, values, weights, q, least, out, actions)
+        for i in range(len(rewards)):
+            pull_tile(walk, tile, i, rewards[i], prior, values, weights, q[i])
+        maximise_tile(walk, tile, scale, weights, segment, chances, q, best, least, out, actions)
         tile = next_tile(walk, tile)
 
 
@@ -61,23 +70,25 @@ def maximise(
 def maximise_tile(
     walk: Walk,
     tile: Tile,
-    rewards: FloatArray,
     scale: float,
-    prior: FloatArray,
-    values: FloatArray,
     weights: FloatArray,
+    segment: IntArray,
+    chances: FloatArray,
     q: FloatArray,
+    best: FloatArray,
     least: FloatArray,
     out: FloatArray,
     actions: AnyArray,
 ) -> None:
-    """Set `out` and, unless it is empty, `actions` of a tile."""
-    for i in range(len(rewards)):
-        pull_tile(walk, tile, i, rewards[i], prior, values, weights, q[i])
-    best = out[tile.here : tile.here + tile.length]
-    best_of_tile(tile, q, best)
-    if len(actions) > 0:
-        choose_tile(walk, tile, q, best, scale, weights, least, actions)
+    """Set `out` and, unless it is empty, `actions` of a tile from every arm's q."""
+    segments, here = chances.shape[1], out[tile.here : tile.here + tile.length]
+    for g in range(segments):
+        mine = here if segments == 1 else best  # one segment spares a pass over the tile
+        best_in_segment(tile, segment, g, q, mine)
+        if actions.shape[1] > 0:
+            choose_in_segment(walk, tile, segment, g, q, mine, scale, weights, least, actions[g])
+        if segments > 1:
+            add_times(tile, chances[tile.block, g], mine, here, g == 0)
 
 
 @kernel
@@ -103,21 +114,30 @@ def follow(
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
+    segment: IntArray,
+    chances: FloatArray,
     actions: AnyArray,
     out: FloatArray,
 ) -> None:
-    """Set `out` to the worth of pulling the arm that `actions` names for each state of the layer."""
-    room = tile_room(pulls)
-    q, chosen = np.empty(room), np.empty(room)
+    """Set `out` to the worth of pulling for each segment the arm that `actions` ``[G, states]`` names."""
+    room, alone = tile_room(pulls), chances.shape[1] == 1
+    q, total = np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
-        pull_tile(walk, tile, 0, rewards[0], prior, values, weights, chosen)
         # All arms are worked out and one is picked: no branches, so this too is vectorised.
-        for i in range(1, len(rewards)):
+        if alone:
+            pull_tile(walk, tile, 0, rewards[0], prior, values, weights, total)
+        else:
+            total[: tile.length] = 0.0
+        for i in range(1 if alone else 0, len(rewards)):
+            g = segment[i]
             pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
-            pick(tile, i, actions, q, chosen)
-        copy_tile(chosen, tile, out)
+            if alone:
+                pick(tile, i, actions[g], q, total)
+            else:
+                add_where(tile, i, chances[tile.block, g], actions[g], q, total)
+        copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
 
 
@@ -128,6 +148,17 @@ def pick(tile: Tile, arm: int, actions: AnyArray, q: FloatArray, chosen: FloatAr
     for j in range(np.uint64(tile.length)):
         new, old = q[j], chosen[j]
         chosen[j] = new if actions[at + j] == named else old
+
+
+@borrowing
+def add_where(
+    tile: Tile, arm: int, chance: float, actions: AnyArray, q: FloatArray, total: FloatArray
+) -> None:
+    """Add `chance` times q to `total` in the states of a tile where `actions` names the arm."""
+    at, named = np.uint64(tile.here), np.uint8(arm)
+    for j in range(np.uint64(tile.length)):
+        more = chance * q[j]
+        total[j] += more if actions[at + j] == named else 0.0
 
 
 @kernel
@@ -161,10 +192,12 @@ def mix(
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
+    segment: IntArray,
+    chances: FloatArray,
     shares: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Set `out` to the worth of pulling arm i with probability ``shares[i, state]``."""
+    """Set `out` to the worth of pulling arm i with probability ``shares[i, state]`` if its segment comes."""
     room = tile_room(pulls)
     q, total = np.empty(room), np.empty(room)
     walk = new_walk(pulls, starts, after)
@@ -173,16 +206,18 @@ def mix(
         total[: tile.length] = 0.0
         for i in range(len(rewards)):
             pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
-            add_share(tile, shares, i, q, total)
+            add_share(tile, shares, i, chances[tile.block, segment[i]], q, total)
         copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
 
 
 @borrowing
-def add_share(tile: Tile, shares: FloatArray, i: int, q: FloatArray, total: FloatArray) -> None:
-    """Add arm i's share of q to the total in the states of a tile."""
+def add_share(
+    tile: Tile, shares: FloatArray, i: int, chance: float, q: FloatArray, total: FloatArray
+) -> None:
+    """Add to the total q times the probability that arm i is pulled in the states of a tile."""
     for j in range(tile.length):
-        total[j] += shares[i, tile.here + j] * q[j]
+        total[j] += shares[i, tile.here + j] * chance * q[j]
 
 
 @kernel
@@ -237,20 +272,24 @@ def spread(
     after: IntArray,
     rewards: FloatArray,
     prior: FloatArray,
+    chances: FloatArray,
     actions: AnyArray,
     out: FloatArray,
 ) -> float:
-    """Add what `actions` sends on from layer m to `out` of layer m + 1; return the reward expected in m.
+    """Add what `actions` of one segment sends on from layer m to `out` of layer m + 1.
 
-    `paths` holds the probability of each state, or with weights the number of ways to reach it: its
-    probability is that number times W.
+    Return the reward expected in m. `paths` holds the probability of each state, or with weights the number
+    of ways to reach it: its probability is that number times W. `chances` ``[B]`` are those of the segment.
     """
     expected = 0.0
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
         for row in range(tile.rows):
-            expected = send_row(walk, tile, row, paths, weights, rewards, prior, actions, out, expected)
+            chance = chances[tile.block]
+            expected = send_row(
+                walk, tile, row, paths, chance, weights, rewards, prior, actions, out, expected
+            )
         tile = next_tile(walk, tile)
     return expected
 
@@ -261,6 +300,7 @@ def send_row(
     tile: Tile,
     row: int,
     paths: FloatArray,
+    chance: float,
     weights: FloatArray,
     rewards: FloatArray,
     prior: FloatArray,
@@ -272,7 +312,7 @@ def send_row(
     last = len(walk.digits) - 1
     here = tile.here + row * tile.width
     for j in range(tile.width):
-        ways = paths[here + j]
+        ways = chance * paths[here + j]
         if ways == 0.0:
             continue
         i = actions[here + j]

@@ -292,9 +292,25 @@ def least_of_tile(
 
 
 @borrowing
-def choose_tile(
+def best_in_segment(tile: Tile, segment: IntArray, g: int, q: FloatArray, best: FloatArray) -> None:
+    """Set `best` to the largest q of the segment's arms in the states of a tile."""
+    first = 0
+    while segment[first] != g:
+        first += 1
+    mine = q[first]
+    for j in range(tile.length):
+        best[j] = mine[j]
+    for i in range(first + 1, len(q)):
+        if segment[i] == g:
+            raise_tile(best, tile, q[i])
+
+
+@borrowing
+def choose_in_segment(
     walk: Walk,
     tile: Tile,
+    segment: IntArray,
+    g: int,
     q: FloatArray,
     best: FloatArray,
     scale: float,
@@ -302,17 +318,24 @@ def choose_tile(
     least: FloatArray,
     actions: AnyArray,
 ) -> None:
-    """Set `actions` of a tile to the arm that is best by q, the scores times W if weighted.
+    """Set `actions` of a tile to the segment's first arm that ties with its best one.
 
-    That is `elsv._choice_kernels.first_best` of every column, but arm by arm and without branches, so that
-    it is vectorised.
+    q are scores, times W if weighted. That is `elsv._choice_kernels.first_best` of every column, but arm by
+    arm and without branches, so that it is vectorised.
     """
     least_of_tile(walk, tile, best, scale, weights, least)
     at = np.uint64(tile.here)
-    for j in range(np.uint64(tile.length)):
-        actions[at + j] = np.uint8(0)
     for i in range(len(q) - 1, -1, -1):
+        if segment[i] != g:
+            continue
         mine = q[i]
         for j in range(np.uint64(tile.length)):
             before = actions[at + j]
             actions[at + j] = np.uint8(i) if mine[j] >= least[j] else before
+
+
+@borrowing
+def add_times(tile: Tile, factor: float, values: FloatArray, total: FloatArray, first: bool) -> None:
+    """Add `factor` times `values` to `total` in the states of a tile; the first time nothing is there."""
+    for j in range(np.uint64(tile.length)):
+        total[j] = factor * values[j] if first else total[j] + factor * values[j]

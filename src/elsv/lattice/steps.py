@@ -1,14 +1,16 @@
 """Sweeps that choose and pull in one, over some blocks of a layer; a layer may overwrite the one after it.
 
-With `elsv.lattice.sweeps` these are the functions that a second backend would replace.
+A policy names its sweep (`Sweep`), and each backend has a kernel for the name: here the CPU, in
+`elsv.exact.cuda` a GPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer
@@ -16,7 +18,60 @@ from elsv.lattice.workers import Cascade, Progress, Work
 from elsv.state import Arms
 
 Blocks = tuple[IntArray, IntArray, IntArray]
-_NO_ACTIONS = np.empty(0, np.uint8)
+NO_ACTIONS = np.empty((0, 0), np.uint8)
+
+
+class Arriving(Protocol):
+    """Who comes, as far as sweeps need it; one segment of all arms where everyone is offered the same."""
+
+    @property
+    def count(self) -> int:
+        """G, the number of segments."""
+        ...
+
+    @property
+    def of_arm(self) -> IntArray:
+        """The segment of every arm, ``[N]``."""
+        ...
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The arms of each segment."""
+        ...
+
+    @property
+    def stated(self) -> bool:
+        """Whether somebody named segments, so that a policy is told whose turn it is."""
+        ...
+
+    def chances(self, pulls: ArrayLike) -> FloatArray:
+        """Return the probability that each segment comes next: pulls ``[..., N]`` to ``[..., G]``."""
+        ...
+
+
+class Customers(Arms, Protocol):
+    """Arms and who comes, such as a problem."""
+
+    @property
+    def segments(self) -> Arriving:
+        """Who comes."""
+        ...
+
+
+class Sweep(NamedTuple):
+    """A sweep over a layer that chooses and pulls in one: the kernel's name and its extra arguments.
+
+    ``best`` pulls each segment's best arm. The others give everyone the same arm: ``arm`` that one, ``table``
+    the one with the largest reward times entry of its table, ``gain`` the one whose outcomes gain most, by
+    tables of what a success, a failure and another arm's pull are worth per reward.
+    """
+
+    name: Literal["best", "arm", "table", "gain"]
+    arm: int = 0
+    tables: FloatArray = np.empty(
+        0
+    )  # of each arm's own states: [groups, states], for gains [3, groups, states]
+    group: IntArray = np.empty(0, np.int64)  # [N], which table each arm reads
 
 
 class Step(Protocol):
@@ -37,6 +92,11 @@ def plain(arms: Arms) -> tuple[FloatArray, FloatArray]:
     return arms.rewards.copy(), arms.prior.copy()
 
 
+def coming(who: Arriving, blocks: Blocks) -> tuple[IntArray, FloatArray]:
+    """Return the segment of every arm and the chances of some blocks, as the kernels take them."""
+    return np.array(who.of_arm), np.array(who.chances(blocks[0]), np.float64)
+
+
 def add_weights(later: FloatArray, blocks: Blocks, out: FloatArray) -> None:
     """Set `out`, which may be `later`, to W(s) = W(s + success) + W(s + failure)."""
     from elsv.lattice._sweep_kernels import add_weights as kernel
@@ -44,41 +104,36 @@ def add_weights(later: FloatArray, blocks: Blocks, out: FloatArray) -> None:
     kernel(later, *blocks, out)
 
 
-def best_step(arms: Arms, actions: AnyArray = _NO_ACTIONS) -> Step:
-    """Return the sweep that pulls the best arm and writes it into `actions` unless that is empty."""
+def best_step(problem: Customers, actions: AnyArray = NO_ACTIONS) -> Step:
+    """Return the sweep that pulls each segment's best arm; `actions` ``[G, states]`` get it unless empty."""
     from elsv.lattice._sweep_kernels import maximise
 
-    numbers = plain(arms)
+    numbers, who = plain(problem), problem.segments
 
     def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        maximise(values, weights, *blocks, *numbers, out, actions)
+        maximise(values, weights, *blocks, *numbers, *coming(who, blocks), out, actions)
 
     return step
 
 
-def table_step(arms: Arms, tables: FloatArray, group: IntArray) -> Step:
-    """Return the sweep that pulls the arm with the largest reward times table entry."""
-    from elsv.lattice._follow_kernels import follow_tables
+def step_of(problem: Customers, sweep: Sweep) -> Step:
+    """Return a sweep as the CPU does it."""
+    from elsv.lattice import _follow_kernels, _sweep_kernels
 
-    numbers, own = plain(arms), np.require(tables, np.float64, ["C", "W"])
-
-    def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        follow_tables(values, weights, *blocks, *numbers, own, group, out)
-
-    return step
-
-
-def gain_step(arms: Arms, gains: FloatArray, group: IntArray) -> Step:
-    """Return the sweep that pulls the arm whose outcomes gain most; it needs weights.
-
-    `gains` ``[3, groups, size]`` holds what a success, a failure and another arm's pull are worth per reward.
-    """
-    from elsv.lattice._follow_kernels import follow_one_step
-
-    numbers, (won, lost, shared) = plain(arms), gains
+    if sweep.name == "best":
+        return best_step(problem)
+    rewards, prior = plain(problem)
+    tables = np.require(sweep.tables, np.float64, ["C", "W"])
 
     def step(values: FloatArray, weights: FloatArray, blocks: Blocks, out: FloatArray) -> None:
-        follow_one_step(values, weights, *blocks, *numbers, won, lost, shared, group, out)
+        known = values, weights, *blocks
+        if sweep.name == "arm":
+            _sweep_kernels.pull_arm(*known, sweep.arm, float(rewards[sweep.arm]), prior, out)
+        elif sweep.name == "table":
+            _follow_kernels.follow_tables(*known, rewards, prior, tables, sweep.group, out)
+        else:
+            won, lost, shared = tables
+            _follow_kernels.follow_one_step(*known, rewards, prior, won, lost, shared, sweep.group, out)
 
     return step
 
@@ -107,10 +162,22 @@ def overwrite_layers(
 
 
 def spread(
-    paths: FloatArray, weights: FloatArray, layer: Layer, arms: Arms, actions: AnyArray, later: FloatArray
+    paths: FloatArray,
+    weights: FloatArray,
+    layer: Layer,
+    problem: Customers,
+    actions: AnyArray,
+    later: FloatArray,
 ) -> float:
-    """Add what reaches each state of `layer` to where its arm leads; return the reward earned."""
+    """Add what reaches each state of `layer` to where its arms lead; return the reward earned.
+
+    `actions` ``[G, states]`` are those of each segment.
+    """
     from elsv.lattice._sweep_kernels import spread as kernel
 
-    blocks = layer.pulls, layer.starts, layer.after
-    return float(kernel(paths, weights, *blocks, *plain(arms), np.array(actions), later))
+    blocks, numbers = (layer.pulls, layer.starts, layer.after), plain(problem)
+    _, chances = coming(problem.segments, blocks)
+    earned = 0.0
+    for shares, arms in zip(np.ascontiguousarray(chances.T), actions, strict=True):
+        earned += kernel(paths, weights, *blocks, *numbers, shares, np.array(arms), later)
+    return float(earned)

@@ -3,8 +3,7 @@
 A sweep takes what is known of all states of layer m + 1 and gives it for layer m. Where the belief has
 weights W (`elsv.beliefs.abilities.layer_weights`) values are W times the worth of a state, else the worth.
 
-`Sweeps` and `elsv.lattice.steps` alone call the compiled sweeps: a second backend (a GPU) would replace their
-methods and functions, and nothing else would change.
+`Sweeps` and `elsv.lattice.steps` alone call the compiled sweeps.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import Blocks, add_weights, blocks_of, plain
+from elsv.lattice.steps import NO_ACTIONS, Arriving, Blocks, Customers, add_weights, blocks_of, coming, plain
 from elsv.lattice.workers import Crew
 from elsv.state import Arms
 
 _NOTHING = np.empty(0)
 _ROUNDING = 1e-6  # of chances that sum to 1
-_NO_ACTIONS = np.empty(0, np.uint8)
 Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
 
 
@@ -36,7 +34,7 @@ class Sweeps:
     Parameters
     ----------
     arms
-        Rewards and priors.
+        Rewards, priors and who comes: a state is worth what its customers are, whoever comes.
     horizon
         Pulls after which nothing is earned.
     crew
@@ -46,7 +44,7 @@ class Sweeps:
         earlier layers are sums. Beliefs that are equal share their weights.
     """
 
-    arms: Arms
+    arms: Customers
     horizon: int
     crew: Crew
     weigh: Weigh
@@ -59,6 +57,11 @@ class Sweeps:
     def __post_init__(self) -> None:
         self.lattice = Lattice(self.arms.arms, self.horizon)
         self._numbers = plain(self.arms)
+
+    @property
+    def segments(self) -> Arriving:
+        """Who comes."""
+        return self.arms.segments
 
     def layer(self, made: int) -> Layer:
         """Return the states after `made` pulls."""
@@ -109,22 +112,30 @@ class Sweeps:
         self.crew.run(layer, lambda begin, end: work(blocks_of(layer, begin, end)))
 
     def room_for_arms(self, layer: Layer) -> AnyArray:
-        """Return room for what a policy chooses in every state: its arm, ``[states]``."""
-        return np.empty(layer.size, np.uint8)
+        """Return room for what a policy chooses: the arm of every segment in every state, ``[G, states]``."""
+        return np.empty((self.segments.count, layer.size), np.uint8)
 
     def best_arms(self, scores: FloatArray) -> AnyArray:
-        """Return what goes into such room, for states with these scores ``[B, N]``: the first best arm."""
-        return best_arm(scores, float(self.arms.rewards.max())).astype(np.uint8)
+        """Return every segment's first best arm by these scores ``[B, N]``: ``[G, B]``."""
+        scale, every = float(self.arms.rewards.max()), range(self.segments.count)
+        own = (np.where(self.segments.of_arm == g, scores, -np.inf) for g in every)
+        return np.stack([best_arm(part, scale) for part in own]).astype(np.uint8)
 
     def maximise(
-        self, layer: Layer, values: FloatArray, belief: Any, actions: AnyArray = _NO_ACTIONS
+        self, layer: Layer, values: FloatArray, belief: Any, actions: AnyArray = NO_ACTIONS
     ) -> FloatArray:
-        """Return the best arm's worth in every state of `layer`; `values` of the next one is given back."""
+        """Return what every state is worth if each segment gets its best arm; `values` is given back.
+
+        `values` are of the next layer; `actions` ``[G, states]`` become these arms, unless they are empty.
+        """
         from elsv.lattice._sweep_kernels import maximise
 
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self._numbers
-        self.sweep(layer, lambda blocks: maximise(values, weights, *blocks, rewards, prior, out, actions))
+        numbers, who = self._numbers, self.segments
+        self.sweep(
+            layer,
+            lambda blocks: maximise(values, weights, *blocks, *numbers, *coming(who, blocks), out, actions),
+        )
         self.give(values)
         return out
 
@@ -138,18 +149,29 @@ class Sweeps:
         self.give(values)
         return out
 
-    def follow(self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any) -> FloatArray:
+    def follow(
+        self,
+        layer: Layer,
+        values: FloatArray,
+        arms: AnyArray,
+        belief: Any,
+        rewards: FloatArray | None = None,
+    ) -> FloatArray:
         """Return the worth of a policy in every state; `values` of the next layer is given back.
 
-        `arms` names the arm of each state ``[states]``, or holds the probability of each arm ``[N, states]``.
+        `arms` names the arm of each segment ``[G, states]``, or holds the probability of each arm when its
+        segment comes ``[N, states]``. The arms pay `rewards`, such as those of one segment alone; default:
+        all of them.
         """
         from elsv.lattice._sweep_kernels import follow, mix
 
-        arms = checked_choice(arms, layer, self.arms.arms)
-        kernel = follow if arms.ndim == 1 else mix
+        arms, who = checked_choice(arms, layer, self.segments), self.segments
+        kernel = follow if arms.dtype == np.uint8 else mix
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self._numbers
-        self.sweep(layer, lambda blocks: kernel(values, weights, *blocks, rewards, prior, arms, out))
+        numbers = self._numbers if rewards is None else (rewards, self._numbers[1])
+        self.sweep(
+            layer, lambda blocks: kernel(values, weights, *blocks, *numbers, *coming(who, blocks), arms, out)
+        )
         self.give(values)
         return out
 
@@ -162,12 +184,17 @@ class Sweeps:
         return out
 
     def best_reward(self, layer: Layer, times: float, belief: Any) -> FloatArray:
-        """Return `times` the best expected reward of one pull in every state, in room to give back."""
+        """Return `times` what the next customer pays in expectation, by the segment's best arm.
+
+        The result is in room to give back.
+        """
         from elsv.lattice._layer_kernels import commit_values
 
         weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        rewards, prior = self._numbers
-        self.sweep(layer, lambda blocks: commit_values(weights, *blocks, rewards, prior, times, out))
+        numbers, who = self._numbers, self.segments
+        self.sweep(
+            layer, lambda blocks: commit_values(weights, *blocks, *numbers, *coming(who, blocks), times, out)
+        )
         return out
 
     def sum_tables(self, layer: Layer, tables: FloatArray, scale: FloatArray, belief: Any) -> FloatArray:
@@ -180,25 +207,36 @@ class Sweeps:
         return out
 
     def prefer_infinite(self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray) -> None:
-        """Set `actions` to the first arm whose number in its table is infinite, where there is one."""
+        """Set `actions` to the best arms by reward times index where any arm has an infinite one."""
         from elsv.lattice._layer_kernels import prefer_infinite
 
         if np.isposinf(tables).any():
-            self.sweep(layer, lambda b: prefer_infinite(tables, group, b[0], b[1], actions))
+            known = tables, group, self._numbers[0], np.array(self.segments.of_arm)
+            self.sweep(layer, lambda blocks: prefer_infinite(*known, blocks[0], blocks[1], actions))
 
 
-def checked_choice(choice: object, layer: Layer, arms: int) -> AnyArray:
-    """Return what a policy chose in all states of a layer, if it is an arm of each or the arms' chances."""
-    found = np.asarray(choice)
-    if found.shape == (layer.size,) and found.dtype.kind in "iu":
-        if found.min() >= 0 and found.max() < arms:
+def checked_choice(choice: object, layer: Layer, who: Arriving) -> AnyArray:
+    """Return what a policy chose for every segment in all states of a layer, if that is possible.
+
+    With one segment the arms may come without it, ``[states]``.
+    """
+    given, segment, arms = np.asarray(choice), who.of_arm, len(who.of_arm)
+    found = given[None] if given.shape == (layer.size,) and who.count == 1 else given
+    if found.shape == (who.count, layer.size) and found.dtype.kind in "iu":
+        inside = found.min() >= 0 and found.max() < arms
+        if inside and (who.count == 1 or all((segment[row] == g).all() for g, row in enumerate(found))):
             return np.ascontiguousarray(found, np.uint8)
     elif found.shape == (arms, layer.size) and found.dtype.kind == "f":
-        total = found.sum(axis=0)
-        if found.min() >= 0 and total.min() > 1 - _ROUNDING and total.max() < 1 + _ROUNDING:
+        totals = [found[segment == g].sum(axis=0) for g in range(who.count)]
+        if found.min() >= 0 and all(np.abs(total - 1).max() < _ROUNDING for total in totals):
             return np.ascontiguousarray(found, np.float64)
+    asked = f"an arm from 0 to {arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1"
+    if who.count > 1:
+        asked = (
+            f"an arm of every segment, [{who.count}, {layer.size:,}], or chances of the arms "
+            f"[{arms}, {layer.size:,}] that sum to 1 in every segment"
+        )
     raise InvalidInputError(
-        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} an arm from 0 "
-        f"to {arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1, got "
-        f"{np.array2string(found, threshold=6)} of shape {found.shape}"
+        f"a policy on layers must give each of the {layer.size:,} states at step {layer.step} {asked}, got "
+        f"{np.array2string(given, threshold=6)} of shape {given.shape}"
     )

@@ -12,7 +12,7 @@ from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
-from elsv.lattice.steps import Step, gain_step, table_step
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.layers import Room, batch_bytes
 from elsv.problem import Problem, distinct_priors
@@ -38,9 +38,9 @@ class ByIndex:
             actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
-        return table_step(problem, self.tables.at(layer.step), self.tables.group)
+        return Sweep("table", tables=self.tables.at(layer.step), group=self.tables.group)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables."""
@@ -63,13 +63,14 @@ class OneStep:
 
     value: SeparableValue | None = None
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
         """Return the sweep of a layer; the problem's belief must have weights."""
         if factors(problem.belief):
             raise InvalidInputError(
                 "one step in place is for a problem whose belief has weights, got independent arms"
             )
-        return gain_step(problem, self.gains(problem, layer.step), distinct_priors(problem)[1])
+        group = distinct_priors(problem)[1]
+        return Sweep("gain", tables=self.gains(problem, layer.step), group=group)
 
     def gains(self, problem: Problem, step: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""

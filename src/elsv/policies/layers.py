@@ -1,8 +1,8 @@
 """How a policy acts in all states of a lattice layer at once, for exact evaluation.
 
 A policy answers `on_layers()` with one of these. By default it is asked state by state (`StateByState`); the
-others are quicker ways to the same arms. All use the tie rule of `elsv.choice`. With segments they say which
-arm each of them would get; the sweeps know how many there are (`elsv.lattice.segments.SweepsBySegment`).
+others are quicker ways to the same arms. All use the tie rule of `elsv.choice`. They say which arm each
+segment would get; the sweeps know how many segments there are, one if none is stated.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
-from elsv.lattice.steps import Step, best_step
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem
-from elsv.segments import Segments
 from elsv.state import State
 from elsv.values.base import ValueFunction
 from elsv.values.layers import layer_reach, layer_rooms, layer_values
@@ -45,9 +44,9 @@ class LayerPolicy(Protocol):
         ...
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the arm of every state, bytes ``[states]``, or each arm's probability ``[N, states]``.
+        """Return each segment's arm in every state, bytes ``[G, states]``; ``[states]`` will do for one.
 
-        With segments: the arm of each of them ``[G, states]``, or its arms' probabilities when it comes.
+        Or the probability of each arm when its segment comes, ``[N, states]``.
         """
         ...
 
@@ -59,8 +58,8 @@ class InPlacePolicy(Protocol):
     Only for policies that look at nothing but states, their values and the weights of the problem's belief.
     """
 
-    def step(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep of a layer: which kernel it is, and its arguments."""
         ...
 
 
@@ -106,22 +105,17 @@ class OneArm:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the same arm everywhere."""
         arms = sweeps.room_for_arms(layer)
-        arms[...] = self.arm if isinstance(self.arm, int) else np.array(self.arm)[:, None]
+        arms[...] = np.reshape(self.arm, (-1, 1))
         return arms
+
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep that pulls the arm."""
+        return Sweep("arm", arm=int(np.max(self.arm)))
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best arm: the Bayes optimum itself, beside other policies."""
-
-    def step(self, problem: Problem, layer: Layer) -> Step:
-        """Return the sweep of a layer."""
-        return best_step(problem)
-
-
-@dataclass(frozen=True)
-class OptimumByLayers:
-    """The best arm of every segment, from the worth of the next layer, which is kept."""
+    """The best arm of every segment: the Bayes optimum itself, beside other policies."""
 
     belief: Belief
     reach: int = 1
@@ -137,6 +131,10 @@ class OptimumByLayers:
         arms = sweeps.room_for_arms(layer)
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
+
+    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+        """Return the sweep that takes the best arm."""
+        return Sweep("best")
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
@@ -194,7 +192,7 @@ class StateByState:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
-        segments = 0 if actions.ndim == 1 else len(actions)
+        segments = len(actions) if sweeps.segments.stated else 0  # 0: it is not told who comes
         if self._repeats:
             self._share_out(sweeps, layer, actions, segments)
             return actions
@@ -231,9 +229,9 @@ class StateByState:
             crew.map(work, some)
 
     def _ask(self, state: State, step: int, seed: int, segments: int) -> IntArray:
-        """Return the arm of every state, ``[states]``, or that of each of so many segments."""
+        """Return the arm of every segment in every state, ``[G, states]``."""
         if segments == 0:
-            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)
+            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)[None]
         asked = (self.function(state, step, np.random.default_rng(seed), g) for g in range(segments))
         return np.stack([check_answer(arms, state) for arms in asked])
 
@@ -242,13 +240,12 @@ class StateByState:
 class Uniform:
     """Every arm on offer with equal probability."""
 
-    segments: Segments
     reach: int = 0
-    mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return 1/N everywhere, or one by the number of the segment's arms."""
-        size = self.segments.masks.sum(axis=1)[self.segments.of_arm]
+        """Return one by the number of the segment's arms everywhere."""
+        segment = sweeps.segments.of_arm
+        size = np.bincount(segment)[segment]
         return np.repeat(1.0 / size[:, None], layer.size, axis=1)
 
     def room(self, problem: Problem, made: int) -> Room:
@@ -258,7 +255,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class ByChance:
-    r"""Thompson sampling: arm i with the probability that it is the best, of its segment if there are some.
+    r"""Thompson sampling: arm i with the probability that it is the best of its segment.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
     is the expectation over the outcomes of one pull.
@@ -266,8 +263,6 @@ class ByChance:
 
     belief: Belief
     reach: int = 1
-    groups: tuple[tuple[int, ...], ...] | None = None  # the arms of each segment
-    mixes: ClassVar[bool] = True
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
@@ -275,11 +270,11 @@ class ByChance:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            where = sweeps.arms, sweeps.lattice, layer.made, sweeps.crew
-            if self.groups is None:
+            where, groups = (sweeps.arms, sweeps.lattice, layer.made, sweeps.crew), sweeps.segments.groups
+            if len(groups) == 1:  # a belief may know a whole layer
                 chances = layer_best(self.belief, *where)
             else:
-                chances = layer_best_within(self.belief, *where, self.groups)
+                chances = layer_best_within(self.belief, *where, groups)
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
@@ -289,7 +284,7 @@ class ByChance:
         """Return what `decide` takes."""
         arms, last, first = problem.arms, problem.steps - 1, 0.0
         if made == last:
-            first = best_bytes(self.belief, problem, last, self.groups or ((*range(arms),),))
+            first = best_bytes(self.belief, problem, last, problem.segments.groups)
         return Room(passing=2 * arms, kept=arms, first=first)
 
 

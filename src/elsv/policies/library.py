@@ -193,7 +193,7 @@ class Thompson(BestScore):
         """Return each arm with the probability that it is best."""
         if not (acts_as(self, Thompson) and still_holds(self.belief, "log_weight", "mean", "draw")):
             return super().on_layers(problem)
-        return ByChance(self.belief, groups=None if not problem.segments.stated else problem.segments.groups)
+        return ByChance(self.belief)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +296,7 @@ class Random:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""
-        return Uniform(problem.segments) if acts_as(self, Random) else StateByState(self)
+        return Uniform() if acts_as(self, Random) else StateByState(self)
 
 
 @dataclass(frozen=True)

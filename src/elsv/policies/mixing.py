@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -30,7 +30,6 @@ class ByChances:
     policy: Mixing
     reach: int = 0
     batch: int = 1 << 12  # states that are asked for at a time
-    mixes: ClassVar[bool] = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""

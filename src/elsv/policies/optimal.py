@@ -38,15 +38,8 @@ def pack(actions: AnyArray) -> bytes:
     return zlib.compress(actions.astype(np.uint8).tobytes(), 1)
 
 
-def shape_of_actions(problem: Problem, states: int) -> tuple[int, ...]:
-    """Return the shape of the arms of so many states: ``[states]``, or ``[G, states]`` with segments."""
-    return (states,) if not problem.segments.stated else (problem.segments.count, states)
-
-
 def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
-    """Return the best arm of one state by its scores ``[N]``, of each segment if there are some."""
-    if not problem.segments.stated:
-        return np.array([best_arm(scores, problem.scale)], dtype=np.uint8)
+    """Return the best arm of each segment in one state by its scores ``[N]``: ``[G, 1]``."""
     chosen = [best_arm(np.where(mask, scores, -np.inf), problem.scale) for mask in problem.segments.masks]
     return np.array(chosen, dtype=np.uint8)[:, None]
 
@@ -65,10 +58,15 @@ class Actions:
         return len(self.packed)
 
     def at(self, step: int) -> AnyArray:
-        """Return the arms of all states at `step` in the lattice's numbering; kept for the next call.
+        """Return the arms of all states at `step` in the lattice's numbering.
 
         With segments those of each, ``[G, states]``.
         """
+        arms = self.by_segment(step)
+        return arms if self.problem.segments.stated else arms[0]
+
+    def by_segment(self, step: int) -> AnyArray:
+        """Return every segment's arms ``[G, states]``, kept for the next call."""
         arms = self._latest.get(step)
         if arms is None:
             if step not in self.packed:
@@ -83,7 +81,7 @@ class Actions:
             arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
         except zlib.error as error:
             raise CorruptFileError(f"the arms of step {step} are damaged: {error}; {_REMEDY}") from error
-        shape = shape_of_actions(self.problem, layer_size(self.problem.arms, step - 1))
+        shape = self.problem.segments.count, layer_size(self.problem.arms, step - 1)
         if len(arms) != prod(shape) or arms.max() >= self.problem.arms:
             raise CorruptFileError(f"the arms of step {step} are not those of this problem; {_REMEDY}")
         return arms.reshape(shape)
@@ -152,17 +150,14 @@ class OptimalPolicy:
         check_arms(state, self.problem)
         successes = np.rint(state.alpha - self.problem.prior[:, 0]).astype(np.int64)
         pulls = successes + np.rint(state.beta - self.problem.prior[:, 1]).astype(np.int64)
-        arms = self.actions.at(step)
+        arms = self.actions.by_segment(step)
         if not (pulls.sum(axis=-1) == step - 1).all():
             raise InvalidInputError(
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
         number = self._lattice.number(successes, pulls)
-        if not self.problem.segments.stated:
-            return arms[number].astype(np.int64)
-        if segment is None:
-            self.problem.segments.number(None)
-        return np.asarray(arms[np.asarray(segment), number], dtype=np.int64)
+        who = self.problem.segments.number(None) if segment is None else np.asarray(segment)
+        return np.asarray(arms[who, number], dtype=np.int64)
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""
@@ -178,7 +173,7 @@ class Stored:
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the arms of the layer's step."""
-        return self.actions.at(layer.step)
+        return self.actions.by_segment(layer.step)
 
 
 def _facts(problem: Problem) -> dict[str, Any]:

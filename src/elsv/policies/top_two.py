@@ -7,7 +7,6 @@ Operations Research 68 (2020).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -88,7 +87,7 @@ class TopTwo:
         if not (own and still_holds(self.belief, "log_weight", "mean", "draw")):
             return StateByState(self)
         segments = problem.segments
-        first = ByChance(self.belief, groups=None if not segments.stated else segments.groups)
+        first = ByChance(self.belief)
         return TopTwoOnLayers(first, self.beta, segments)
 
     def _best_of_draw(
@@ -115,7 +114,6 @@ class TopTwoOnLayers:
     first: ByChance
     beta: float
     segments: Segments
-    mixes: ClassVar[bool] = True
 
     @property
     def reach(self) -> int:
