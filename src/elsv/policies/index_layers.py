@@ -38,9 +38,9 @@ class ByIndex:
             actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
-        return Sweep("table", tables=self.tables.at(layer.step), group=self.tables.group)
+        return Sweep("table", tables=self.tables.at(step), group=self.tables.group)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables."""
@@ -63,14 +63,17 @@ class OneStep:
 
     value: SeparableValue | None = None
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep of a layer; the problem's belief must have weights."""
         if factors(problem.belief):
             raise InvalidInputError(
                 "one step in place is for a problem whose belief has weights, got independent arms"
             )
-        group = distinct_priors(problem)[1]
-        return Sweep("gain", tables=self.gains(problem, layer.step), group=group)
+        return self.on_card(problem, step)
+
+    def on_card(self, problem: Problem, step: int) -> Sweep:
+        """Return the same; a GPU has it for independent arms too."""
+        return Sweep("gain", tables=self.gains(problem, step), group=distinct_priors(problem)[1])
 
     def gains(self, problem: Problem, step: int) -> FloatArray:
         """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""
