@@ -53,6 +53,17 @@ def gain_interval(rewards, won, seen, mix, came, miss=0.05):
     return low, high
 
 
+def holdout_interval(rewards, won, seen, came, interval):
+    """What today's arms would have earned by the held-out customers: segments' errors add as squares."""
+    middle = below = above = 0.0
+    for reward, good, count, customers in zip(rewards, won, seen, came, strict=True):
+        low, high = map(float, interval(good, count))
+        middle += customers * reward * good / count
+        below += (customers * reward * (good / count - low)) ** 2
+        above += (customers * reward * (high - good / count)) ** 2
+    return middle - math.sqrt(below), middle + math.sqrt(above)
+
+
 def isotonic(won, seen, pairs):
     """Best rates with mean a ≥ mean b for every pair, by the max-min formula over upper and lower sets.
 

@@ -16,7 +16,7 @@ from elsv.campaign.measured import Measured, split_doubt, split_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import status_of
-from elsv.simulation.intervals import anytime, one_look
+from elsv.simulation.intervals import one_look
 
 SEGMENTED = Problem(
     [20, 18, 20, 18],
@@ -105,9 +105,9 @@ def test_segments_are_summed():
     ends = plain.gain_interval((20, 18, 20, 18), won, seen, (1, 0, 1, 0), (500, 500, 350, 350))
     alone = by["control", "outcomes"]
     assert (alone.low, alone.high) == pytest.approx(ends)
-    high = anytime((4, 9), (80, 70), 0.025)[1]
+    ends = plain.holdout_interval((20, 20), (4, 9), (80, 70), (500, 350), one_look)
     held = by["control", "holdout"]
-    assert held.low == pytest.approx(earned - 20 * (500 * high[0] + 350 * high[1]))
+    assert (held.low, held.high) == pytest.approx((earned - ends[1], earned - ends[0]))
     assert belief.name == "always new: none / old: none"
     assert sources.switching + sources.learning == pytest.approx(belief.gain)
     told = status(tallies_of(won, seen), SEGMENTED, control=(0, 2))
@@ -145,6 +145,28 @@ def test_one_control_customer_proves_nothing():
     nobody = status(tallies_of((10, 2, 1, 0), (30, 5, 3, 0)), control=3)
     assert nobody.answer("outcomes") is None
     assert "cannot tell by itself: nobody had full price" in nobody.sentences()[1]
+
+
+def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
+    new = status([Tally(i) for i in range(4)], control=3)
+    assert new.precision.customers == 300
+    assert new.tables()[0].title == "Precision"
+    assert new.precision.advice in new.notes()
+    assert [row["holdout"] for row in new.to_dict()["precision"]["rows"]] == [0, 0.05, 0.1, 0.2]
+    assert status(tallies_of(WON, SEEN), control=3).precision is None
+    assert status([Tally(i) for i in range(4)]).precision is None
+    assert "holdout" in str(new)
+
+
+def test_a_headline_that_rests_on_the_prior_says_so():
+    sure = shop(prior=[(40, 60), (40, 60), (40, 60), (1, 99)], order=None)
+    found = status(tallies_of((10, 1, 1, 0), (30, 5, 5, 2)), sure, control=3)
+    assert found.answer("belief").told
+    assert not found.sure
+    assert found.sentences()[1].startswith("If what was expected beforehand holds, that is")
+    measured = status(tallies_of((100, 20, 1, 0), (300, 50, 5, 60)), sure, control=3)
+    assert measured.sure
+    assert measured.sentences()[1].startswith("That is")
 
 
 def test_where_the_gain_comes_from():

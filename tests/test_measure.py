@@ -81,9 +81,25 @@ def test_one_look_is_wilson_where_there_is_enough():
     for won, seen, same in ((40, 190, wilson), (9, 190, anytime), (181, 190, anytime)):
         np.testing.assert_allclose(one_look(won, seen), same(won, seen))
     np.testing.assert_allclose(one_look([40, 0], [190, 0]), np.transpose([wilson(40, 190), (0, 1)]))
-    low, high = wilson(15, 100)  # Wilson (1927): the roots of (p − p̂)² n = z² p (1 − p)
-    for end in (low, high):
-        assert (end - 0.15) ** 2 * 100 == pytest.approx(1.959963984540054**2 * end * (1 - end))
+    for end in wilson(15, 100):
+        assert (abs(end - 0.15) - 0.005) ** 2 * 100 == pytest.approx(1.959963984540054**2 * end * (1 - end))
+    # Newcombe (1998), table I, 81 of 263, 15 of 148, 0 of 20 and 1 of 29, with continuity correction.
+    for won, seen, low, high in (
+        (81, 263, 0.2535, 0.3682),
+        (15, 148, 0.0598, 0.1644),
+        (0, 20, 0.0, 0.2005),
+        (1, 29, 0.0018, 0.1963),
+    ):
+        assert wilson(won, seen) == pytest.approx((low, high), abs=6e-5)
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.05, 0.1, 0.22, 0.3, 0.5])
+def test_one_look_covers_95_per_cent(rate):
+    for seen in (15, 40, 75, 110, 200, 400):
+        won = np.arange(seen + 1)
+        low, high = one_look(won, np.full(seen + 1, seen))
+        chance = np.array([math.comb(seen, k) * rate**k * (1 - rate) ** (seen - k) for k in won])
+        assert chance[(low <= rate) & (rate <= high)].sum() >= 0.95
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=list(ORDERS))

@@ -10,7 +10,7 @@ unknown.
 3. ``holdout``: the same with the held-out customers alone. It also survives rates that change with time.
 
 With segments an alternative names an arm for each of them, and all is summed over their customers. An equal
-split gives each arm on offer its share. Sums of several arms share the 5 % that an interval may miss.
+split gives each arm on offer its share. By outcomes, several arms share the 5 % that an interval may miss.
 """
 
 from __future__ import annotations
@@ -114,14 +114,21 @@ class Gains:
         """Return the answers; `measured`: whether held-out customers get this alternative."""
         found = [self._by_belief(rival)]
         asked = rival.given > 0
-        if (self._seen[asked] > 0).all():
-            ends = anytime(self._won[asked], self._seen[asked], MISS / self._mix(rival))
-            found.append(self._by_rates(rival, OUTCOMES, self._won, self._seen, *ends))
+        paid = (rival.given * self._problem.rewards)[asked]
+        won, seen = self._won[asked], self._seen[asked]
+        if (seen > 0).all():
+            low, high = anytime(won, seen, MISS / self._mix(rival))
+            ends = float(paid @ low), float(paid @ high)
+            found.append(self._gain(rival, OUTCOMES, float(paid @ (won / seen)), *ends, int(seen.sum())))
         if measured and len(self._held):
-            won, seen = np.array(self._held, dtype=np.float64).T
-            if (seen[asked] > 0).all():
-                ends = _shared(won[asked], seen[asked])
-                found.append(self._by_rates(rival, HOLDOUT, won, seen, *ends))
+            won, seen = np.array(self._held, dtype=np.float64)[asked].T
+            if (seen > 0).all():
+                rate, (low, high) = won / seen, one_look(won, seen)
+                middle = float(paid @ rate)
+                # Errors of several segments are independent: their squares add up.
+                below, above = np.linalg.norm(paid * (rate - low)), np.linalg.norm(paid * (high - rate))
+                ends = middle - float(below), middle + float(above)
+                found.append(self._gain(rival, HOLDOUT, middle, *ends, int(seen.sum())))
         return found
 
     def _mix(self, rival: _Rival) -> int:
@@ -155,16 +162,6 @@ class Gains:
         had = int(self._seen[asked].sum())
         return self._gain(rival, BELIEF, self._worth(rival.given), float(low), float(high), had)
 
-    def _by_rates(
-        self, rival: _Rival, method: str, won: FloatArray, seen: FloatArray, low: FloatArray, high: FloatArray
-    ) -> GainSoFar:
-        asked = rival.given > 0
-        paid = (rival.given * self._problem.rewards)[asked]
-        ends = float(paid @ low), float(paid @ high)
-        return self._gain(
-            rival, method, float(paid @ (won[asked] / seen[asked])), *ends, int(seen[asked].sum())
-        )
-
     def _gain(
         self, rival: _Rival, method: str, alternative: float, low: float, high: float, had: int
     ) -> GainSoFar:
@@ -173,13 +170,6 @@ class Gains:
         return GainSoFar(
             rival.against, rival.name, self.earned - alternative, *ends, alternative, method, had
         )
-
-
-def _shared(won: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return intervals of the held-out rates; of several arms, ends that hold for all of them together."""
-    if len(won) == 1:
-        return one_look(won, seen)
-    return anytime(won, seen, MISS / len(won))
 
 
 def gains_of(

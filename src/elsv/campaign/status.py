@@ -21,6 +21,7 @@ from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import Settings, in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
+from elsv.simulation.precision import HEADS, Precision, precision
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Doubt, doubts, evidence
 
@@ -121,6 +122,7 @@ class Status:
     doubts: tuple[Doubt, ...] = ()  # what speaks against what is assumed
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
+    precision: Precision | None = None  # before the start: how precisely the gain will be known
 
     @property
     def leader(self) -> ArmStatus:
@@ -155,6 +157,14 @@ class Status:
         first = self.gains[0].against if self.gains else ""
         return next((g for g in self.gains if g.against == first and g.method == method), None)
 
+    @property
+    def sure(self) -> bool:
+        """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
+        known = self.answer(BELIEF)
+        seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
+        agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
+        return known is not None and known.told and agree
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
         values = asdict(self)
@@ -165,15 +175,18 @@ class Status:
                 del arm["segment"]
         if not self.segments:
             del values["segments"]
+        values["precision"] = None if self.precision is None else self.precision.to_dict()
         said = {"summary": list(self.sentences()), "notes": list(self.notes())}
-        return {**values, "contradicted": self.contradicted, **said}
+        return {**values, "contradicted": self.contradicted, "sure": self.sure, **said}
 
     def sentences(self) -> tuple[str, str, str]:
         """Return three lines: what was earned; what that is more, how sure and why; what is offered."""
         over = self.phase == "over"
         waited = f"; {self.under_way:,} outcomes are still awaited" if self.under_way else ""
         planned = f" of {self.customers:,}" if self.left else ""
-        if over:
+        if not self.decided:
+            first = "No customer has come yet."
+        elif over:
             first = f"The campaign brought {self.money(self.earned)} from {self.decided:,} customers{waited}."
         else:
             first = (
@@ -216,8 +229,9 @@ class Status:
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
             share = "" if gain.percent is None else f" ({abs(gain.percent):.0f} %)"
+            begin = "That is" if self.sure else "If what was expected beforehand holds, that is"
             return (
-                f"That is {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
+                f"{begin} {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
                 f"95 % interval {self.between(gain)}, {known}."
             )
         remedy = "" if self.phase == "over" else self._remedy()
@@ -244,7 +258,7 @@ class Status:
 
     def notes(self) -> tuple[str, ...]:
         """Return what else there is to say: the gain by holdout, where it comes from, what is ahead."""
-        said = []
+        said = [] if self.precision is None else [self.precision.advice]
         if (gain := self.answer(HOLDOUT)) is not None:
             said.append(
                 f"By the {gain.customers:,} held-out customers the gain is {self.money(gain.gain, True)}, "
@@ -273,8 +287,9 @@ class Status:
         return tuple(said)
 
     def tables(self) -> tuple[Table, ...]:
-        """Return gains, segments, arms and outcomes."""
+        """Return precision or gains, segments, arms and outcomes."""
         found = [self._gain_table()] if self.gains else []
+        found += [self._precision_table(self.precision)] if self.precision is not None else []
         found += [self._segment_table()] if self.segments else []
         return (*found, self._arm_table(), self._outcome_table())
 
@@ -292,6 +307,13 @@ class Status:
         heads = ("against", "by", "gain", "95 % interval", "per cent")
         words = "What the campaign earned more than these would have, over the outcomes that are known."
         return Table("Gain", heads, rows, words, "wwrrr")
+
+    def _precision_table(self, known: Precision) -> Table:
+        words = (
+            f"How precisely {known.customers:,} customers will tell the gain over always {known.name}: what "
+            "a holdout costs, and the half-widths of the 95 % intervals to expect."
+        )
+        return Table("Precision", HEADS, tuple(known.cells()), words, "lrrr")
 
     def _segment_table(self) -> Table:
         rows = tuple(
@@ -437,6 +459,9 @@ def status_of(
         doubts=(*against, *_disagreement(gains, settings.unit)),
         sources=sources,
         expected=_expected(chooser, tallies, leaders if control is None else control),
+        precision=None
+        if decided or control is None or settings.horizon is None
+        else precision(problem, settings.horizon, control, settings.unit),
     )
 
 

@@ -6,7 +6,7 @@ r"""Intervals of means, and of one success probability.
     m(k, n) = \frac{B(k + \frac12, n - k + \frac12)}{B(\frac12, \frac12)}.
 
 Under the true rate the ratio of m to the likelihood is a martingale of mean 1. By Ville's inequality C ever
-misses the rate with probability a at most. `wilson` is the usual interval for one look.
+misses the rate with probability a at most. `wilson` is for one look.
 """
 
 from __future__ import annotations
@@ -62,11 +62,17 @@ def anytime(successes: ArrayLike, trials: ArrayLike, miss: float = MISS) -> tupl
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both ends of Wilson's 95 % interval; there must be trials."""
+    """Return both ends of Wilson's 95 % interval with continuity correction; there must be trials.
+
+    The ends solve (|p − k/n| − 1/(2n))² n = z² p (1 − p). Without the correction the interval covers 91 to
+    97 %, depending on the rate; with it 95 % at least, for the rates and numbers that campaigns have.
+    """
     won, seen = np.asarray(successes, np.float64), np.asarray(trials, np.float64)
-    spread = Z95 * np.sqrt(won * (seen - won) / seen + Z95**2 / 4)
-    middle, scale = won + Z95**2 / 2, seen + Z95**2
-    return np.asarray((middle - spread) / scale), np.asarray((middle + spread) / scale)
+    lost, square, scale = seen - won, Z95**2, 2 * (seen + Z95**2)
+    below = Z95 * np.sqrt(np.maximum(0.0, square - 2 - 1 / seen + 4 * won * (lost + 1) / seen))
+    above = Z95 * np.sqrt(np.maximum(0.0, square + 2 - 1 / seen + 4 * won * (lost - 1) / seen))
+    low, high = (2 * won + square - 1 - below) / scale, (2 * won + square + 1 + above) / scale
+    return np.where(won == 0, 0.0, low), np.where(lost == 0, 1.0, high)
 
 
 def one_look(successes: ArrayLike, trials: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -27,7 +27,7 @@ from elsv.simulation.intervals import Z95
 from elsv.state import State
 
 HOLDOUTS = (0.0, 0.05, 0.1, 0.2)
-_HEADS = ("holdout", "costs", "gain known to ±", "by holdout alone ±")
+HEADS = ("holdout", "costs", "gain known to ±", "by holdout alone ±")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Precision:
     def __str__(self) -> str:
         lines = [f"how precisely {self.customers:,} customers tell the gain over always {self.name}"]
         widths = "  {:>8} {:>14} {:>16} {:>20}"
-        lines += [widths.format(*row) for row in (_HEADS, *self.cells())]
+        lines += [widths.format(*row) for row in (HEADS, *self.cells())]
         return "\n".join([*lines, self.advice])
 
 
