@@ -29,7 +29,7 @@ from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction
 from elsv.values.commit import CommitValue
-from elsv.values.layers import layer_reach, layer_rooms, layer_values
+from elsv.values.layers import gain_sweep, layer_reach, layer_rooms, layer_values
 from elsv.values.separable import SeparableValue
 
 BATCH = 1 << 14
@@ -194,14 +194,12 @@ class Search:
 
     def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
         """Return which kernels a GPU runs: a search on the commit value, or one step on a separable one."""
-        from elsv.policies.index_layers import OneStep
-
         if self.belief != problem.belief:
             return None
         if type(self.value) is CommitValue and self.first is None:
             return Way(singles(min(self.depth, problem.steps - step + 1)))
         if type(self.value) is SeparableValue and self.depth == 1:
-            return OneStep(self.value).on_card(problem, step)
+            return gain_sweep(problem, self.value, step)
         return None
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
