@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
+from commands import elsv_process as elsv
 from elsv._base import notices as _notices
-from test_cli import elsv
 
 
 def test_warm_says_what_it_compiled_and_has_little_left_to_do(tmp_path):
