@@ -35,10 +35,9 @@ from elsv.policies.single import (
 )
 from elsv.problem import Problem
 from elsv.simulation.delays import Delays, delays_of
-from elsv.simulation.engine import Run
+from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior
 from elsv.simulation.intervals import Z95
-from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import run_chunks
 from elsv.simulation.rehearsal import Outcome, legend, shops, table, verdict
 from elsv.simulation.steps import Steps
