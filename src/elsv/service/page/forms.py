@@ -15,6 +15,8 @@ from elsv.campaign.records import text_of
 from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
+from elsv.prior.expectations import from_expectations
+from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
 
 MOST_ARMS = 50
@@ -63,6 +65,7 @@ class NewForm:
     unit: str = ""
     order: str = "decreasing"
     softened: bool = False
+    share: str = ""  # of the visitors who buy today, in per cent
     sureness: str = "10"
     horizon: str = "1000"
     window: str = "7 days"
@@ -88,7 +91,19 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
     arms = tuple(map(ArmFields, padded["arm"], padded["reward"], padded["expected"]))
     defaults = NewForm()
-    rest = ("name", "today", "unit", "order", "sureness", "horizon", "window", "policy", "floor", "holdout")
+    rest = (
+        "name",
+        "today",
+        "unit",
+        "order",
+        "share",
+        "sureness",
+        "horizon",
+        "window",
+        "policy",
+        "floor",
+        "holdout",
+    )
     return NewForm(
         arms=arms or defaults.arms,
         softened=single.get("softened") == "yes",
@@ -117,7 +132,22 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
     with _Blame("arms"):
         problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
         _ = problem.belief
-    return problem, today
+    with _Blame("share"):
+        return _with_share(form, problem, today), today
+
+
+def _with_share(form: NewForm, problem: Problem, today: int | None) -> Problem:
+    """Return the problem with a row for every arm, where the form says something of the rates at all."""
+    known = known_arms(problem)
+    least = 0 if today is None else today
+    if form.share and not known[least]:
+        points = _number(
+            "share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0
+        )
+        return from_expectations(problem, {str(least + 1): points / 100}).problem
+    if known.any() and not known.all():
+        return from_neighbours(neutral(problem, known), known)[0]
+    return problem
 
 
 def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str, Any]:

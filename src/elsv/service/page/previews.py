@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from elsv._base.numbers import with_minus
 from elsv.assumptions import check
+from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
 from elsv.service.page import pictures
 from elsv.service.page.reasons import figure, percent
+from elsv.simulation.rehearsal import cells
 from elsv.simulation.rehearse import POLICIES, Rehearsal, rehearse
 
 LARGEST = 1000  # customers that are rehearsed
@@ -77,12 +78,19 @@ def prior_view(problem: Problem, unit: str) -> PriorView:
     return PriorView(assumed, pictures.axis(scale), rows, said)
 
 
-def rehearsed(problem: Problem, policy: str, today: int | None) -> Rehearsal:
+def rehearsed(problem: Problem, policy: str, today: int | None, unit: str = "") -> Rehearsal:
     """Return a small rehearsal, of a tenth and of all customers."""
     most = max(1, min(LARGEST, problem.horizon or LARGEST))
     sizes = sorted({most, max(min(_SMALLEST, most), most // 10)})
     policies = POLICIES if policy == "plan" else policy
-    return rehearse(problem, sizes, against=today, policies=policies, instances=INSTANCES, jobs=1)
+    settings = {"policies": policies, "instances": INSTANCES, "jobs": 1, "unit": unit}
+    return rehearse(problem, sizes, against=today, **settings)  # type: ignore[arg-type]
+
+
+def answers(found: Rehearsal) -> list[str]:
+    """Return what the rehearsal says, or what to type so that it can say something."""
+    nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
+    return found.answers() if nothing is None else [nothing]
 
 
 def rehearsed_rows(found: Rehearsal) -> tuple[RehearsedRow, ...]:
@@ -91,7 +99,7 @@ def rehearsed_rows(found: Rehearsal) -> tuple[RehearsedRow, ...]:
         RehearsedRow(
             customers=f"{row.customers:,}",
             gain=_signed(row.gain, row.error),
-            per_cent=with_minus(f"{row.percent:+.1f} %"),
+            per_cent=cells(row)[4],
             found=percent(row.found),
         )
         for row in found.outcomes

@@ -23,7 +23,7 @@ from elsv.service.api import check_role, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
 from elsv.service.page.course import Courses, course_view
-from elsv.service.page.previews import how, prior_view, rehearsed, rehearsed_rows
+from elsv.service.page.previews import answers, how, prior_view, rehearsed, rehearsed_rows
 from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
 from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
 from elsv.service.page.views import ListedView, listed, listed_briefly, view_of
@@ -283,10 +283,10 @@ class Pages:
         try:
             problem, today = forms.problem_of(form)
             async with self._one_at_a_time:
-                found = await asyncio.to_thread(rehearsed, problem, form.policy, today)
+                found = await asyncio.to_thread(rehearsed, problem, form.policy, today, form.unit)
             values = {
                 "error": None,
-                "recommendation": found.recommendation(),
+                "answers": answers(found),
                 "against": problem.names[found.against],
                 "rows": [asdict(row) for row in rehearsed_rows(found)],
                 "how": how(problem, found),
