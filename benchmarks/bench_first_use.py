@@ -14,7 +14,7 @@ import tempfile
 
 PROGRAM = """
 import json, time, elsv
-from elsv._base.compiling import compiling
+from elsv._base.notices import compiling
 bandit = elsv.Bandit(elsv.Problem([0.4, 0.7, 1.0], order="decreasing", horizon=50), seed=1)
 spent, functions = [], []
 for work in (bandit.choose, bandit.explain):

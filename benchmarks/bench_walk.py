@@ -21,7 +21,7 @@ from elsv._base.cache import forget_tables
 STEPS, ARMS = 3000, [0.8, 0.9, 1.0]
 TRUTH = (0.5, 0.45, 0.42)
 FIRST, AROUND = 64, 6  # steps of a costly policy that are walked
-PATIENCE = 30.0  # seconds for one policy, after which it counts as costly
+PATIENCE = 90.0  # seconds for one policy, after which it counts as costly
 
 
 def run(names: tuple[str, ...] = ()) -> list[dict]:

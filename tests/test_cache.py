@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import elsv
 from elsv._base import cache
 from elsv._base import cache_files as _cache_files
 from elsv.errors import InvalidInputError
-from test_cli import elsv
 
 STATES = cache.LARGE + 5
 KEY = ("kind-1", 1.0, 0.1, 0.99)

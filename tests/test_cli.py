@@ -1,11 +1,12 @@
-"""The command line as people and programs meet it: a subprocess, stdout, stderr, exit code."""
+"""The command line as people and programs meet it: stdout, stderr, exit code."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from commands import elsv, elsv_process
 
 PROBLEM = 'rewards = [0.8, 0.9, 1.0]\norder = "decreasing"\nhorizon = 50\nnames = ["20 %", "10 %", "none"]\n'
 
@@ -15,14 +16,6 @@ def problem(tmp_path):
     path = tmp_path / "discounts.toml"
     path.write_text(PROBLEM)
     return path
-
-
-def elsv(*arguments, code=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "elsv.cli", *map(str, arguments)], capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stderr
-    return done
 
 
 def test_gittins_of_one_state():
@@ -118,7 +111,7 @@ def test_help_and_version():
     help_text = elsv("--help").stdout
     for command in ("gittins", "value", "decide"):
         assert command in help_text
-    assert elsv("--version").stdout.strip()
+    assert elsv("--version").stdout.strip() == elsv_process("--version").stdout.strip() != ""
 
 
 def test_an_unwritable_output_is_refused(tmp_path):
@@ -128,17 +121,12 @@ def test_an_unwritable_output_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["file/t.csv", "file/t.parquet"])
-def test_where_no_table_can_be_written_none_is_computed(problem, tmp_path, name):
+def test_where_no_table_can_be_written_none_is_computed(problem, tmp_path, name, monkeypatch):
     (tmp_path / "file").write_text("")
-    code = (
-        "import sys, elsv.cli, elsv.indices.gittins as g, elsv.values.separable as s\n"
-        "g.gittins_table = s.SeparableValue.table = None\n"
-        "elsv.cli.main()"
-    )
-    for arguments in (["gittins", "--table", "3"], ["value", str(problem), "--step", "3"]):
-        arguments += ["--out", str(tmp_path / name)]
-        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-        assert done.returncode == 2
+    monkeypatch.setattr("elsv.indices.gittins.gittins_table", None)
+    monkeypatch.setattr("elsv.values.separable.SeparableValue.table", None)
+    for arguments in (["gittins", "--table", "3"], ["value", problem, "--step", "3"]):
+        done = elsv(*arguments, "--out", tmp_path / name, code=2)
         assert done.stderr.startswith("elsv: cannot write")
 
 

@@ -10,6 +10,9 @@ import time
 import numpy as np
 import pytest
 
+import commands
+from elsv.errors import InvalidInputError
+
 PROBLEM = 'rewards = [0.8, 0.9, 1.0]\norder = "decreasing"\nhorizon = 12\nnames = ["20 %", "10 %", "none"]\n'
 TIMES = ("seconds", "microseconds_per_decision")
 
@@ -26,10 +29,7 @@ def command(*arguments):
 
 
 def elsv(*arguments, code=0):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+    return commands.elsv("compare", *arguments, code=code)
 
 
 def without_times(value):
@@ -139,17 +139,14 @@ def test_results_of_an_earlier_version_are_not_lost(problem, tmp_path):
     assert (tmp_path / "o" / "summary.json").read_bytes() == before
 
 
-def test_a_report_that_cannot_be_written_does_not_lose_the_result(problem, tmp_path):
-    code = (
-        "import elsv.cli, elsv.report.comparison as c\n"
-        "from elsv.errors import InvalidInputError\n"
-        "def full(*_): raise InvalidInputError('cannot write: No space left')\n"
-        "c.write_columns = full\n"
-        "elsv.cli.main()"
-    )
-    shared = [str(problem), "-p", "random", "--instances", "300", "--out", str(tmp_path / "o"), "--json"]
-    done = subprocess.run([sys.executable, "-c", code, "compare", *shared], capture_output=True, text=True)
-    assert done.returncode == 2
+def test_a_report_that_cannot_be_written_does_not_lose_the_result(problem, tmp_path, monkeypatch):
+    def full(*_):
+        raise InvalidInputError("cannot write: No space left")
+
+    shared = (problem, "-p", "random", "--instances", 300, "--out", tmp_path / "o", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr("elsv.report.comparison.write_columns", full)
+        done = elsv(*shared, code=2)
     assert json.loads(done.stdout)["policies"][0]["policy"] == "random"
     assert "No space left" in done.stderr
     assert len(list((tmp_path / "o" / "chunks").glob("*.npz"))) == 2
@@ -261,28 +258,21 @@ def test_bad_places(problem, tmp_path):
     elsv(problem, "--out", problem / "under", code=2)
 
 
-@pytest.mark.parametrize(("module", "extra"), [("matplotlib", "plot"), ("polars", "data")])
-def test_a_missing_extra_is_named_before_anything_is_simulated(problem, tmp_path, module, extra):
-    code = (
-        f"import sys; sys.modules[{module!r}] = None; import elsv.cli; "
-        "import elsv.simulation.engine as engine; engine.run_chunk = None; elsv.cli.main()"
-    )
-    arguments = ["compare", str(problem), "--out", str(tmp_path / "o")]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-    assert done.returncode == 2
+@pytest.mark.parametrize(
+    ("module", "extra"), [("matplotlib", "plot"), ("jinja2", "plot"), ("polars", "data")]
+)
+def test_a_missing_extra_is_named_before_anything_is_simulated(problem, tmp_path, module, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("elsv.simulation.parallel.run_chunk", None)
+    done = elsv(problem, "--out", tmp_path / "o", code=2)
     assert f"pip install 'elsv[{extra}]'" in done.stderr
     assert not (tmp_path / "o").exists()
 
 
-def test_without_extras_the_table_is_still_there(problem):
-    code = (
-        "import sys; sys.modules['matplotlib'] = sys.modules['polars'] = None; import elsv.cli as c; c.main()"
-    )
-    arguments = ["compare", str(problem), "-p", "random", "--instances", "300"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-    )
-    assert "random" in done.stdout
+def test_without_extras_the_table_is_still_there(problem, monkeypatch):
+    for module in ("matplotlib", "polars", "jinja2"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert "random" in elsv(problem, "-p", "random", "--instances", 300).stdout
 
 
 def interrupt(arguments, wait_for):

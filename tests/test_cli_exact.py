@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from commands import elsv
 from elsv.errors import InvalidInputError, UnsavedError
-from test_cli import elsv
 
 ORDERED = 'rewards = [0.4, 0.7, 1.0]\norder = "decreasing"\nhorizon = 10\n'
 

@@ -91,12 +91,13 @@ def test_what_is_known_at_each_step(delay, batch):
 
 
 @pytest.mark.parametrize("policy", ["plan", "thompson", "elsv", "finite-gittins", "ucb1", "greedy"])
-def test_no_delay_is_as_before(policy):
-    now = compare(PROBLEM, [policy], instances=40, seed=3)
-    late = compare(PROBLEM, [policy], instances=40, seed=3, delay=0, batch=1, lost=0)
+def test_no_delay_is_as_before(policy, tmp_path):
+    now = compare(PROBLEM, [policy], instances=40, seed=3, out=tmp_path / "now")
+    late = compare(PROBLEM, [policy], instances=40, seed=3, delay=0, batch=1, lost=0, out=tmp_path / "late")
     assert now.totals.policies[0].mean.tolist() == late.totals.policies[0].mean.tolist()
     assert now.fingerprint == late.fingerprint
-    assert compare(PROBLEM, [policy], instances=40, seed=3, delay=5).fingerprint != now.fingerprint
+    later = compare(PROBLEM, [policy], instances=40, seed=3, delay=5, out=tmp_path / "later")
+    assert later.fingerprint != now.fingerprint
 
 
 @pytest.mark.parametrize("policy", ["plan", "elsv", "finite-gittins", "moss", "ucb1", "bayes-ucb", "commit"])

@@ -24,6 +24,8 @@ from elsv.paper import (
     growth,
     long_horizon,
     optimum,
+    registry,
+    run,
     theorem,
     transition,
     values,
@@ -89,9 +91,24 @@ CLAIMED = {
 }
 
 
+def in_tiny_settings(patch):
+    """Make ``quick`` tiny, and leave out nothing."""
+    small = tuple(dataclasses.replace(e, quick=TINY[e.name]) for e in EXPERIMENTS)
+    patch.setattr(registry, "EXPERIMENTS", small)
+
+
 @pytest.fixture(scope="module")
-def outcomes():
-    return {e.name: e.run(TINY[e.name], Context(seed=3, jobs=1)) for e in EXPERIMENTS}
+def reproduced(tmp_path_factory):
+    """A whole reproduction in tiny settings on one thread, and where it was written."""
+    out = tmp_path_factory.mktemp("reproduced") / "1"
+    with pytest.MonkeyPatch.context() as patch:
+        in_tiny_settings(patch)
+        return reproduce(out, quick=True, seed=5, jobs=1), out
+
+
+@pytest.fixture(scope="module")
+def outcomes(reproduced):
+    return {experiment.name: outcome for experiment, outcome in reproduced[0].parts}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -370,11 +387,7 @@ def test_unknown_names():
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Make ``quick`` tiny, and leave out nothing."""
-    from elsv.paper import registry, run
-
-    small = tuple(dataclasses.replace(e, quick=TINY[e.name]) for e in EXPERIMENTS)
-    monkeypatch.setattr(registry, "EXPERIMENTS", small)
+    in_tiny_settings(monkeypatch)
     return run
 
 
@@ -384,11 +397,9 @@ def without_timing(path):
     return json.dumps(summary, sort_keys=True)
 
 
-def test_the_same_seed_gives_the_same_summary_on_any_number_of_jobs(tiny, tmp_path):
-    seen = []
-    for jobs in (1, 2):
-        reproduce(tmp_path / str(jobs), quick=True, seed=5, jobs=jobs)
-        seen.append(tmp_path / str(jobs))
+def test_the_same_seed_gives_the_same_summary_on_any_number_of_jobs(tiny, tmp_path, reproduced):
+    seen = [reproduced[1], tmp_path / "2"]
+    reproduce(seen[1], quick=True, seed=5, jobs=2)
     assert without_timing(seen[0] / "summary.json") == without_timing(seen[1] / "summary.json")
     files = [sorted(p.relative_to(d) for p in d.rglob("*") if p.is_file()) for d in seen]
     assert files[0] == files[1]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import elsv
+from commands import elsv as command
 from elsv.errors import InvalidInputError
 from elsv.exact import Evaluation, PolicyValue
 from elsv.policies.meanings import legend, meaning
@@ -16,7 +17,6 @@ from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table
 from elsv.report.headline import earned, headers, headline_rows, shown_digits
 from elsv.report.money import gain_cells, gain_sentence, number
-from test_cli import elsv as command
 
 NAMES = ("30 % off", "20 % off", "10 % off", "full price")
 SHOP = Problem(rewards=[0.7, 0.8, 0.9, 1.0], order="decreasing", horizon=20, names=NAMES)

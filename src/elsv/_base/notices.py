@@ -1,12 +1,14 @@
-"""Notices to the user: written to the log, and shown once on a terminal."""
+"""Notices to the user, in the log and once on a terminal; one of them says that kernels are compiled."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 
 _log = logging.getLogger("elsv")
 _said: set[str] = set()
+_NOTICED = 1.0  # seconds of compiling after which the user is told
 
 
 def hush() -> None:
@@ -24,3 +26,34 @@ def say_once(text: str) -> None:
 
         Console(stderr=True).print(text, style="dim", markup=False, highlight=False)
     _said.add(text)
+
+
+class Stopwatch:
+    """Functions that were compiled, and the seconds that it took."""
+
+    def __init__(self) -> None:
+        self._depth, self._began = 0, 0.0
+        self.functions, self.seconds = 0, 0.0
+
+    def start(self) -> None:
+        """Start the clock at the outermost function: those that it calls are compiled within."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def stop(self) -> None:
+        """Stop the clock, and give notice once if compiling has taken long."""
+        self._depth -= 1
+        self.functions += 1
+        so_far = time.perf_counter() - self._began
+        if self.seconds + so_far > _NOTICED:
+            say_once(
+                "elsv compiles its kernels on their first use, which takes a while and is kept for the next "
+                "time; `elsv warm` does it all in advance"
+            )
+        if self._depth == 0:
+            self.seconds += so_far
+
+
+compiling = Stopwatch()
+"""The one of this process."""

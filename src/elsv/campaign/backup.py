@@ -16,7 +16,7 @@ from elsv.campaign.audit import replay
 from elsv.campaign.opening import segments_of
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.stores.base import needs_migration
-from elsv.stores.sqlite import Cursor, applied, as_told, retire
+from elsv.stores.sqlite import Cursor, applied, readable_error, retire
 
 _PAGES = 2048  # that are copied between two reports of progress
 
@@ -86,7 +86,7 @@ def backup(
         make_atomically(target, make, stat.S_IMODE(given.stat().st_mode))
         return _checked(given, target, target)
     except sqlite3.Error as error:
-        raise as_told(f"{given} or its copy {target}", error) from error
+        raise readable_error(f"{given} or its copy {target}", error) from error
 
 
 def _copy(source: Path, temporary: Path, progress: Progress | None) -> None:

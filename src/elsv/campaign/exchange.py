@@ -20,6 +20,12 @@ from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.stores.base import Transaction
 
+_READ = (
+    *("number", "decision", "at", "expires", "customer", "segment", "arm", "propensity", "propensities"),
+    *("reason", "success", "outcome_at", "late", "counted", "expired_at"),
+)
+_WRITTEN = (*_READ[:7], "name", *_READ[7:10], "outcome", *_READ[10:])
+_TIMES = ("at", "expires", "outcome_at", "expired_at")
 _COLUMNS = ("decision, success", "arm, success", "arm, successes, failures")
 
 
@@ -36,9 +42,9 @@ class Imported:
         return {"rows": self.rows, **dict(self.counts), "unknown_ids": list(self.unknown)}
 
     def __str__(self) -> str:
-        told = ", ".join(f"{count:,} {what}" for what, count in self.counts.items())
+        counts = ", ".join(f"{count:,} {what}" for what, count in self.counts.items())
         some = f"; unknown ids such as {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{self.rows:,} rows: {told or 'nothing'}{some}"
+        return f"{self.rows:,} rows: {counts or 'nothing'}{some}"
 
 
 @dataclass(frozen=True)
@@ -82,70 +88,28 @@ def export_log(reading: Transaction, head: Head, problem: Problem, path: str | P
     """Write one row for each decision, with its outcome; return how many."""
     check_suffix(path)
     rows = reading.rows(
-        "SELECT d.number, d.id, d.at, d.expires, d.customer, d.arm, d.propensity, d.propensities, d.reason, "
-        "r.success, r.at, r.late, r.counted, e.at, d.segment FROM elsv_decision d "
+        "SELECT d.number, d.id, d.at, d.expires, d.customer, d.segment, d.arm, d.propensity, d.propensities, "
+        "d.reason, r.success, r.at, r.late, r.counted, e.at FROM elsv_decision d "
         "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
         "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
         "WHERE d.campaign = ? ORDER BY d.number",
         (head.id,),
     )
-    table = [_exported(row, problem) for row in rows]
-    nothing = (0, "", 0.0, None, None, 0, 1.0, "1", "", None, None, None, None, None, None)
-    keys = tuple(_exported(nothing, problem))
-    columns = {key: np.array([row[key] for row in table], dtype=object) for key in keys}
-    write_columns(path, columns)
+    table = [_exported(dict(zip(_READ, row, strict=True)), problem) for row in rows]
+    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.stated]
+    write_columns(path, {key: np.array([row[key] for row in table], dtype=object) for key in keys})
     return len(rows)
 
 
-def _exported(row: tuple[Any, ...], problem: Problem) -> dict[str, Any]:
-    (
-        number,
-        ident,
-        at,
-        expires,
-        customer,
-        arm,
-        chance,
-        chances,
-        reason,
-        success,
-        came,
-        late,
-        counted,
-        ended,
-        segment,
-    ) = row
-    who = {}
-    if problem.segments.stated:
-        who["segment"] = None if segment is None else problem.segments.names[segment]
-    outcome = "open"
-    if success is not None and counted:
-        outcome = "success" if success else "failure"
-    elif ended is not None:
-        outcome = "expired"
-    return {
-        "number": number,
-        "decision": ident,
-        "at": _time(at),
-        "expires": _time(expires),
-        "customer": customer,
-        **who,
-        "arm": arm + 1,
-        "name": problem.names[arm],
-        "propensity": chance,
-        "propensities": chances,
-        "reason": reason,
-        "outcome": outcome,
-        "success": success,
-        "outcome_at": _time(came),
-        "late": late,
-        "counted": counted,
-        "expired_at": _time(ended),
-    }
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else as_time(seconds).isoformat()
+def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
+    """Return a row for people: arms from 1 and by name, times as text, what became of the decision."""
+    outcome = "expired" if row["expired_at"] is not None else "open"
+    if row["success"] is not None and row["counted"]:
+        outcome = "success" if row["success"] else "failure"
+    times = {key: None if row[key] is None else as_time(row[key]).isoformat() for key in _TIMES}
+    segment = None if row["segment"] is None else problem.segments.names[row["segment"]]
+    arm = {"arm": row["arm"] + 1, "name": problem.names[row["arm"]]}
+    return {**row, **times, **arm, "segment": segment, "outcome": outcome}
 
 
 def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:

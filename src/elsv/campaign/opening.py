@@ -117,10 +117,7 @@ def begin(
     with store.writing() as writing:
         if head is None:
             assert problem is not None
-            new_name(name)
-            text, drawn = json.dumps(problem.to_dict()), secrets.randbits(48)
-            fixed = drawn if seed is None else whole("seed", seed, 0)
-            log.create(writing, name, now, text, fixed, problem.arms)
+            _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
         _adopt(writing, head, problem, given, now)
         log.release(writing, head)
@@ -137,9 +134,7 @@ def begin_once(
     make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
     with store.writing() as writing:
         if log.find(writing, name) is None:
-            new_name(name)
-            fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
-            log.create(writing, name, now, json.dumps(problem.to_dict()), fixed, problem.arms)
+            _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
         if head.version == 0:
             log.append_settings(writing, head, now, made.to_json())
@@ -194,6 +189,11 @@ def change(
             log.append_settings(writing, head, now, after.to_json())
             log.release(writing, head)
         return after, head.version
+
+
+def _create(writing: Transaction, name: str, problem: Problem, seed: int | None, now: float) -> None:
+    fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
+    log.create(writing, new_name(name), now, json.dumps(problem.to_dict()), fixed, problem.arms)
 
 
 def problem_of(head: Head) -> Problem:

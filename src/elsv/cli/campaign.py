@@ -247,14 +247,14 @@ def _set(store: str, name: str, as_json: bool, change: Any) -> None:
         change(opened)
         settings = opened.settings
     planned = "no end" if settings.horizon is None else f"{settings.horizon:,} customers"
-    told = f"{name}: {'paused' if settings.paused else 'running'}, planned for {planned}"
+    line = f"{name}: {'paused' if settings.paused else 'running'}, planned for {planned}"
     values = asdict(settings)
     for key in ("control", "fallback"):
         if isinstance(values[key], tuple):
             values[key] = [arm + 1 for arm in values[key]]
         elif values[key] is not None:
             values[key] += 1
-    _show(values if as_json else told)
+    _show(values if as_json else line)
 
 
 def _show(what: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._base.compiling import compiling
+from elsv._base.notices import compiling
 from elsv._base.numbers import counted, duration
 from elsv._base.numbers import memory as memory_in_words
 from elsv.cli.console import (

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from elsv._base.numbers import counted, duration, numbers
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.indices._parameters import real
+from elsv.indices._common import real
 
 _FINEST, _COARSEST = 1e-12, 0.1
 _LEAST_COUNT, _MOST_COUNT = 1e-200, 1e200  # beyond, sums and quotients of counts leave the range of floats

@@ -159,6 +159,7 @@ class LevelSolver:
         self._swept = np.empty(0)
         self._points = _first_points(alpha, beta, first, levels, discount, tolerance, pulls_left)
         self._lowest = np.full(len(self._points), first)
+        self._open = True  # whether some state is unresolved
         self._work = self._rounds()
 
     @property
@@ -168,9 +169,10 @@ class LevelSolver:
 
     @property
     def estimate(self) -> float:
-        """About how much work there is in all, in sweeps."""
+        """About how much work there is in all, in sweeps, by measurement and rather too much."""
         total = min(self.alpha + self.beta, self.levels) + self.levels
-        return 1.4 * table_sweeps(total, self.tolerance) + 12 * len(self._table) / self._states_of_a_sweep
+        sweeps = (1.2 + 0.9 * min(1.0, 256 / self.levels)) * table_sweeps(total, self.tolerance)
+        return sweeps + 12 * len(self._table) / self._states_of_a_sweep
 
     def advance(self, until: float) -> None:
         """Work until so much is spent in all, or until all is done."""
@@ -182,8 +184,8 @@ class LevelSolver:
         from elsv.indices import _gittins_kernels as kernels
 
         self.advance(math.inf)
-        rest = kernels.unresolved(self._records, self._width)
-        if len(rest):
+        if self._open:
+            rest = kernels.unresolved(self._records, self._width)
             wins, pulls = triangle.states(self.levels, self.first)
             for row, s, n in zip(rest, wins[rest].tolist(), pulls[rest].tolist(), strict=True):
                 left = None if self.pulls_left is None else self.pulls_left - n
@@ -220,6 +222,7 @@ class LevelSolver:
                 kernels.gather(swept, self._width, start, stop, records, table, total, count, lowest)
                 yield (rows.stop - rows.start) / self._states_of_a_sweep
             self._points, self._lowest = _next_points(swept, total, count, lowest)
+            self._open = bool(count.any())
         self.done = True
 
     def _runs(self) -> Iterator[tuple[int, int, slice]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -81,6 +81,15 @@ class Index(Protocol):
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Announce that all states of each arm with up to `pulls` pulls will be asked for."""
         ...
+
+
+class IndexBase:
+    """Base of the built-in indices, which depend on the step and need no tables unless they say otherwise."""
+
+    uses_step: ClassVar[bool] = True
+
+    def prepare(self, setting: Setting, pulls: int) -> None:
+        """Do nothing."""
 
 
 def check_index(value: FloatArray, alpha: FloatArray, beta: FloatArray, step: int) -> FloatArray:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices._parameters import horizon_of, not_negative
-from elsv.indices.base import Setting
+from elsv.indices._common import horizon_of, not_negative
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class BayesUCB:
+class BayesUCB(IndexBase):
     r"""Bayes-UCB of Kaufmann, Cappé and Garivier (2012).
 
     .. math:: z_t = \text{the quantile of } \mathrm{Beta}(\alpha, \beta) \text{ at level }
@@ -32,11 +32,6 @@ class BayesUCB:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "c", not_negative("c", self.c, "c=0"))
-
-    @property
-    def uses_step(self) -> bool:
-        """The level rises with the step."""
-        return True
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the quantile, elementwise."""
@@ -58,9 +53,6 @@ class BayesUCB:
     def log_tail(self, log_step: float, setting: Setting) -> float:
         r"""Return the logarithm of one less the level, :math:`-\log t - c\log\log T`."""
         return -log_step - self._log_factor(setting)
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 
     def _log_factor(self, setting: Setting) -> float:
         r"""Return :math:`c\log\log T`, by which the logarithm of the tail is lowered."""

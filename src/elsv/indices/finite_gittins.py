@@ -37,6 +37,7 @@ from elsv._base import triangle
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
+from elsv.indices._common import horizon_of
 from elsv.indices._gittins_checks import (
     check_counts,
     check_discount_of_horizon,
@@ -45,8 +46,7 @@ from elsv.indices._gittins_checks import (
 )
 from elsv.indices._gittins_solver import solve_state
 from elsv.indices._gittins_tables import Source, block, distinct_corners, offsets
-from elsv.indices._parameters import horizon_of
-from elsv.indices.base import Setting
+from elsv.indices.base import IndexBase, Setting
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
 _MOST_ALONE = 128  # up to this a table is as quick as a few states
@@ -100,7 +100,7 @@ def finite_gittins_index(
 
 
 @dataclass(frozen=True)
-class FiniteGittins:
+class FiniteGittins(IndexBase):
     r"""The finite-horizon Gittins index as an index of a policy: m = T - t + 1 pulls are left at step t.
 
     Parameters
@@ -125,11 +125,6 @@ class FiniteGittins:
         object.__setattr__(self, "discount", check_discount_of_horizon(self.discount))
         object.__setattr__(self, "tolerance", check_tolerance(self.tolerance))
 
-    @property
-    def uses_step(self) -> bool:
-        """The fewer pulls are left, the less there is to learn for."""
-        return True
-
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index of every state at `step`, elementwise."""
         horizon = horizon_of(setting, "the finite-horizon Gittins index", "use the index gittins")
@@ -147,9 +142,6 @@ class FiniteGittins:
     def table_bytes(self, levels: int) -> float:
         """Return about what the tables take that those of a run are made from."""
         return 16.0 * min(levels, 512) ** 3 / 6
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: tables are built as the steps of a run come to need them."""
 
 
 def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alone: bool) -> FloatArray:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
+from elsv.indices._common import positive
 from elsv.indices._gittins_checks import check_counts, check_tolerance
 from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_state, table_sweeps
 from elsv.indices._gittins_tables import (
@@ -31,8 +32,7 @@ from elsv.indices._gittins_tables import (
     up_to,
     walk_to,
 )
-from elsv.indices._parameters import positive
-from elsv.indices.base import Setting
+from elsv.indices.base import IndexBase, Setting
 from elsv.problem import check_discount
 
 _DEFAULT_DISCOUNT = 0.99
@@ -99,7 +99,7 @@ def gittins_table(
 
 
 @dataclass(frozen=True)
-class Gittins:
+class Gittins(IndexBase):
     r"""The Gittins index as an index of a policy.
 
     Parameters
@@ -124,10 +124,7 @@ class Gittins:
             object.__setattr__(self, "discount", check_discount(self.discount))
         object.__setattr__(self, "tolerance", check_tolerance(self.tolerance))
 
-    @property
-    def uses_step(self) -> bool:
-        """The index is stationary."""
-        return False
+    uses_step = False
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""

@@ -7,21 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices.base import Setting
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(IndexBase):
     r"""The posterior mean, :math:`z = \alpha/(\alpha+\beta)`; its bonus is 0."""
 
-    @property
-    def uses_step(self) -> bool:
-        """The mean does not depend on the step."""
-        return False
+    uses_step = False
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the means, elementwise."""
         return np.divide(alpha, np.add(alpha, beta))
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: a mean needs no table."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices._empirical import of_pulled
-from elsv.indices._parameters import not_negative
-from elsv.indices.base import Setting
+from elsv.indices._common import not_negative, of_pulled
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class KLUCB:
+class KLUCB(IndexBase):
     r"""KL-UCB of Garivier and Cappé (2011).
 
     .. math:: z_t = \max\{q \in [\hat\mu, 1] : n\,d(\hat\mu, q) \le \log t + c\log\log t\},
@@ -34,11 +33,6 @@ class KLUCB:
     def __post_init__(self) -> None:
         object.__setattr__(self, "c", not_negative("c", self.c, "c=0"))
 
-    @property
-    def uses_step(self) -> bool:
-        """The width grows with log t."""
-        return True
-
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the bound, elementwise."""
         return self.at_log_step(alpha, beta, math.log(step), setting)
@@ -53,9 +47,6 @@ class KLUCB:
     def budget(self, log_step: float) -> float:
         """Return what pulls times divergence may come to at most."""
         return log_step + self.c * math.log(max(log_step, 1.0))
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: `elsv.indices.tables` is what saves work when all states of a run are needed."""
 
 
 def divergence_bound(mean: FloatArray, limit: FloatArray) -> FloatArray:

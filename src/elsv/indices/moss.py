@@ -7,22 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices._empirical import of_pulled
-from elsv.indices._parameters import horizon_of
-from elsv.indices.base import Setting
+from elsv.indices._common import horizon_of, of_pulled
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class MOSS:
+class MOSS(IndexBase):
     r"""MOSS of Audibert and Bubeck (2009), :math:`z = \hat\mu + \sqrt{\max(\log(T/(Nn)), 0)/n}`.
 
     T is the problem's horizon, N its number of arms, :math:`\hat\mu` the empirical mean.
     """
 
-    @property
-    def uses_step(self) -> bool:
-        """The bonus depends on the horizon, not on the step."""
-        return False
+    uses_step = False
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the bound, elementwise."""
@@ -33,6 +29,3 @@ class MOSS:
             beta,
             setting,
         )
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: the formula needs no table."""

@@ -24,7 +24,7 @@ import numpy as np
 from elsv._base.numbers import shown, whole
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.indices.base import Setting
+from elsv.indices.base import IndexBase, Setting
 from elsv.problem import check_discount
 
 _DEFAULT_DISCOUNT = 0.99
@@ -35,7 +35,7 @@ _MOST_STEPS_AHEAD = 1000  # the work grows with the square
 
 
 @dataclass(frozen=True)
-class OptimisticGittins:
+class OptimisticGittins(IndexBase):
     r"""The optimistic Gittins index of Gutin and Farias (2016); an upper bound of the Gittins index.
 
     More steps bring it down to the Gittins index. Accurate to 1e-10 for discounts up to 0.99999.
@@ -61,10 +61,7 @@ class OptimisticGittins:
         if self.discount is not None:
             object.__setattr__(self, "discount", check_discount(self.discount))
 
-    @property
-    def uses_step(self) -> bool:
-        """The index is stationary."""
-        return False
+    uses_step = False
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""
@@ -76,9 +73,6 @@ class OptimisticGittins:
             part = slice(start, start + _CHUNK)
             index[part] = _roots(flat_a[part], flat_b[part], self.steps, discount)
         return index.reshape(a.shape)
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: the index is computed for the states that are asked for."""
 
 
 def _roots(alpha: FloatArray, beta: FloatArray, steps: int, discount: float) -> FloatArray:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices._empirical import of_pulled
-from elsv.indices._parameters import flag, positive
-from elsv.indices.base import Setting
+from elsv.indices._common import flag, of_pulled, positive
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class UCB:
+class UCB(IndexBase):
     r"""The paper's α-UCB, :math:`z_t = m + \sqrt{\text{scale}\cdot\log t/\text{pulls}}` (paper equation 3).
 
     The mean :math:`m = \alpha/(\alpha+\beta)` is the posterior one, prior included.
@@ -35,11 +34,6 @@ class UCB:
         object.__setattr__(self, "scale", positive("scale", self.scale, "scale=1"))
         object.__setattr__(self, "count_prior", flag("count_prior", self.count_prior))
 
-    @property
-    def uses_step(self) -> bool:
-        """The bonus grows with log t."""
-        return True
-
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return m + √(scale · log t / pulls), elementwise."""
         counts = np.add(alpha, beta)
@@ -48,12 +42,9 @@ class UCB:
         bonus = np.sqrt(self.scale * math.log(step) / np.where(pulls > 0, pulls, 1.0))
         return np.where(pulls > 0, mean + bonus, np.inf)
 
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: the formula needs no table."""
-
 
 @dataclass(frozen=True)
-class UCB1:
+class UCB1(IndexBase):
     r"""UCB1 of Auer, Cesa-Bianchi and Fischer (2002), :math:`z = \hat\mu + \sqrt{2\ln t/n}`.
 
     The mean :math:`\hat\mu` is the empirical one, without the prior. Under the logarithm stands the step t,
@@ -61,15 +52,7 @@ class UCB1:
     than can be measured.
     """
 
-    @property
-    def uses_step(self) -> bool:
-        """The bonus grows with log t."""
-        return True
-
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the empirical mean + √(2 ln t / n), elementwise."""
         doubled = 2.0 * math.log(step)
         return of_pulled(lambda mean, pulls: mean + np.sqrt(doubled / pulls), alpha, beta, setting)
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: the formula needs no table."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.indices._empirical import of_pulled
-from elsv.indices._parameters import positive
-from elsv.indices.base import Setting
+from elsv.indices._common import of_pulled, positive
+from elsv.indices.base import IndexBase, Setting
 
 
 @dataclass(frozen=True)
-class UCBV:
+class UCBV(IndexBase):
     r"""UCB-V of Audibert, Munos and Szepesvári (2009).
 
     .. math:: z_t = \hat\mu + \sqrt{2 V E/n} + 3cbE/n, \qquad E = \zeta\log t,
@@ -39,11 +38,6 @@ class UCBV:
         for name, example in (("zeta", "zeta=1.2"), ("c", "c=1"), ("b", "b=1")):
             object.__setattr__(self, name, positive(name, getattr(self, name), example))
 
-    @property
-    def uses_step(self) -> bool:
-        """The bonus grows with log t."""
-        return True
-
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the bound, elementwise."""
         exploration = self.zeta * math.log(step)
@@ -54,6 +48,3 @@ class UCBV:
             return mean + np.sqrt(2.0 * variance * share) + 3.0 * self.c * self.b * share
 
         return of_pulled(bound, alpha, beta, setting)
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: the formula needs no table."""

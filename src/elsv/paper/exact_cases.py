@@ -132,14 +132,12 @@ def by_depth(case: Case, settings: Settings) -> dict[int, dict[str, float]]:
     """Return the exact regret of lookahead on each value by depth, and of the optimum."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=settings.depth_horizon)
     optimum = solve(problem).regret
-    found = {}
-    for depth in settings.depths:
-        names = [_with_depth(name, depth) for name in VALUES.values()]
-        rows = evaluate(problem, names)
-        found[depth] = {"optimum": optimum} | {
-            label: row.regret for label, row in zip(VALUES, rows, strict=True)
-        }
-    return found
+    # One call for all depths: what is believed of every state is computed once.
+    names = [_with_depth(name, depth) for depth in settings.depths for name in VALUES.values()]
+    regrets = iter([row.regret for row in evaluate(problem, names)])
+    return {
+        depth: {"optimum": optimum} | {label: next(regrets) for label in VALUES} for depth in settings.depths
+    }
 
 
 def _with_depth(name: str, depth: int) -> str:

@@ -21,7 +21,7 @@ from elsv.paper.registry import chosen
 from elsv.report import figures
 from elsv.report.comparison import check_extras
 from elsv.simulation.compare import versions
-from elsv.simulation.identity import identity_of
+from elsv.simulation.identity import digest_of
 
 Progress = Callable[[str, float], None]
 _FIGURES = (".svg", ".png")
@@ -109,9 +109,7 @@ def reproduce(
     outputs = Outputs.read(out)
     outputs.check(_planned(outputs.directory, experiments))
     about = [(experiment.name, experiment.settings(quick)) for experiment in experiments]
-    outputs.begin(
-        identity_of(("reproduce", about, quick, seed, __version__, *_gpu(device))).digest, overwrite
-    )
+    outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *_gpu(device))), overwrite)
     outputs.remove()  # so that page and files belong together
     total, done = sum(experiment.weight for experiment in experiments), 0.0
     outcomes, seconds = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from importlib.util import find_spec
@@ -22,8 +23,8 @@ from elsv.simulation.store import is_chunk
 
 def check_extras() -> None:
     """Raise `MissingExtraError` unless everything that `write_comparison` needs is installed."""
-    needed = {"plot": "matplotlib", "data": "polars"}
-    missing = [extra for extra, module in needed.items() if find_spec(module) is None]
+    needed = {"plot": ("matplotlib", "jinja2"), "data": ("polars",)}
+    missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]
     if missing:
         raise MissingExtraError("writing a report", ",".join(missing))
 
@@ -55,7 +56,7 @@ def write_comparison(
     check_extras()
     outputs = Outputs.read(out)
     outputs.check(report_files())
-    outputs.begin(comparison.fingerprint, overwrite)
+    outputs.begin(comparison.fingerprint or _key(comparison), overwrite)
     written = [outputs.path("results.parquet"), outputs.path("problem.toml")]
     write_columns(written[0], comparison.columns())
     comparison.problem.save(written[1])
@@ -73,6 +74,14 @@ def write_comparison(
     kept = {path.relative_to(outputs.directory).as_posix() for path in written}
     outputs.remove(lambda name: name not in kept and not is_chunk(name))
     return written
+
+
+def _key(comparison: Comparison) -> str:
+    """Return a key of a comparison that was made without a directory: the digest of its numbers."""
+    numbers = {**comparison.to_dict(), "seconds": 0}
+    for policy in numbers["policies"]:
+        policy["microseconds_per_decision"] = 0
+    return hashlib.sha256(json.dumps(finite(numbers), sort_keys=True).encode()).hexdigest()
 
 
 def summary_json(comparison: Comparison) -> str:

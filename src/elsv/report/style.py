@@ -218,7 +218,12 @@ def _settle(figure: Any) -> None:
 
 @styled
 def to_svg(figure: Any) -> str:
-    """Return a figure as one ``<svg>`` element whose ids no other figure has; equal figures, equal bytes."""
+    """Return a figure as one ``<svg>`` element whose ids no other figure has; equal figures, equal bytes.
+
+    It is written once: the figure keeps it for the next time.
+    """
+    if (known := getattr(figure, "elsv_svg", None)) is not None:
+        return str(known)
     _settle(figure)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
@@ -230,7 +235,8 @@ def to_svg(figure: Any) -> str:
     svg = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
     prefix = "f" + hashlib.sha256(svg.encode()).hexdigest()[:8]
     svg = re.sub(r'(\bid=")', rf"\1{prefix}-", svg)
-    return re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
+    figure.elsv_svg = re.sub(r'(url\(#|href="#)', rf"\1{prefix}-", svg)
+    return str(figure.elsv_svg)
 
 
 def for_page(figure: Any) -> list[str]:

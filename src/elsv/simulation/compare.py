@@ -20,6 +20,7 @@ from elsv._base.progress import Progress, watched
 from elsv._base.typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
+from elsv.names import parse
 from elsv.policies import Policy
 from elsv.policies.meanings import legend
 from elsv.policies.single import (
@@ -35,13 +36,11 @@ from elsv.policies.single import (
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
 from elsv.simulation.delays import delays_of
-from elsv.simulation.engine import Run
+from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.labels import named, spread
-from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.steps import Steps
-from elsv.simulation.store import ChunkStore, fingerprint
+from elsv.simulation.store import ChunkStore
 
 _MOST_CHECKPOINTS = 50
 
@@ -62,7 +61,7 @@ class Comparison:
     checkpoints: IntArray = field(repr=False)
     totals: Totals = field(repr=False)
     seconds: float = field(repr=False)
-    fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on
+    fingerprint: str = field(default="", repr=False)  # of all that the numbers depend on; if they were kept
     labels: tuple[str, ...] = field(default=(), repr=False)  # what people read instead of the names
     specs: tuple[object, ...] = field(default=(), repr=False)  # what each name stands for, if it is text
     against: int | None = field(default=None, repr=False)  # an arm (from 0) that gains are also shown over
@@ -132,7 +131,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
         arms = rivals(self.problem, self.against)
-        regret_at = spread(self.horizon, 10)
+        regret_at = _spread(self.horizon, 10)
         policies = [
             {
                 "policy": name,
@@ -355,7 +354,7 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    names, specs = named(policies)
+    names, specs = _named(policies)
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
@@ -369,16 +368,14 @@ def compare(
         horizon=steps,
         seed=whole("seed", seed, 0),
         source=FromPrior(problem) if means is None else GivenMeans(means, problem.arms),
-        checkpoints=spread(steps, _MOST_CHECKPOINTS),
+        checkpoints=_spread(steps, _MOST_CHECKPOINTS),
         keep_raw=keep_raw,
         delays=delays_of(delay, batch, lost),
     )
     check_size(run)
     began = time.perf_counter()
-    key = fingerprint(run, __version__)
     store = None if out is None else ChunkStore(Outputs.read(out), run.chunks)
-    if store is not None:
-        store.begin(key, resume, overwrite)
+    key = "" if store is None else store.begin(run, __version__, resume, overwrite)
     accumulator, left = Accumulator(run), set(range(run.chunks))
     for tally in store.load() if store is not None and resume else ():
         accumulator.add(tally)
@@ -403,7 +400,7 @@ def compare(
         run.checkpoints,
         accumulator.totals(),
         time.perf_counter() - began,
-        key.digest,
+        key,
         labels_of(names, specs, problem),
         tuple(spec if isinstance(spec, str) else None for spec in specs),
         rival,
@@ -434,3 +431,27 @@ def _steps(problem: Problem, until: int | None) -> int:
             "give a longer horizon to go further"
         )
     return steps
+
+
+def _named(
+    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
+) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
+    """Return the names of policies, which must differ, and the policies."""
+    if isinstance(policies, str) or callable(policies):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        names, specs = tuple(policies), tuple(policies.values())
+    else:
+        specs = tuple(policies)
+        names = tuple(str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs)
+    if not specs:
+        raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
+    return names, specs
+
+
+def _spread(horizon: int, most: int) -> IntArray:
+    """Return at most `most` steps, evenly spread, the last one included."""
+    return np.unique(np.rint(np.linspace(0, horizon, min(most, horizon) + 1)[1:]).astype(np.int64))

@@ -14,22 +14,25 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from elsv._base.machine import available_memory
+from elsv._base.numbers import counted
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state
 from elsv.policies.single import choices
 from elsv.problem import Problem
-from elsv.simulation.arrivals import Arrivals, best_by_segment, tally_segments
+from elsv.simulation.arrivals import Arrivals, Chooser, Ledger, best_by_segment, distinct, tally_segments
 from elsv.simulation.delays import Delays, Waiting
 from elsv.simulation.earnings import ArmTally, tally_arms, tally_choices
 from elsv.simulation.helpers import Asked, Helpers
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.ledger import Ledger
 from elsv.state import State
 
 MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
@@ -38,6 +41,8 @@ MEANING = "regret and earnings in units"  # changes when the same numbers in a t
 BINS_PER_NAT = 100.0
 SMALLEST = 0.01
 BINS = 2100
+_MOST_STEPS = 10_000_000
+_MOST_DECISIONS = 10**12  # of each policy: hours for the quickest ones
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,25 @@ class Run:
         return -(-self.instances // self.chunk_size)
 
 
+def check_size(run: Run) -> None:
+    """Raise if a run would take days, or more memory than there is."""
+    if run.horizon > _MOST_STEPS:
+        raise InvalidInputError(
+            f"simulations go up to {_MOST_STEPS:,} steps, got {counted(run.horizon)}; give a shorter horizon"
+        )
+    if run.instances * run.horizon > _MOST_DECISIONS:
+        raise InvalidInputError(
+            f"{counted(run.instances)} instances of {run.horizon:,} steps are more than {_MOST_DECISIONS:,} "
+            "decisions of each policy; give fewer instances or steps"
+        )
+    curves, room = 8 * len(run.policies) * run.instances * run.horizon, available_memory()
+    if run.keep_raw and room is not None and curves > room:
+        raise InvalidInputError(
+            f"the regret of every instance and step takes {curves / 1e9:,.1f} GB, and {room / 1e9:,.1f} GB "
+            "are available; leave out --raw (keep_raw), or give fewer instances or steps"
+        )
+
+
 @dataclass(frozen=True)
 class PolicyTally:
     """What one policy did on one chunk; sums over its instances, regret in units of `Run.unit`."""
@@ -105,6 +129,12 @@ class PolicyTally:
     curves: FloatArray | None = None  # [T, B], on request
     by_segment: FloatArray | None = None  # [5, G], see `elsv.simulation.arrivals.tally_segments`
 
+    def __add__(self, other: PolicyTally) -> PolicyTally:
+        """Return the sums over the instances of both; the curves are left out."""
+        mine, theirs = (vars(tally) | {"curves": None} for tally in (self, other))
+        sums: dict[str, Any] = {k: None if mine[k] is None else mine[k] + theirs[k] for k in mine}
+        return PolicyTally(**sums)
+
 
 @dataclass(frozen=True)
 class ChunkTally:
@@ -116,6 +146,17 @@ class ChunkTally:
     differences: FloatArray  # [P, P], sums of the final regret of p minus that of q
     difference_squares: FloatArray  # [P, P]
     singles: ArmTally  # beside always pulling one arm
+
+    def __add__(self, other: ChunkTally) -> ChunkTally:
+        """Return the sums over the instances of both."""
+        return ChunkTally(
+            other.chunk,
+            self.instances + other.instances,
+            tuple(one + two for one, two in zip(self.policies, other.policies, strict=True)),
+            self.differences + other.differences,
+            self.difference_squares + other.difference_squares,
+            self.singles + other.singles,
+        )
 
 
 class StoppedError(Exception):
@@ -177,9 +218,6 @@ def _tally_singles(run: Run, worth: FloatArray, final: FloatArray, arrivals: Arr
         return tally_arms(worth, final, run.horizon)
     largest = best_by_segment(arrivals.segments, worth)
     return tally_choices(worth, final, largest, arrivals.counts(), choices(run.problem))
-
-
-Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
 
 
 def _play(
@@ -280,7 +318,7 @@ def _chooser(run: Run, policy: Policy, asked: Asked, instances: int, rng: np.ran
         return check_answer(asked(state, step, rng), state)
 
     def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-        first, inverse = _distinct(successes, pulls)
+        first, inverse = distinct(successes, pulls)
         return by_policy(successes[first], pulls[first], step)[inverse]
 
     return merged if getattr(policy, "merges_equal_states", False) else by_policy
@@ -299,7 +337,7 @@ def _late_chooser(
     def choose(_made: AnyArray, _pulls: AnyArray, step: int) -> IntArray:
         counts = waiting.successes, waiting.pulls, waiting.open
         if merges or tables is not None:
-            first, inverse = _distinct(*counts)
+            first, inverse = distinct(*counts)
         else:
             first = inverse = np.arange(len(waiting.pulls))
         successes, pulls, under_way = (count[first] for count in counts)
@@ -314,11 +352,3 @@ def _late_chooser(
         return arm[inverse]
 
     return choose
-
-
-def _distinct(*counts: AnyArray) -> tuple[IntArray, IntArray]:
-    """Return which rows of counts ``[B, N]`` are the first of their kind, and for every row its kind."""
-    rows = np.ascontiguousarray(np.concatenate(counts, axis=1))
-    keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return first, inverse

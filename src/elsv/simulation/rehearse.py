@@ -43,10 +43,9 @@ from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
 from elsv.simulation.delays import delays_of
-from elsv.simulation.engine import Run
+from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.intervals import Z95
-from elsv.simulation.limits import check_size
 from elsv.simulation.parallel import run_chunks
 from elsv.simulation.precision import Precision, precision
 from elsv.simulation.rehearsal import Elsewhere, Outcome, answers, fares, legend, shops, table, wrapped

@@ -14,19 +14,17 @@ from elsv._base.files import Outputs, write_bytes
 from elsv.errors import InvalidInputError
 from elsv.simulation.earnings import ArmTally
 from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
-from elsv.simulation.identity import Identity, identity_of
+from elsv.simulation.identity import UnknownIdentityError, digest_of
 
 _ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
 _FOLDER = "chunks"
 
 
-def fingerprint(run: Run, version: str) -> Identity:
-    """Return a key of all that the numbers of a run depend on, and the parts that it could not include."""
+def fingerprint(run: Run, version: str, policies: bool = True) -> str:
+    """Return a key of all that the numbers of a run depend on; without the `policies` if they are unknown."""
     size = run.instances, run.horizon, run.seed, run.keep_raw
-    about: tuple[object, ...] = (run.problem.to_dict(), run.made, size, run.checkpoints, run.source)
-    if run.delays is not None:
-        about = (*about, run.delays)
-    return identity_of((about, version, MEANING))
+    about = run.problem.to_dict(), size, run.checkpoints, run.source, run.delays
+    return digest_of((about, run.made if policies else None, version, MEANING))
 
 
 def is_chunk(name: str) -> bool:
@@ -49,19 +47,24 @@ class ChunkStore:
         self._outputs = outputs
         self._names = [f"{_FOLDER}/{chunk:06d}.npz" for chunk in range(chunks)]
 
-    def begin(self, key: Identity, resume: bool, overwrite: bool) -> None:
-        """Get ready for the run with this key: with `resume` what is there of it stays."""
-        if resume and key.unknown:
-            raise InvalidInputError(
-                "resume must know that the policies are the same as before, and cannot tell for "
-                f"{'; '.join(key.unknown)}; leave resume out to start over, or make it from plain values"
-            )
-        keep = resume and self._outputs.run == key.digest
+    def begin(self, run: Run, version: str, resume: bool, overwrite: bool) -> str:
+        """Get ready for a run and return its key: with `resume` what is there of it stays."""
+        try:
+            key = fingerprint(run, version)
+        except UnknownIdentityError as error:
+            if resume:
+                raise InvalidInputError(
+                    "resume must know that the policies are the same as before, and cannot tell for "
+                    f"{error}; leave resume out to start over, or make it from plain values"
+                ) from error
+            key = fingerprint(run, version, policies=False)
+        keep = resume and self._outputs.run == key
         self._outputs.check(self._names)
-        self._outputs.begin(key.digest, overwrite)
+        self._outputs.begin(key, overwrite)
         if not keep:
             self._outputs.remove(is_chunk)
         self._outputs.claim(self._names)
+        return key
 
     def save(self, tally: ChunkTally) -> None:
         """Write one chunk, atomically."""

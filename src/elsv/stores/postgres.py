@@ -42,7 +42,7 @@ class PostgresStore:
         self._lock = threading.RLock()
         self._connection: Any = None
         self._process = 0
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             self._open()
 
     @property
@@ -58,7 +58,7 @@ class PostgresStore:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Begin a transaction that may write; on disk when it ends without an error."""
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             connection = self._alive()
             with connection.transaction():
                 yield _Cursor(connection)
@@ -66,7 +66,7 @@ class PostgresStore:
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one moment of the database."""
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             connection = self._alive()
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -114,16 +114,16 @@ class PostgresStore:
         return connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         """Turn errors of the database into ones that say what to do."""
         try:
             yield
         except ElsvError:
             raise
         except self._psycopg.Error as error:
-            raise self._as_told(error) from error
+            raise self._readable_error(error) from error
 
-    def _as_told(self, error: Any) -> ElsvError:
+    def _readable_error(self, error: Any) -> ElsvError:
         text = " ".join(str(error).split())
         if isinstance(error, self._psycopg.OperationalError) and self._connection is None:
             return StoreError(

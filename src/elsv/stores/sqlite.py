@@ -43,7 +43,7 @@ class SqliteStore:
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
         if path.is_dir():
             raise InvalidInputError(f"{path} is a directory; give the path of a file, such as shop.db")
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             self._open()
 
     @property
@@ -58,7 +58,7 @@ class SqliteStore:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Begin a transaction that may write; on disk when it ends without an error."""
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
@@ -67,7 +67,7 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a transaction that sees one moment of the file."""
-        with self._lock, self._told():
+        with self._lock, self._readable_errors():
             connection = self._open()
             connection.execute("BEGIN")
             with self._ending(connection):
@@ -175,14 +175,14 @@ class SqliteStore:
                 migrate(Cursor(connection), "sqlite", self.place)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         """Turn errors of SQLite into ones that say what to do."""
         try:
             yield
         except ElsvError:
             raise
         except sqlite3.Error as error:
-            raise as_told(self.place, error) from error
+            raise readable_error(self.place, error) from error
 
 
 class Cursor:
@@ -248,7 +248,7 @@ def applied(connection: sqlite3.Connection) -> list[int]:
         raise
 
 
-def as_told(place: str, error: sqlite3.Error) -> ElsvError:
+def readable_error(place: str, error: sqlite3.Error) -> ElsvError:
     """Return the error to raise: what happened, what it means for the log, what to do."""
     text, name = str(error), getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):

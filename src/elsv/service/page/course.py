@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from elsv.campaign import Campaign, log
-from elsv.service.page.pictures import COLOURS, swatch
-from elsv.service.page.reasons import percent
+from elsv.service.page.views import COLOURS, percent
 
 PARTS = 64
 _LEAST = 8  # customers in a part
@@ -92,7 +91,7 @@ class CourseView:
     """What is drawn and said of a course."""
 
     data: str  # JSON for the script that draws it
-    legend: tuple[tuple[str, str, str], ...]  # swatch, name, share of all customers
+    legend: tuple[tuple[int, str, str], ...]  # colour, name, share of all customers
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # customers of each arm by part
     note: str  # that some are still to be counted, or nothing
@@ -119,7 +118,7 @@ def course_view(course: Course, names: Sequence[str]) -> CourseView:
     starts = [1 + end for end in [0, *ends][: len(ends)]]
     return CourseView(
         data=json.dumps(drawn, separators=(",", ":")),
-        legend=tuple((swatch(colour), name, percent(sum(counts) / total)) for name, colour, counts in series),
+        legend=tuple((colour, name, percent(sum(counts) / total)) for name, colour, counts in series),
         head=("Customers", *(name for name, _, _ in series)),
         rows=tuple(
             (f"{start:,} – {end:,}", *(f"{counts[k]:,}" for _, _, counts in series))

@@ -1,4 +1,7 @@
-"""What people type into forms becomes a problem and settings; every error says which field it is about."""
+"""The form of a new campaign: what is typed becomes a problem and settings, and what that implies.
+
+Every error says which field it is about.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from elsv._base.numbers import shown
+from elsv.assumptions import Check
 from elsv.campaign.records import text_of
 from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError
@@ -18,10 +22,16 @@ from elsv.policies import make_policy
 from elsv.prior.expectations import from_expectations
 from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
+from elsv.service.page.views import figure
+from elsv.simulation.rehearse import POLICIES as REHEARSED
+from elsv.simulation.rehearse import Rehearsal, rehearse
 
 MOST_ARMS = 50
 _MOST_FIELDS = 500
 _LONGEST_ARM = 100  # characters of its name
+MOST_REHEARSED = 1000  # customers
+_SMALLEST, _INSTANCES = 20, 60  # customers and imaginary shops of a rehearsal
+_FLAT = 0.03  # of the largest worth: arms nearer than this are about as good
 
 ORDERS = {
     "decreasing": "Each arm succeeds at least as often as the next, such as discounts, largest first",
@@ -222,6 +232,24 @@ def _number(
         up_to = "" if most >= 1e15 else f" to {most:g}"
         raise FieldError(name, f"{what} must be {kind} from {least:g}{up_to}, got {shown(text)}")
     return value
+
+
+def best_beforehand(found: Check, unit: str) -> str:
+    """Say which arm is expected to earn most before the first customer."""
+    worths = sorted(((arm.reward * arm.prior.mean, arm.name) for arm in found.arms), reverse=True)
+    (first, name), (second, other) = worths[:2]
+    money = figure(first) + (f" {unit}" if unit else "")
+    near = first - second <= _FLAT * first
+    rest = f"nearly the same as {other}" if near else f"against {figure(second)} with {other}"
+    return f"Before any customer {name} is expected to earn most, {money} a customer, {rest}."
+
+
+def rehearsed(problem: Problem, policy: str, today: int | None) -> Rehearsal:
+    """Return a small rehearsal, of a tenth and of all customers."""
+    most = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
+    sizes = sorted({most, max(min(_SMALLEST, most), most // 10)})
+    policies = REHEARSED if policy == "plan" else policy
+    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1)
 
 
 class _Blame:

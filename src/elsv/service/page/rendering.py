@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from elsv._version import __version__
+from elsv.campaign.status import METHODS
 from elsv.service.api import service_of
 from elsv.service.page.sessions import keep
+from elsv.service.page.views import FILTERS, decimals, scale_of
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -47,15 +48,17 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
     )
     found.globals.update(version=__version__, static=static_address, page_of=page_of)
+    found.globals.update(scale_of=scale_of, decimals=decimals, methods=METHODS)
+    found.filters.update(FILTERS)
     return found
 
 
-def page(request: Request, template: str, status: int = 200, here: str = "", **values: Any) -> Response:
-    """Return a page, or a part of one, for whoever asks for it; values are escaped."""
+def page(request: Request, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
+    """Return a page, or a part of one, with the HTTP status `answer`; values are escaped."""
     visitor = request.state.visitor
-    field = Markup('<input type="hidden" name="code" value="{}">').format(visitor.code)
     content = (
         _environment()
         .get_template(template)
@@ -63,11 +66,10 @@ def page(request: Request, template: str, status: int = 200, here: str = "", **v
             visitor=visitor,
             with_tokens=service_of(request).tokens is not None,
             here=here,
-            code_field=lambda: field,
             **values,
         )
     )
-    response = HTMLResponse(content, status, headers={**HEADERS, "Cache-Control": "no-store"})
+    response = HTMLResponse(content, answer, headers={**HEADERS, "Cache-Control": "no-store"})
     keep(response, request, visitor)
     return response
 

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,18 +14,23 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
+from elsv.campaign.status import Status
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
 from elsv.service.api import check_role, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
 from elsv.service.page.course import Courses, course_view
+<<<<<<< HEAD
 from elsv.service.page.previews import answers, how, prior_view, rehearsed, rehearsed_rows
+=======
+>>>>>>> main
 from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
 from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
-from elsv.service.page.views import ListedView, listed, listed_briefly, view_of
+from elsv.service.page.views import method_of, reasons_of
 from elsv.service.service import Service
 from elsv.service.tokens import Role
 
@@ -161,7 +165,7 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service, self._courses = service, Courses()
-        self._lines: dict[str, tuple[Listed, float, ListedView]] = {}
+        self._known: dict[str, tuple[Listed, float, Status | None]] = {}  # for the list
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def login(self, request: Request) -> Response:
@@ -270,8 +274,8 @@ class Pages:
         form = forms.typed(await admin_form(request))
         values: dict[str, Any]
         try:
-            found = await asyncio.to_thread(lambda: prior_view(forms.problem_of(form)[0], form.unit))
-            values = {"error": None, **vars(found)}
+            found = await asyncio.to_thread(lambda: check(forms.problem_of(form)[0]))
+            values = {"error": None, "found": found, "said": forms.best_beforehand(found, form.unit)}
         except ElsvError as error:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/preview.html", **values)
@@ -283,6 +287,7 @@ class Pages:
         try:
             problem, today = forms.problem_of(form)
             async with self._one_at_a_time:
+<<<<<<< HEAD
                 found = await asyncio.to_thread(rehearsed, problem, form.policy, today, form.unit)
             values = {
                 "error": None,
@@ -291,6 +296,11 @@ class Pages:
                 "rows": [asdict(row) for row in rehearsed_rows(found)],
                 "how": how(problem, found),
             }
+=======
+                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today)
+            cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
+            values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
+>>>>>>> main
         except ElsvError as error:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
@@ -315,19 +325,21 @@ class Pages:
     async def _all(self) -> dict[str, Any]:
         every = await self._service.listed()
         shown = every[:MOST_LISTED]
-        for name in self._lines.keys() - {one.name for one in shown}:
-            del self._lines[name]
-        return {"campaigns": [await self._line(one) for one in shown], "more": len(every) - len(shown)}
+        for name in self._known.keys() - {one.name for one in shown}:
+            del self._known[name]
+        campaigns = [(one, await self._status(one)) for one in shown]
+        return {"campaigns": campaigns, "more": len(every) - len(shown)}
 
-    async def _line(self, one: Listed) -> ListedView:
-        known = self._lines.get(one.name)
+    async def _status(self, one: Listed) -> Status | None:
+        """Return the status of a campaign for the list, a moment old at most; None if it has none here."""
+        known = self._known.get(one.name)
         if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
             return known[2]
-        found = listed_briefly(one)
+        found = None
         if not one.unreadable:
             with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
-                found = listed(await self._service.look(one.name, Campaign.status))
-        self._lines[one.name] = one, time.monotonic(), found
+                found = await self._service.look(one.name, Campaign.status)
+        self._known[one.name] = one, time.monotonic(), found
         return found
 
     @staticmethod
@@ -360,8 +372,14 @@ def _moment_of(campaign: Campaign, courses: Courses) -> dict[str, Any]:
         unsaid = str(error)
     names, resting = [arm.name for arm in status.arms], settings.resting_arm(segments)
     resting = (resting,) if isinstance(resting, int) else resting
+    ends = [end for gain in status.gains for end in (gain.low, gain.high)]
     return {
-        "view": view_of(status, explanations),
+        "status": status,
+        "chosen": {explanation.arm for explanation in explanations},
+        "reasons": [(explanation, reasons_of(status, explanation)) for explanation in explanations],
+        "method": method_of(status),
+        "worths": [arm.reward * arm.high for arm in status.arms],
+        "incomes": [status.earned, *(max(0.0, status.earned - end) for end in ends)],
         "course": course_view(courses.of(campaign, len(names)), names),
         "manage": {
             "resting": " / ".join(names[arm] for arm in resting),

@@ -1,273 +1,176 @@
-"""What the pages show of a campaign, as text and pictures that are ready to be put into a template."""
+"""Numbers and words for the templates: how figures are shown, where they stand on a scale, why this arm now.
+
+What a campaign has earned and what that means is said by its `Status`; the templates show that as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from elsv._base.numbers import with_minus
-from elsv.campaign.opening import Listed
-from elsv.campaign.status import METHODS, SegmentStatus, Status
+from elsv.campaign.status import Status
 from elsv.live.explain import Explanation
-from elsv.service.page import pictures
-from elsv.service.page.reasons import Reasons, decimals, figure, method_of, percent, reasons_of
+from elsv.policies.meanings import meaning
 
-PHASES = {"not begun": "waiting", "running": "running", "paused": "paused", "over": "over"}
-
-
-@dataclass(frozen=True)
-class ArmView:
-    """A row of the arms."""
-
-    name: str
-    swatch: Markup
-    reward: str
-    customers: str
-    conversion: str
-    between: str  # its 95 % interval
-    worth: str
-    worth_between: str
-    picture: Markup  # of the worth
-    best: str
-    best_picture: Markup
-    segment: str  # whom it is for; empty: everyone
-    leads: bool
-    next: bool  # whether the next customer gets it
-    outcomes: tuple[str, ...]  # successes, failures, expired, under way, late, from before, earned
+COLOURS = 9  # classes c0 … c8 of the style sheet
+_EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_CLOSE = 0.02  # of the leader's worth: nearer arms are said to be about as good
 
 
 @dataclass(frozen=True)
-class RivalView:
-    """What the campaign earned, or what another way would have."""
+class Scale:
+    """Values from `low` to `high` over the width of a picture."""
 
-    name: str
-    picture: Markup
-    earned: str
-    gain: str = ""
-    between: str = ""
-    per_cent: str = ""
-    source: str = ""
-    sure: str = ""  # good or bad where the interval tells more from less
+    low: float
+    high: float
 
+    def place(self, value: float) -> float:
+        """Return where a value stands, in per cent."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(_EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, share)), 2)
 
-@dataclass(frozen=True)
-class Tile:
-    """A number that stands out."""
-
-    label: str
-    value: str
-    note: str = ""
-    share: Markup | None = None
+    def ticks(self, most: int = 5) -> list[float]:
+        """Return round values within the scale, `most` at most."""
+        raw = (self.high - self.low) / most
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = next(k * power for k in _STEPS if k * power >= raw * (1 - 1e-9))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(first, last + 1)]
 
 
-@dataclass(frozen=True)
-class CampaignView:
-    """A campaign at one moment."""
-
-    name: str
-    phase: str
-    phase_kind: str
-    lead: tuple[str, ...]
-    tiles: tuple[Tile, ...]
-    arms: tuple[ArmView, ...]
-    worth_axis: Markup
-    unit: str
-    history: bool  # whether outcomes from before the campaign were taken in
-    rivals: tuple[RivalView, ...]
-    rivals_axis: Markup | None
-    assumed: str
-    notes: tuple[str, ...]  # what else there is to say of the gain
-    doubts: tuple[str, ...]  # what speaks against what is assumed
-    reasons: tuple[Reasons, ...]  # one, or one for each segment
-    method: tuple[str, ...]
-    segments: tuple[tuple[str, ...], ...]  # rows of their table
-    settings: tuple[tuple[str, str], ...]
+def scale_of(values: Iterable[float]) -> Scale:
+    """Return a scale that shows all values and zero."""
+    known = [0.0, *(value for value in values if math.isfinite(value))]
+    low, high = min(known), max(known)
+    return Scale(low, high) if high > low else Scale(low, low + 1.0)
 
 
-@dataclass(frozen=True)
-class ListedView:
-    """A campaign in the list."""
-
-    name: str
-    phase: str
-    phase_kind: str
-    customers: str
-    share: Markup | None
-    earned: str
-    best: str
-    best_chance: str
-    contradicted: bool
-    unreadable: str = ""  # why the campaign cannot be served
+def tick(value: float) -> str:
+    """Return a number of an axis."""
+    return with_minus(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}")
 
 
-def listed(status: Status) -> ListedView:
-    """Return a line of the list."""
-    planned = "" if status.customers is None else f" of {status.customers:,}"
-    share = None if not status.customers else pictures.progress(status.decided / status.customers)
-    return ListedView(
-        name=status.name,
-        phase=status.phase.capitalize(),
-        phase_kind=PHASES[status.phase],
-        customers=f"{status.decided:,}{planned}",
-        share=share,
-        earned=status.money(status.earned),
-        best=", ".join(segment.leader for segment in status.segments) or status.leader.name,
-        best_chance="by segment" if status.segments else percent(status.leader.best),
-        contradicted=status.contradicted,
-    )
+def count(number: int) -> str:
+    """Return a whole number with separators."""
+    return f"{number:,}"
 
 
-def listed_briefly(one: Listed) -> ListedView:
-    """Return a line of the list for a campaign whose status cannot be computed here."""
-    planned = "" if one.customers is None else f" of {one.customers:,}"
-    share = None if not one.customers else pictures.progress(one.decided / one.customers)
-    customers = f"{one.decided:,}{planned}"
-    return ListedView(
-        one.name,
-        one.phase.capitalize(),
-        PHASES[one.phase],
-        customers,
-        share,
-        "–",
-        "–",
-        "",
-        False,
-        one.unreadable or "",
-    )
+def decimals(largest: float) -> int:
+    """Return how many decimals numbers up to `largest` are shown with: three digits of it that count."""
+    if not 0 < largest < math.inf:
+        return 2
+    return max(0, min(8, 2 - math.floor(math.log10(largest))))
 
 
-def view_of(status: Status, explanations: Sequence[Explanation]) -> CampaignView:
-    """Return all that the page of a campaign shows but who got which arm when.
+def figure(value: float, digits: int | None = None) -> str:
+    """Return a number as people read it: three digits that count, no powers of ten, a true minus.
 
-    There is one explanation for each segment, or one alone.
+    Numbers that stand below one another have the same `digits` behind the point.
+
+    Examples
+    --------
+    >>> figure(0.61234), figure(-12.3456), figure(1234567.0)
+    ('0.612', '−12.3', '1,234,567')
     """
-    chosen = {explanation.arm for explanation in explanations}
-    scale = pictures.scale_of(arm.reward * arm.high for arm in status.arms)
-    rivals, rivals_axis = _rivals(status)
-    return CampaignView(
-        name=status.name,
-        phase=status.phase.capitalize(),
-        phase_kind=PHASES[status.phase],
-        lead=status.sentences(),
-        tiles=_tiles(status),
-        arms=tuple(_arm(status, i, scale, chosen) for i in range(len(status.arms))),
-        worth_axis=pictures.axis(scale),
-        unit=status.unit,
-        history=any(arm.history for arm in status.arms),
-        rivals=rivals,
-        rivals_axis=rivals_axis,
-        assumed=status.assumed,
-        notes=status.notes(),
-        doubts=tuple(doubt.words for doubt in status.doubts),
-        reasons=tuple(reasons_of(status, explanation) for explanation in explanations),
-        method=method_of(status),
-        segments=tuple(_segment(status, segment) for segment in status.segments),
-        settings=_settings(status),
-    )
+    if not abs(value) < 1e15:
+        return with_minus(f"{value:.3g}")
+    shown = (0 if value == 0 else decimals(abs(value))) if digits is None else digits
+    return with_minus(f"{value:,.{shown}f}")
 
 
-def _tiles(status: Status) -> tuple[Tile, ...]:
-    expired = sum(arm.expired for arm in status.arms)
-    planned = "no last customer" if status.customers is None else f"of {status.customers:,}"
-    share = None if not status.customers else pictures.progress(status.decided / status.customers)
-    left = "" if status.left is None else f", {status.left:,} left"
-    gain = next(iter(status.gains), None)
-    tiles = [Tile("Earned", status.money(status.earned), _successes(status))]
-    if gain is not None:
-        tiles.append(
-            Tile(f"Against {gain.name}", status.money(gain.gain, True), f"95 %: {status.between(gain)}")
+def signed(value: float, form: str = "+.1f") -> str:
+    """Return a number with its sign."""
+    return with_minus(f"{value:{form}}")
+
+
+def percent(share: float) -> str:
+    r"""Return a share in per cent; what is nearly nothing or everything does not look like it.
+
+    Examples
+    --------
+    >>> [percent(x).replace("\xa0", " ") for x in (0.123, 0.0004, 0.9999, 1.0)]
+    ['12 %', '< 1 %', '> 99 %', '100 %']
+    """
+    points = 100 * share
+    if 0 < points < 0.5:
+        return "<\N{NO-BREAK SPACE}1\N{NO-BREAK SPACE}%"
+    if 99.5 < points < 100:
+        return ">\N{NO-BREAK SPACE}99\N{NO-BREAK SPACE}%"
+    return f"{points:.0f}\N{NO-BREAK SPACE}%"
+
+
+def points(share: float) -> str:
+    """Return a share in per cent with one decimal, two below one per cent, without the sign."""
+    return f"{100 * share:.{1 if share >= 0.01 else 2}f}"
+
+
+FILTERS = {f.__name__: f for f in (count, figure, percent, points, signed, tick)}
+
+
+def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
+    """Return why the next customer gets this arm, for someone who does not know the method."""
+    sure = f"It is the best with a probability of {percent(explanation.chosen.best)}."
+    if status.phase == "paused":
+        return ("The campaign is paused: every customer gets this arm until it is resumed.",)
+    if status.phase == "over":
+        return "The planned customers have come: every further one gets the arm that is best by now.", sure
+    if len(explanation.arms) == 1:
+        return ("It is the only arm on offer.",)
+    chosen = explanation.chosen
+    leader, second = sorted(explanation.arms, key=lambda arm: -arm.worth)[:2]
+    if chosen is leader:
+        return (
+            f"By what is known it earns most: {_amount(status, chosen.worth)} per customer, against "
+            f"{_amount(status, second.worth)} with {second.name}, the next one.",
+            sure,
         )
-    tiles += [
-        Tile("Customers", f"{status.decided:,}", f"{planned}{left}", share),
-        _best(status),
-        Tile("Outcomes under way", f"{status.under_way:,}", f"{expired:,} expired without one"),
+    most = _amount(status, chosen.reward * chosen.high)
+    nearly = leader.worth - chosen.worth <= _CLOSE * leader.worth
+    lead = "about as much" if nearly else f"{_amount(status, chosen.worth)} per customer"
+    said = [
+        f"{leader.name} earns most by what is known, {_amount(status, leader.worth)} per customer; this arm "
+        f"is expected to earn {lead}, but it may be as much as {most}."
     ]
-    return tuple(tiles)
-
-
-def _successes(status: Status) -> str:
-    count = sum(arm.successes for arm in status.arms)
-    return f"{count:,} success{'' if count == 1 else 'es'}"
-
-
-def _segment(status: Status, segment: SegmentStatus) -> tuple[str, ...]:
-    counts = (percent(segment.share), f"{segment.decided:,}", f"{segment.under_way:,}")
-    return (segment.name, *counts, status.money(segment.earned), segment.leader, percent(segment.best))
-
-
-def _leaders(status: Status) -> set[str]:
-    """Return the names of the arms that earn most, one of each segment if there are some."""
-    return {segment.leader for segment in status.segments} or {status.leader.name}
-
-
-def _best(status: Status) -> Tile:
-    if not status.segments:
-        said = f"the best with a probability of {percent(status.leader.best)}"
-        return Tile("Earns most by now", status.leader.name, said)
-    each = ", ".join(f"{segment.leader} for {segment.name}" for segment in status.segments)
-    return Tile("Earn most by now", f"of {len(status.segments)} segments", each)
-
-
-def _arm(status: Status, place: int, scale: pictures.Scale, chosen: set[int]) -> ArmView:
-    arm, digits = status.arms[place], decimals(status.leader.worth)
-    low, high = arm.reward * arm.low, arm.reward * arm.high
-    counts = (arm.successes, arm.failures, arm.expired, arm.under_way, arm.late, arm.history)
-    return ArmView(
-        name=arm.name,
-        swatch=pictures.swatch(place),
-        reward=f"{arm.reward:,.6g}{' ' + status.unit if status.unit else ''}",
-        customers=f"{arm.decided:,}",
-        conversion=_points(arm.conversion),
-        between=f"{_points(arm.low, False)} – {_points(arm.high)}",
-        worth=figure(arm.worth, digits),
-        worth_between=f"{figure(low, digits)} – {figure(high, digits)}",
-        picture=pictures.interval(scale, arm.worth, low, high, place),
-        best=percent(arm.best),
-        best_picture=pictures.share(arm.best, place),
-        segment=arm.segment or "",
-        leads=arm.name in _leaders(status),
-        next=place in chosen,
-        outcomes=(*(f"{count:,}" for count in counts), status.money(arm.earned)),
-    )
-
-
-def _points(share: float, sign: bool = True) -> str:
-    """Return a share in per cent with one decimal, two below one per cent."""
-    text = f"{100 * share:.{1 if share >= 0.01 else 2}f}"
-    return f"{text}\N{NO-BREAK SPACE}%" if sign else text
-
-
-def _rivals(status: Status) -> tuple[tuple[RivalView, ...], Markup | None]:
-    if not status.gains:
-        return (), None
-    ends = [status.earned - bound for gain in status.gains for bound in (gain.low, gain.high)]
-    scale = pictures.scale_of(max(0.0, end) for end in (status.earned, *ends))
-    own = RivalView("This campaign", pictures.bar(scale, status.earned, 0), status.money(status.earned))
-    rows = [own]
-    for gain in status.gains:
-        span = max(0.0, status.earned - gain.high), max(0.0, status.earned - gain.low)
-        rows.append(
-            RivalView(
-                name=gain.name[0].upper() + gain.name[1:],
-                picture=pictures.bar(scale, gain.alternative, None, span),
-                earned=status.money(gain.alternative),
-                gain=status.money(gain.gain, True),
-                between=status.between(gain),
-                per_cent="" if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
-                source=METHODS[gain.method],
-                sure="good" if gain.low > 0 else "bad" if gain.high < 0 else "",
-            )
+    if not chosen.pulls:
+        said.append("No outcome of it is known yet, so it is the one to learn most from.")
+    elif chosen.pulls < leader.pulls:
+        said.append(
+            f"It has {chosen.pulls:,} known outcome{'' if chosen.pulls == 1 else 's'} against "
+            f"{leader.pulls:,}: there is more to learn from it."
         )
-    return tuple(rows), pictures.axis(scale)
+    if status.left:
+        said.append(
+            f"{status.left:,} customers are left to profit from what is learnt; with a probability of "
+            f"{percent(chosen.best)} it is the best."
+        )
+    return tuple(said)
 
 
-def _settings(status: Status) -> tuple[tuple[str, str], ...]:
-    return (
-        ("Policy", status.policy),
-        ("Window for an outcome", status.window),
-        ("Floor", f"{100 * status.floor:g} % of the customers for every arm, at least"),
-        ("Holdout", f"{100 * status.holdout:g} % of the customers get the control arm"),
-        ("Assumed", status.assumed),
-    )
+def method_of(status: Status) -> tuple[str, ...]:
+    """Return how arms are chosen, whoever comes; nothing while the policy does not choose."""
+    if status.phase in ("paused", "over"):
+        return ()
+    said = []
+    if (means := meaning(status.policy)) is not None:
+        said.append(f"Chosen by {status.policy}: {means}.")
+    if status.under_way:
+        many = status.under_way != 1
+        said.append(
+            f"{status.under_way:,} outcome{'s are' if many else ' is'} still awaited; the policy counts "
+            f"with what {'they are' if many else 'it is'} expected to be."
+        )
+    if status.floor:
+        said.append(
+            f"Apart from this, every arm keeps {100 * status.floor:g} % of the customers, drawn by lot."
+        )
+    if status.holdout:
+        said.append(f"{100 * status.holdout:g} % of the customers get the control arm, whatever is learnt.")
+    return tuple(said)
+
+
+def _amount(status: Status, value: float) -> str:
+    """Return what one customer earns, with three digits, in the campaign's unit."""
+    return f"{figure(value)}{' ' + status.unit if status.unit else ''}"

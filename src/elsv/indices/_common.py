@@ -1,11 +1,13 @@
-"""Checks of the parameters of an index, worded once."""
+r"""What several indices share: checks of their parameters, worded once, and the empirical mean."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 
@@ -48,3 +50,21 @@ def horizon_of(setting: Setting, who: str, remedy: str) -> int:
     if setting.horizon is None:
         raise InvalidInputError(f"{who} needs a horizon, and the problem has a discount instead; {remedy}")
     return setting.horizon
+
+
+def of_pulled(
+    formula: Callable[[FloatArray, FloatArray], FloatArray],
+    alpha: FloatArray,
+    beta: FloatArray,
+    setting: Setting,
+) -> FloatArray:
+    r"""Return ``formula(empirical mean, pulls)`` elementwise, infinity where an arm has no pulls.
+
+    Frequentist indices see successes and pulls without the prior:
+    :math:`n = \alpha+\beta-\alpha^0-\beta^0` and :math:`\hat\mu = (\alpha-\alpha^0)/n`. An arm without pulls
+    has no empirical mean: it is pulled first.
+    """
+    pulls = setting.pulls(alpha, beta)
+    divisor = np.maximum(pulls, 1.0)
+    successes = np.clip(np.rint(alpha - setting.prior_alpha), 0.0, divisor)
+    return np.where(pulls > 0, formula(successes / divisor, divisor), np.inf)
