@@ -20,7 +20,7 @@ from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
 from elsv.prior.expectations import from_expectations
-from elsv.prior.untried import from_neighbours, known_arms, neutral
+from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
 from elsv.service.page.views import figure
 from elsv.simulation.rehearse import POLICIES as REHEARSED
@@ -244,12 +244,18 @@ def best_beforehand(found: Check, unit: str) -> str:
     return f"Before any customer {name} is expected to earn most, {money} a customer, {rest}."
 
 
-def rehearsed(problem: Problem, policy: str, today: int | None) -> Rehearsal:
+def rehearsed(problem: Problem, policy: str, today: int | None, unit: str = "") -> Rehearsal:
     """Return a small rehearsal, of a tenth and of all customers."""
     most = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
     sizes = sorted({most, max(min(_SMALLEST, most), most // 10)})
     policies = REHEARSED if policy == "plan" else policy
-    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1)
+    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1, unit=unit)
+
+
+def answers(found: Rehearsal) -> list[str]:
+    """Return what the rehearsal says, or what to type so that it can say something."""
+    nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
+    return found.answers() if nothing is None else [nothing]
 
 
 class _Blame:

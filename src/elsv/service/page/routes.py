@@ -24,10 +24,6 @@ from elsv.service.api import check_role, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
 from elsv.service.page.course import Courses, course_view
-<<<<<<< HEAD
-from elsv.service.page.previews import answers, how, prior_view, rehearsed, rehearsed_rows
-=======
->>>>>>> main
 from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
 from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
 from elsv.service.page.views import method_of, reasons_of
@@ -287,20 +283,10 @@ class Pages:
         try:
             problem, today = forms.problem_of(form)
             async with self._one_at_a_time:
-<<<<<<< HEAD
-                found = await asyncio.to_thread(rehearsed, problem, form.policy, today, form.unit)
-            values = {
-                "error": None,
-                "answers": answers(found),
-                "against": problem.names[found.against],
-                "rows": [asdict(row) for row in rehearsed_rows(found)],
-                "how": how(problem, found),
-            }
-=======
-                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today)
+                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today, form.unit)
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
             values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
->>>>>>> main
+            values["answers"] = forms.answers(found)
         except ElsvError as error:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
