@@ -3,11 +3,12 @@
 import ctypes
 import shutil
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from elsv.exact.cuda.device import source
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
 
@@ -52,8 +53,9 @@ def compile_kernels(folder: Path) -> ctypes.CDLL:
     if compiler is None:
         pytest.skip("g++ is not installed")
     target = folder / "lattice.so"
-    source = files("elsv.exact.cuda").joinpath("lattice.cu")
+    text = folder / "lattice.cpp"
+    text.write_text(source(), encoding="utf-8")
     options = ["-std=c++17", "-O2", "-Wall", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
-    command = [compiler, *options, "-include", str(HEADER), "-x", "c++", str(source), "-o", str(target)]
+    command = [compiler, *options, "-include", str(HEADER), str(text), "-o", str(target)]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(target))

@@ -5,14 +5,15 @@ import pytest
 
 from cuda_host import HostDevice, compile_kernels
 from elsv import Problem, State, evaluate, solve
+from elsv.choice import TIE
 from elsv.errors import InvalidInputError, MissingExtraError
-from elsv.exact.cuda.cost import room_for
-from elsv.exact.cuda.device import find_device
+from elsv.exact.cuda.device import find_device, source
 from elsv.exact.cuda.losses import losses
-from elsv.exact.cuda.run import check_policy, evaluate_cost, root_scores, solve_cost, value_of
+from elsv.exact.cuda.run import check_policy, evaluate_cost, room_for, root_scores, solve_cost, value_of
 from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights
 from elsv.exact.evaluate import on_layers
 from elsv.lattice.numbering import Lattice
+from elsv.policies.layers import kernel_of
 from elsv.policies.plan import Plan
 
 # rewards, order, prior, horizon on the host, horizon on a GPU
@@ -179,6 +180,21 @@ def test_what_it_cannot_do_is_refused_with_a_remedy(library):
         solve(order, device="tpu")
     with pytest.raises(InvalidInputError, match="must be 'cpu' or 'cuda', got 'tpu'"):
         evaluate(order, "greedy", device="tpu")
+
+
+def test_the_tie_rule_of_the_kernels_is_that_of_all_others():
+    assert source().startswith(f"#define TIE {TIE!r}\n")
+    assert source().count("define TIE") == 1
+
+
+def test_every_kernel_that_a_policy_names_is_there(library):
+    problem = Problem([0.4, 0.7, 1], "decreasing", 6)
+    sweeps = LayerSweeps(HostDevice(library), problem, 5000)
+    for name in ("optimal", "fixed:arm=2", "gittins", "elsv"):
+        named = kernel_of(problem, on_layers(problem, name), 3)
+        assert getattr(library, sweeps.kernel(named, 2)[0])
+    assert kernel_of(problem, on_layers(problem, "commit:depth=3"), 3).steps == (1, 1, 1)
+    assert kernel_of(problem, on_layers(problem, "thompson"), 3) is None
 
 
 def test_the_announcement_grows_with_the_work(library):

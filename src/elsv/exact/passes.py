@@ -162,7 +162,7 @@ def _in_place(
         steps = []
         for policy, spent in zip(policies, seconds, strict=True):
             began = time.perf_counter()
-            steps.append(step_of(problem, policy.sweep(problem, layer)))
+            steps.append(step_of(problem, policy.sweep(problem, layer.step)))
             spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:

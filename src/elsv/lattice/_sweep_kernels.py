@@ -28,6 +28,7 @@ from elsv.lattice._tile_kernels import (
     add_tile,
     add_times,
     best_in_segment,
+    best_of_tile,
     choose_in_segment,
     copy_tile,
     failure_start,
@@ -81,14 +82,17 @@ def maximise_tile(
     actions: AnyArray,
 ) -> None:
     """Set `out` and, unless it is empty, `actions` of a tile from every arm's q."""
-    segments, here = chances.shape[1], out[tile.here : tile.here + tile.length]
-    for g in range(segments):
-        mine = here if segments == 1 else best  # one segment spares a pass over the tile
-        best_in_segment(tile, segment, g, q, mine)
+    here = out[tile.here : tile.here + tile.length]
+    if chances.shape[1] == 1:  # one segment spares a pass over the tile
+        best_of_tile(tile, q, here)
         if actions.shape[1] > 0:
-            choose_in_segment(walk, tile, segment, g, q, mine, scale, weights, least, actions[g])
-        if segments > 1:
-            add_times(tile, chances[tile.block, g], mine, here, g == 0)
+            choose_in_segment(walk, tile, segment, 0, q, here, scale, weights, least, actions[0])
+        return
+    for g in range(chances.shape[1]):
+        best_in_segment(tile, segment, g, q, best)
+        add_times(tile, chances[tile.block, g], best, here, g == 0)
+        if actions.shape[1] > 0:
+            choose_in_segment(walk, tile, segment, g, q, best, scale, weights, least, actions[g])
 
 
 @kernel

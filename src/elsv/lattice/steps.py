@@ -94,6 +94,8 @@ def plain(arms: Arms) -> tuple[FloatArray, FloatArray]:
 
 def coming(who: Arriving, blocks: Blocks) -> tuple[IntArray, FloatArray]:
     """Return the segment of every arm and the chances of some blocks, as the kernels take them."""
+    if who.count == 1:
+        return np.array(who.of_arm), np.ones((len(blocks[0]), 1))
     return np.array(who.of_arm), np.array(who.chances(blocks[0]), np.float64)
 
 

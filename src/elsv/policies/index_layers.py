@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from elsv._base.triangle import number, states
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.triangle import number
+from elsv._base.typing import AnyArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
@@ -15,7 +13,8 @@ from elsv.lattice.numbering import Layer
 from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.layers import Room, batch_bytes
-from elsv.problem import Problem, distinct_priors
+from elsv.problem import Problem
+from elsv.values.layers import gain_sweep
 from elsv.values.separable import SeparableValue
 
 BATCH = 1 << 14
@@ -38,9 +37,9 @@ class ByIndex:
             actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return a sweep that chooses and pulls in one, and writes no arms down."""
-        return Sweep("table", tables=self.tables.at(layer.step), group=self.tables.group)
+        return Sweep("table", tables=self.tables.at(step), group=self.tables.group)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables."""
@@ -63,30 +62,14 @@ class OneStep:
 
     value: SeparableValue | None = None
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep of a layer; the problem's belief must have weights."""
         if factors(problem.belief):
             raise InvalidInputError(
                 "one step in place is for a problem whose belief has weights, got independent arms"
             )
-        group = distinct_priors(problem)[1]
-        return Sweep("gain", tables=self.gains(problem, layer.step), group=group)
+        return self.on_card(problem, step)
 
-    def gains(self, problem: Problem, step: int) -> FloatArray:
-        """Return what a success, a failure and another arm's pull are worth: ``[3, priors, states]``."""
-        return np.stack([self._gains(step, i) for i in distinct_priors(problem)[0]], axis=1)
-
-    def _gains(self, step: int, arm: int) -> FloatArray:
-        """Return what a success, a failure and another arm's pull are worth, per reward: ``[3, states]``."""
-        successes, pulls = states(step)
-        if self.value is None:
-            return np.stack([np.ones(len(pulls)), np.zeros(len(pulls)), np.zeros(len(pulls))])
-        table, failed = self.value.table(step + 1, arm), number(successes, pulls + 1)
-        here = table[: len(pulls)]
-        first = np.isneginf(here)
-        start = np.where(first, 0.0, here)
-        won = 1.0 + self.value.weight * (table[failed + 1] - start)
-        lost = self.value.weight * (table[failed] - start)
-        return np.stack(
-            [np.where(first, np.inf, won), np.where(first, np.inf, lost), self.value.weight * start]
-        )
+    def on_card(self, problem: Problem, step: int) -> Sweep:
+        """Return the same; a GPU has it for independent arms too."""
+        return gain_sweep(problem, self.value, step)

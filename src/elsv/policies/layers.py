@@ -21,12 +21,16 @@ from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
+from elsv.lattice.small import singles
 from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
+from elsv.policies.plan_rules import Way
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction
-from elsv.values.layers import layer_reach, layer_rooms, layer_values
+from elsv.values.commit import CommitValue
+from elsv.values.layers import gain_sweep, layer_reach, layer_rooms, layer_values
+from elsv.values.separable import SeparableValue
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
@@ -58,12 +62,22 @@ class InPlacePolicy(Protocol):
     Only for policies that look at nothing but states, their values and the weights of the problem's belief.
     """
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
-        """Return the sweep of a layer: which kernel it is, and its arguments."""
+    def sweep(self, problem: Problem, step: int) -> Sweep:
+        """Return the sweep of the layer at `step`: which kernel it is, and its arguments."""
         ...
 
 
 OnLayers = LayerPolicy | InPlacePolicy
+
+
+def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | Way | None:
+    """Return which kernels a GPU runs for a policy in the layer at `step`, or None if there are none.
+
+    A policy says so by ``on_card``: one sweep, or a search that goes ahead by a way. Else by its own sweep.
+    """
+    ask = getattr(policy, "on_card", None) or getattr(policy, "sweep", None)
+    found: Sweep | Way | None = None if ask is None else ask(problem, step)
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,9 +122,15 @@ class OneArm:
         arms[...] = np.reshape(self.arm, (-1, 1))
         return arms
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep that pulls the arm."""
         return Sweep("arm", arm=int(np.max(self.arm)))
+
+    def earns(self, problem: Problem) -> float:
+        """Return what the arm earns: by the law of total expectation its prior mean at every step."""
+        precise, arm = getattr(problem.belief, "precise", lambda: problem.belief)(), int(np.max(self.arm))
+        mean = precise.mean(State.initial(problem), np.random.default_rng(0))
+        return float(problem.steps * problem.rewards[arm] * mean[arm])
 
 
 @dataclass(frozen=True)
@@ -132,7 +152,7 @@ class Optimum:
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
 
-    def sweep(self, problem: Problem, layer: Layer) -> Sweep:
+    def sweep(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep that takes the best arm."""
         return Sweep("best")
 
@@ -171,6 +191,16 @@ class Search:
         """Return what `decide` takes."""
         tables = 0.0 if self.first is None else self.first.bytes
         return Room(shared=layer_rooms(self.value), tables=tables)
+
+    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
+        """Return which kernels a GPU runs: a search on the commit value, or one step on a separable one."""
+        if self.belief != problem.belief:
+            return None
+        if type(self.value) is CommitValue and self.first is None:
+            return Way(singles(min(self.depth, problem.steps - step + 1)))
+        if type(self.value) is SeparableValue and self.depth == 1:
+            return gain_sweep(problem, self.value, step)
+        return None
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""

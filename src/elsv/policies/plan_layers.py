@@ -15,6 +15,8 @@ from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
+from elsv.lattice.small import singles
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Room, Search, StateByState
@@ -22,6 +24,7 @@ from elsv.policies.plan_rules import (
     FAR,
     KNOWN_WAY,
     MOST_CANDIDATES,
+    Way,
     depth_of,
     is_long_way,
     prefer,
@@ -119,6 +122,11 @@ class PlannedSearch:
         """Return what `decide` takes."""
         way = way_ahead(self.arms, self.effort, problem.steps - made, self.far)
         return Room(shared=4, passing=6.5 * self.arms + 1) if way.stops else Room(shared=2)
+
+    def on_card(self, problem: Problem, step: int) -> Way | None:
+        """Return how a GPU searches ahead."""
+        left = problem.steps - step + 1
+        return way_ahead(self.arms, self.effort, left, self.far) if self.belief == problem.belief else None
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -247,6 +255,13 @@ class SearchOrIndex:
         if not searches_free(self.arms, self.effort, problem.steps - made):
             return self.index.room(problem, made)
         return Room(shared=2)
+
+    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
+        """Return how a GPU searches ahead, or the sweep by the index."""
+        left = problem.steps - step + 1
+        if not searches_free(self.arms, self.effort, left):
+            return self.index.sweep(problem, step)
+        return Way(singles(depth_of(self.arms, self.effort, left))) if self.belief == problem.belief else None
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""

@@ -1,6 +1,7 @@
 """Exact answers on a GPU: sweeps over the lattice of two and three arms, in CUDA C++ (extra ``gpu``).
 
 Read `run` first: it gives the optimum and the value of policies as `elsv.exact` does, which calls it for
-``device="cuda"``. `sweeps` starts the kernels of `lattice.cu`, `rules` and `search` say which a policy is,
-`losses` what simulated decisions lose, `cost` what it all takes, and `device` alone knows CuPy.
+``device="cuda"``. A policy on layers names its kernel (`elsv.policies.layers.kernel_of`), `sweeps` starts the
+kernels of `lattice.cu`, `search` those of policies that search ahead. `losses` tells what simulated decisions
+lose, and `device` alone knows CuPy.
 """

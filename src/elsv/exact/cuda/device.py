@@ -7,11 +7,18 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 from elsv._base.typing import AnyArray
+from elsv.choice import TIE
 from elsv.errors import InvalidInputError, MissingExtraError
 
 DEVICES = ("cpu", "cuda")
 NULL = 0  # in the place of an array that a kernel must not read
 _OPTIONS = ("--std=c++17",)
+
+
+def source() -> str:
+    """Return the source of the kernels, with the constant of the tie rule (`elsv.choice`) in front."""
+    own = files("elsv.exact.cuda").joinpath("lattice.cu").read_text(encoding="utf-8")
+    return f"#define TIE {TIE!r}\n{own}"
 
 
 class Device(Protocol):
@@ -50,8 +57,7 @@ class CudaDevice:
         self._cupy = _cupy()
         properties = self._cupy.cuda.runtime.getDeviceProperties(self._cupy.cuda.Device().id)
         self.name = properties["name"].decode()
-        source = files("elsv.exact.cuda").joinpath("lattice.cu").read_text(encoding="utf-8")
-        self._module = self._cupy.RawModule(code=source, options=_OPTIONS)
+        self._module = self._cupy.RawModule(code=source(), options=_OPTIONS)
         self._kernels: dict[str, Any] = {}
 
     def free(self) -> int:

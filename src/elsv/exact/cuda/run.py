@@ -11,34 +11,86 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from elsv._base.numbers import counted
+from elsv._base.numbers import memory as in_words
 from elsv._base.progress import Progress
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.cost import check_arms, check_room, cost_of, room_for
 from elsv.exact.cuda.device import NULL, Device
-from elsv.exact.cuda.rules import Best, Rule, rule_of
-from elsv.exact.cuda.search import Rooms, Search, follow_search, search_of
-from elsv.exact.cuda.sweeps import ARMS, LayerSweeps
-from elsv.exact.memory import Cost
-from elsv.lattice.numbering import layer_size
-from elsv.policies.layers import OneArm
+from elsv.exact.cuda.search import Buffers, arrays_of, follow_search
+from elsv.exact.cuda.sweeps import ARMS, LayerSweeps, Numbering, weighted
+from elsv.exact.memory import SHORTER, Cost
+from elsv.lattice.numbering import layer_size, states_up_to
+from elsv.lattice.steps import Sweep
+from elsv.policies.layers import Optimum, kernel_of
+from elsv.policies.plan_rules import Way
 from elsv.problem import Problem
-from elsv.state import State
 
+_SPARE = 300 << 20  # bytes that are left alone
+_NODES = 0.5  # of quadrature, for each pull
 Watch = Callable[[LayerSweeps, int, Any], None]  # called before a layer is swept, with the next one's values
+
+
+@dataclass(frozen=True)
+class Room:
+    """How a card's memory is divided: doubles of the values, of one batch, of weights."""
+
+    values: int
+    batch: int
+    weights: int
+    bytes: int
+
+
+def room_for(problem: Problem, free: int) -> Room:
+    """Return the quickest division that fits into `free` bytes: whole layers, else some groups at a time."""
+    numbering, horizon = Numbering(problem.arms, problem.steps), problem.steps
+    before = max(horizon - 2, 0)
+    weigh = weighted(problem)
+    values, tables = numbering.size(horizon - 1), _table_bytes(problem) + _SPARE
+    batch, weights = numbering.size(before), numbering.size(horizon) * weigh
+    left = (free - tables) // 8 - values
+    if batch + weights > left:
+        least, least_weights = numbering.largest_group(before), 2 * numbering.largest_group(horizon) * weigh
+        more = max(0, left - least - least_weights)
+        batch = min(batch, least + (more // 3 if weigh else more))
+        weights = least_weights + 2 * more // 3 * weigh
+    return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
+
+
+def _cost(problem: Problem, policies: Sequence[object], device: Device, memory: int | None) -> Cost:
+    """Return what policies take one after the other, or raise if the card cannot do it."""
+    check_arms(problem)
+    free, size, whole = _limit(device, memory), 0, 8 * layer_size(problem.arms, problem.steps)
+    for policy in policies:
+        if hasattr(policy, "earns"):
+            continue
+        if _searches(problem, policy):
+            arrays = arrays_of(problem, kernel_of(problem, policy, 1))
+            size = max(size, arrays * whole + _table_bytes(problem) + _SPARE)
+        else:
+            size = max(size, room_for(problem, free).bytes)
+    states = states_up_to(problem.arms, problem.steps - 1)
+    if size > free:
+        raise InvalidInputError(
+            f"{counted(states)} states need {in_words(size, 1)} on the GPU, where {in_words(free, 1)} are "
+            f"free ({device.name}); {SHORTER}"
+        )
+    return Cost(states, size)
+
+
+def _searches(problem: Problem, policy: object) -> bool:
+    """Return whether a policy reads more than the next layer, somewhere."""
+    return isinstance(kernel_of(problem, policy, problem.steps), Way)
 
 
 def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
     """Return what the optimum takes, or raise if it cannot be computed here."""
-    check_arms(problem)
-    free = _limit(device, memory)
-    cost = cost_of(problem, 1, [], free)
-    check_room(cost, free, device.name)
-    return cost
+    return _cost(problem, [Optimum(problem.belief)], device, memory)
 
 
 def root_scores(
@@ -49,7 +101,9 @@ def root_scores(
     watch: Watch | None = None,
 ) -> FloatArray:
     """Return what each first arm is worth if the optimum follows, ``[N]``."""
-    sweeps, first = _in_place(problem, Best(), device, _limit(device, memory), progress, watch)
+    sweeps, first = _in_place(
+        problem, Optimum(problem.belief), device, _limit(device, memory), progress, watch
+    )
     scores: FloatArray = scores_of(sweeps, 0, np.zeros((1, 2 * ARMS), np.int64), first)[0]
     return scores[sweeps.first :]
 
@@ -58,20 +112,13 @@ def evaluate_cost(
     problem: Problem, policies: Sequence[object], device: Device, memory: int | None = None
 ) -> Cost:
     """Return what the values of policies on layers take, or raise if they cannot be computed here."""
-    check_arms(problem)
-    free = _limit(device, memory)
-    searches = [found for policy in policies if (found := search_of(problem, policy)) is not None]
-    rules = sum(rule_of(problem, policy) is not None for policy in policies)
-    cost = cost_of(problem, rules, searches, free)
-    check_room(cost, free, device.name)
-    return cost
+    return _cost(problem, policies, device, memory)
 
 
 def check_policy(problem: Problem, policy: object, name: str) -> None:
     """Raise if a policy on layers has no kernel."""
     check_arms(problem)
-    known = isinstance(policy, OneArm) or rule_of(problem, policy) or search_of(problem, policy)
-    if not known:
+    if kernel_of(problem, policy, problem.steps) is None:
         raise InvalidInputError(
             "device='cuda' knows the optimum, index policies, one step of elsv, greedy, commit, plan and "
             f"fixed arms, not {name!r}; use device='cpu', or simulate it (elsv compare)"
@@ -79,22 +126,26 @@ def check_policy(problem: Problem, policy: object, name: str) -> None:
 
 
 def value_of(
-    problem: Problem, policy: object, device: Device, progress: Progress, memory: int | None = None
+    problem: Problem, policy: Any, device: Device, progress: Progress, memory: int | None = None
 ) -> tuple[float, float]:
     """Return what a policy on layers earns, and the seconds that took."""
-    began, free = time.perf_counter(), _limit(device, memory)
-    if isinstance(policy, OneArm) and isinstance(policy.arm, int):
-        value = _always(problem, policy.arm)
-    elif (search := search_of(problem, policy)) is not None:
-        value = _by_layers(problem, search, device, progress)
+    began = time.perf_counter()
+    if (earns := getattr(policy, "earns", None)) is not None:
+        value = float(earns(problem))
+    elif _searches(problem, policy):
+        value = _by_layers(problem, policy, device, progress)
     else:
-        rule = rule_of(problem, policy)
-        assert rule is not None, "checked by check_policy"
-        sweeps, later = _in_place(problem, rule, device, free, progress)
-        out = device.empty(1)
-        sweeps.sweep(rule.kernel, 0, (0, 1), later, out, rule.more(device, 0))
+        sweeps, later = _in_place(problem, policy, device, _limit(device, memory), progress)
+        out, (kernel, extra) = device.empty(1), sweeps.kernel(_sweep(problem, policy, 1), 0)
+        sweeps.sweep(kernel, 0, (0, 1), later, out, extra)
         value = float(device.fetch(out)[0]) / _root_weight(sweeps)
     return value, time.perf_counter() - began
+
+
+def _sweep(problem: Problem, policy: object, step: int) -> Sweep:
+    found = kernel_of(problem, policy, step)
+    assert isinstance(found, Sweep), "checked by check_policy"
+    return found
 
 
 def _limit(device: Device, memory: int | None) -> int:
@@ -103,7 +154,12 @@ def _limit(device: Device, memory: int | None) -> int:
 
 
 def _in_place(
-    problem: Problem, rule: Rule, device: Device, free: int, progress: Progress, watch: Watch | None = None
+    problem: Problem,
+    policy: object,
+    device: Device,
+    free: int,
+    progress: Progress,
+    watch: Watch | None = None,
 ) -> tuple[LayerSweeps, Any]:
     """Return the values of layer 1 (`NULL` if there is but one step), each layer in the place of the next."""
     horizon = problem.steps
@@ -114,12 +170,12 @@ def _in_place(
     for layer in range(horizon - 1, 0, -1):
         if watch is not None:
             watch(sweeps, layer, later)
-        more = rule.more(device, layer)
+        kernel, extra = sweeps.kernel(_sweep(problem, policy, layer + 1), layer)
         whole = sweeps.numbering.groups_of(layer)
         for first, stop in sweeps.batches(layer, room.batch):
             low, high = (int(sweeps.numbering.groups[layer, k]) for k in (first, stop))
             out = values[low:high] if layer == horizon - 1 else batch
-            sweeps.sweep(rule.kernel, layer, (first, stop), later, out, more)
+            sweeps.sweep(kernel, layer, (first, stop), later, out, extra)
             if layer == horizon - 1:
                 continue
             if stop - first == whole:
@@ -133,14 +189,16 @@ def _in_place(
     return sweeps, later
 
 
-def _by_layers(problem: Problem, search: Search, device: Device, progress: Progress) -> float:
+def _by_layers(problem: Problem, policy: object, device: Device, progress: Progress) -> float:
     """Return the value of a policy that searches, on whole layers."""
     horizon = problem.steps
     sweeps = LayerSweeps(device, problem, layer_size(problem.arms, horizon))
-    rooms = Rooms(sweeps, search)
+    buffers = Buffers(sweeps, kernel_of(problem, policy, 1))
     values = [device.empty(sweeps.numbering.size(horizon - 1)) for _ in range(2)]
     for layer in range(horizon - 1, -1, -1):
-        follow_search(sweeps, search, values, rooms, layer)
+        way = kernel_of(problem, policy, layer + 1)
+        assert way is not None, "checked by check_policy"
+        follow_search(sweeps, way, values, buffers, layer)
         values.reverse()
         progress(horizon - layer, horizon)
     return float(device.fetch(values[0][:1])[0]) / _root_weight(sweeps)
@@ -168,8 +226,25 @@ def scores_of(sweeps: LayerSweeps, layer: int, counts: Any, later: Any) -> Float
     return np.asarray(device.fetch(out)).reshape(len(counts), ARMS)
 
 
-def _always(problem: Problem, arm: int) -> float:
-    """Return what one arm earns: by the law of total expectation the prior's mean at every step."""
-    precise = getattr(problem.belief, "precise", lambda: problem.belief)()
-    mean = precise.mean(State.initial(problem), np.random.default_rng(0))
-    return float(problem.steps * problem.rewards[arm] * mean[arm])
+def check_arms(problem: Problem) -> None:
+    """Raise if the kernels do not know so many arms, or segments."""
+    if problem.segments.count > 1:
+        raise InvalidInputError("device='cuda' does not know segments; use device='cpu'")
+    if not 2 <= problem.arms <= ARMS:
+        raise InvalidInputError(
+            f"device='cuda' knows 2 and {ARMS} arms, got {problem.arms}; use device='cpu'"
+        )
+
+
+def _nodes(problem: Problem) -> float:
+    whole = bool((problem.prior == problem.prior.round()).all())
+    return (
+        _NODES * (problem.steps + float(problem.prior.sum())) if whole else 26.0 * problem.steps**0.5 + 60.0
+    )
+
+
+def _table_bytes(problem: Problem) -> int:
+    if not weighted(problem):
+        return 0
+    entries = problem.steps * (problem.steps + 1) / 2
+    return int(8 * ARMS * _nodes(problem) * entries)

@@ -8,76 +8,33 @@ swept back apart until the best of them is taken. Many pulls of one arm are swep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from elsv.exact.cuda.device import NULL
-from elsv.exact.cuda.rules import Rule, Table
 from elsv.exact.cuda.sweeps import LayerSweeps
-from elsv.lattice.small import singles
-from elsv.policies.layers import Search as LayerSearch
-from elsv.policies.plan_layers import PlannedSearch, SearchOrIndex
-from elsv.policies.plan_rules import (
-    FAR,
-    STALLED,
-    WORTHWHILE,
-    Way,
-    depth_of,
-    searches_free,
-    way_ahead,
-)
+from elsv.lattice.steps import Sweep
+from elsv.policies.plan_rules import STALLED, WORTHWHILE, Way
 from elsv.problem import Problem
-from elsv.values.commit import CommitValue
 
 
-@dataclass(frozen=True)
-class Search:
-    """How far a policy searches from a layer, by the pulls that are left."""
-
-    depth: int | None = None  # None: what the effort allows
-    effort: int = 0
-    far: int = FAR
-    index: Rule | None = None  # decides where a search of independent arms is too short
-
-    def way(self, arms: int, left: int) -> Way:
-        """Return how the search goes ahead, and how many pulls of one arm are weighed besides."""
-        if self.depth is not None:
-            return Way(singles(min(self.depth, left)))
-        if self.index is not None:
-            return Way(singles(depth_of(arms, self.effort, left)))
-        return way_ahead(arms, self.effort, left, self.far)
-
-    def searches(self, arms: int, left: int) -> bool:
-        """Return whether a search decides, not an index."""
-        return self.index is None or searches_free(arms, self.effort, left)
+def arrays_of(problem: Problem, way: Sweep | Way | None) -> int:
+    """Return how many layers a search holds at one time, by the way from the first step."""
+    return 5 + 4 * problem.arms * _is_long(way)
 
 
-def search_of(problem: Problem, policy: object) -> Search | None:
-    """Return the search that a policy on layers is, or None."""
-    if isinstance(policy, PlannedSearch) and policy.belief == problem.belief:
-        return Search(effort=policy.effort, far=policy.far)
-    if isinstance(policy, SearchOrIndex) and policy.belief == problem.belief:
-        return Search(effort=policy.effort, index=Table(policy.index))
-    if isinstance(policy, LayerSearch) and policy.first is None and policy.belief == problem.belief:
-        return Search(policy.depth) if type(policy.value) is CommitValue else None
-    return None
+def _is_long(way: Sweep | Way | None) -> bool:
+    return isinstance(way, Way) and way.stops > 0
 
 
-def arrays_of(search: Search, problem: Problem) -> int:
-    """Return how many layers are held at one time."""
-    long = search.way(problem.arms, problem.steps).stops > 0
-    return 5 + 4 * problem.arms * long
-
-
-class Rooms:
+class Buffers:
     """Arrays that searches use in turn: two for the search; for each arm two of a step, two of many pulls."""
 
-    def __init__(self, sweeps: LayerSweeps, search: Search) -> None:
+    def __init__(self, sweeps: LayerSweeps, first: Sweep | Way | None) -> None:
         arms, horizon = sweeps.problem.arms, sweeps.problem.steps
         self.size = sweeps.numbering.size(horizon - 1)
         self._ahead = [sweeps.device.empty(self.size) for _ in range(2)]
-        long = search.way(arms, horizon).stops > 0
+        long = _is_long(first)
         self._stops = [sweeps.device.empty(self.size * arms) for _ in range(2 * long)]
         self._steps = [sweeps.device.empty(self.size * arms) for _ in range(2 * long)]
 
@@ -102,16 +59,18 @@ class Rooms:
         return self._steps[made % 2][arm * self.size :]
 
 
-def follow_search(sweeps: LayerSweeps, search: Search, values: list[Any], room: Rooms, layer: int) -> None:
+def follow_search(
+    sweeps: LayerSweeps, way: Sweep | Way, values: list[Any], room: Buffers, layer: int
+) -> None:
     """Set values[1] to the worth of the policy in a layer, values[0] being that of the next one."""
     arms, horizon = sweeps.problem.arms, sweeps.problem.steps
     left = horizon - layer
-    way = search.way(arms, left)
-    most = way.stops
     later = values[0] if layer + 1 < horizon else NULL
-    if search.index is not None and not search.searches(arms, left):
-        sweeps.whole(search.index.kernel, layer, later, values[1], search.index.more(sweeps.device, layer))
+    if isinstance(way, Sweep):
+        kernel, extra = sweeps.kernel(way, layer)
+        sweeps.whole(kernel, layer, later, values[1], extra)
         return
+    most = way.stops
     top = layer + way.depth
     chosen = {layer + made for made in accumulate(way.steps)}  # layers where an arm is chosen
     ahead: Any = NULL  # of the layer after the one swept

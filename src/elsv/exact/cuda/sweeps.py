@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from elsv._base.triangle import size
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.abilities import factors
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.device import NULL, Device
+from elsv.lattice.steps import Sweep
 from elsv.problem import Problem
 
 ARMS = 3  # that the kernels know; the first of them may be missing
@@ -188,6 +190,21 @@ class LayerSweeps:
         blocks = -(-(high - low) // (_THREADS * each))
         given = (layer, low, high, each, self.first, self.groups, self.numbering.width, self.arms)
         self.device.launch(kernel, blocks, _THREADS, (*given, later, weights, shift, out, *more))
+
+    def kernel(self, sweep: Sweep, layer: int) -> tuple[str, tuple[Any, ...]]:
+        """Return the kernel that a policy names and its extra arguments in a layer."""
+        if sweep.name == "best":
+            return "sweep_best", ()
+        if sweep.name == "arm":
+            return "sweep_stop", (self.first + sweep.arm, 0.0)
+        long = size(layer + 1)  # states of an arm with up to `layer` pulls
+        tables = np.ascontiguousarray(sweep.tables[..., :long])
+        offsets = np.zeros(ARMS, np.int64)
+        offsets[self.first :] = sweep.group * long
+        given = self.device.array(tables.reshape(-1, long)), self.device.array(offsets)
+        if sweep.name == "table":
+            return "sweep_table", given
+        return "sweep_gain", (*given, tables.shape[1] * long)  # how far the three tables lie apart
 
     def whole(self, kernel: str, layer: int, later: Any, out: Any, more: Sequence[Any] = ()) -> None:
         """Set `out` for a whole layer."""
