@@ -143,7 +143,7 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
     with _blame("arms"):
         problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
         _ = problem.belief
-    with _Blame("share"):
+    with _blame("share"):
         return _with_share(form, problem, today), today
 
 
