@@ -194,6 +194,25 @@ def test_pictures_follow_the_colours_of_the_screen(page):
     assert page.evaluate(light) == "rgb(78, 166, 230)"
 
 
+def test_the_chart_follows_its_container(page, address):
+    """At first, when new customers are drawn, and when the window gets narrower or wider."""
+    page.goto("/ui/campaigns/wrong")
+    fits = """() => {
+        const place = document.querySelector('#course-plot'), chart = place.querySelector('.uplot');
+        return Boolean(chart) && chart.offsetWidth === place.clientWidth && place.clientWidth > 0; }"""
+    until(page, lambda: page.evaluate(fits))
+    before = page.locator("#course-data").get_attribute("data-course")
+    ask(address, "POST", "/campaigns/wrong/decisions", {"count": 5})
+    until(page, lambda: page.locator("#course-data").get_attribute("data-course") != before)
+    page.wait_for_timeout(500)
+    assert page.evaluate(fits)
+    for size in (PHONE, WIDE, {"width": 700, "height": 900}):
+        page.set_viewport_size(size)
+        page.wait_for_timeout(500)
+        assert page.evaluate(fits), size
+        assert page.evaluate(TOO_WIDE) <= 0
+
+
 def test_everything_is_reached_with_the_keyboard_alone(page):
     page.goto("/ui/campaigns/spring")
     page.keyboard.press("Tab")

@@ -29,7 +29,6 @@ from elsv.cli.console import (
     progress_bar,
     working,
 )
-from elsv.cli.tables import show_comparison
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -180,17 +179,20 @@ def _policies(
 
 def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
     """Print the comparison, and what sharing is worth if `shared` names what plays."""
-    if shared is None:
-        show_comparison(comparison, as_json)
-        return
     from elsv.simulation.sharing import Sharing
 
-    found = Sharing(comparison, shared)
+    sharing = None if shared is None else Sharing(comparison, shared)
     if as_json:
-        print_json(found.to_dict())
+        print_json((sharing or comparison).to_dict())
         return
-    show_comparison(comparison, as_json)
-    print(found.verdict())
+    from rich.console import Console
+
+    from elsv.report.terminal import WIDTH, print_comparison
+
+    width = None if sys.stdout.isatty() else WIDTH
+    print_comparison(comparison, Console(width=width, markup=False, emoji=False, highlight=False))
+    if sharing is not None:
+        print(sharing.verdict())
 
 
 def _check(

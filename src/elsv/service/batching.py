@@ -43,16 +43,16 @@ class Lane:
     ----------
     serve
         Answers a batch; runs in the lane's thread.
-    told
+    note
         Called with the number of requests and the seconds of each batch.
     most
         Decisions and outcomes in one batch, about.
     """
 
     def __init__(
-        self, name: str, serve: Serve, told: Callable[[int, float], None], most: int = MOST_DECISIONS
+        self, name: str, serve: Serve, note: Callable[[int, float], None], most: int = MOST_DECISIONS
     ) -> None:
-        self._serve, self._told, self._most = serve, told, most
+        self._serve, self._note, self._most = serve, note, most
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, f"elsv-lane-{name[:40]}")
         self._waiting: list[_Request] = []
@@ -124,8 +124,8 @@ class Lane:
             if len(batch) == 1 or isinstance(error, StoreError):
                 return [error] * len(batch)
             return [answer for request in batch for answer in self._answers([request])]
-        made, told = iter(decisions), iter(receipts)
-        return [next(made) if isinstance(r.asked, DecisionRequest) else next(told) for r in batch]
+        made, receipt = iter(decisions), iter(receipts)
+        return [next(made) if isinstance(r.asked, DecisionRequest) else next(receipt) for r in batch]
 
     def _end(self, batch: list[_Request], answers: list[Any], seconds: float) -> None:
         self._busy, self._took = False, seconds
@@ -137,5 +137,5 @@ class Lane:
                 request.answer.set_exception(answer)
             else:
                 request.answer.set_result(answer)
-        self._told(len(batch), seconds)
+        self._note(len(batch), seconds)
         self._consider()

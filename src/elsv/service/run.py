@@ -34,7 +34,7 @@ def serve(settings: ServiceSettings) -> None:
     sys.setswitchinterval(SWITCH)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="elsv: %(message)s")
     bound = _bind(settings)
-    told = replace(settings, port=bound.getsockname()[1])
+    settings = replace(settings, port=bound.getsockname()[1])
     options: dict[str, Any] = {
         "http": partial(Connection, settings.body_limit, settings.request_seconds),
         "ws": "none",
@@ -46,19 +46,19 @@ def serve(settings: ServiceSettings) -> None:
         "server_header": False,
     }
     if settings.workers == 1:
-        app = _announcing(create_app(told), told)
-        config = uvicorn.Config(app, host=told.host, port=told.port, **options)
+        app = _announcing(create_app(settings), settings)
+        config = uvicorn.Config(app, host=settings.host, port=settings.port, **options)
         uvicorn.Server(config).run(sockets=[bound])
         return
     from uvicorn.supervisors import Multiprocess
 
-    os.environ[_HANDED_ON] = json.dumps({**asdict(told), "tokens": told.tokens and str(told.tokens)})
+    os.environ[_HANDED_ON] = json.dumps(asdict(settings), default=str)
     config = uvicorn.Config(
         "elsv.service.run:worker_app",
         factory=True,
-        host=told.host,
-        port=told.port,
-        workers=told.workers,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
         **options,
     )
     Multiprocess(config, sockets=[bound]).run()

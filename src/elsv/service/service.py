@@ -81,16 +81,11 @@ class Service:
         return found
 
     async def look(self, name: str, call: Callable[[Campaign], T], long: bool = False) -> T:
-        """Return what `call` finds out about a campaign; it must not write.
+        """Return what `call` finds out about a campaign, or does to it, such as `Campaign.status`.
 
-        Examples: ``await service.look(name, Campaign.status)``, ``…, lambda c: c.settings)``. Give `long` for
-        what reads the whole log, so that others do not wait for it.
+        Give `long` for what reads the whole log, so that others do not wait for it.
         """
         return await self._in(self._long if long else self._quick, lambda: call(self._campaign(name)))
-
-    async def change(self, name: str, call: Callable[[Campaign], T]) -> T:
-        """Return what `call` does to a campaign: settings, imports; on disk when this returns."""
-        return await self._in(self._quick, lambda: call(self._campaign(name)))
 
     async def begin(self, name: str, problem: Problem, seed: int | None = None, **given: Any) -> bool:
         """Begin a campaign with the keywords of `Campaign.open`.
@@ -100,8 +95,7 @@ class Service:
         text_of("name of a campaign", name)
         settings = as_kept(given)
         return await self._in(
-            self._quick,
-            lambda: begin_once(self._store, name, problem, seed, settings, float(self._clock())),
+            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now())
         )
 
     async def set(
@@ -111,7 +105,7 @@ class Service:
 
         def work() -> tuple[Settings, int]:
             self._campaign(name)
-            return change(self._store, name, as_kept(given), float(self._clock()), expected)
+            return change(self._store, name, as_kept(given), self.now(), expected)
 
         return await self._in(self._quick, work)
 
@@ -223,14 +217,10 @@ class Service:
             lane = Lane(name, self._server(batches), self.metrics.batched, most)
             lane = self._lanes.setdefault(name, lane)
         self._lanes.move_to_end(name)
-        if len(self._lanes) > MOST_LANES:
-            self._forget_idle()
+        for oldest in list(self._lanes)[: max(0, len(self._lanes) - MOST_LANES)]:
+            if self._lanes[oldest].idle:
+                self._lanes.pop(oldest).close()
         return lane
-
-    def _forget_idle(self) -> None:
-        for name, lane in list(self._lanes.items())[: len(self._lanes) - MOST_LANES]:
-            if lane.idle:
-                self._lanes.pop(name).close()
 
     def _server(self, batches: Batches) -> Callable[[list[DecisionRequest], list[Outcomes]], Answers]:
         """Return what answers batches of a campaign, in the thread of its lane."""

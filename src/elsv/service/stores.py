@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
@@ -25,34 +25,19 @@ T = TypeVar("T")
 READERS = 4
 
 
-class Stores(Protocol):
-    """Where campaigns are kept."""
-
-    store: Store  # for everything but decisions and outcomes
-    plans_first: bool  # whether decisions are planned before the transaction that writes them
-
-    def of_lane(self) -> Store:
-        """Return a store for one lane."""
-        ...
-
-    def run(self, work: Callable[[Transaction], T]) -> T:
-        """Return what `work` returns, when it is on disk."""
-        ...
-
-    def close(self) -> None:
-        """Give everything back."""
-        ...
-
-
-def stores_of(settings: ServiceSettings) -> Stores:
+def stores_of(settings: ServiceSettings) -> SingleFile | SharedDatabase:
     """Return the connections that a server needs."""
     return SharedDatabase(settings) if settings.on_postgres else SingleFile(settings)
 
 
 class SingleFile:
-    """An SQLite file: it has one writer at a time, so lanes plan before and share its commits."""
+    """An SQLite file: it has one writer at a time, so lanes plan before and share its commits.
 
-    plans_first = True
+    `store` is for everything but decisions and outcomes; `run` returns what its work returns, when it is on
+    disk.
+    """
+
+    plans_first = True  # decisions are planned before the transaction that writes them
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._path = settings.db

@@ -269,8 +269,9 @@ class Comparison:
             Mean regret by step with 95 % bands, final regrets with their intervals, paired differences to the
             best policy, or the share of instances that pull each arm under one `policy`.
         leave_out, log_x, labels
-            For regret: policies that are not drawn; a logarithmic axis of steps; whether lines are named at
-            their ends (default where the figure makes room for it), in a legend that covers none, or not.
+            For regret: policies that are not drawn; a logarithmic axis of steps; where the legend stands:
+            beside the lines (``"ends"``, default where the figure makes room for it), where matplotlib finds
+            room (``"legend"``), or nowhere (``"none"``).
         colours
             By policy; the others keep theirs.
         """

@@ -6,7 +6,8 @@ Every error says which field it is about.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -124,7 +125,7 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
     today = next((k for k, (row, _) in enumerate(filled) if form.today == str(row)), None)
     stated = _structure(form)
     horizon = int(_number("horizon", "the number of customers", form.horizon, least=1, whole=True))
-    with _Blame("arms"):
+    with _blame("arms"):
         problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
         _ = problem.belief
     return problem, today
@@ -132,15 +133,15 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
 
 def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str, Any]:
     """Return the keywords of `Campaign.open` that the form states, checked."""
-    with _Blame("name"):
+    with _blame("name"):
         text_of("name of a campaign", form.name)
     if form.name != form.name.strip() or not form.name.isprintable():
         raise FieldError("name", f"name must be one line of text, got {shown(form.name)}")
-    with _Blame("window"):
+    with _blame("window"):
         window = seconds_of(form.window) if form.window else None
     if form.policy not in POLICIES:
         raise FieldError("policy", f"policy must be one of the list, got {shown(form.policy)}")
-    with _Blame("policy"):
+    with _blame("policy"):
         make_policy(form.policy, problem)
     given = {
         "policy": form.policy,
@@ -151,7 +152,7 @@ def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str,
         "holdout": share("holdout", form.holdout or "0"),
     }
     for name in ("floor", "holdout"):
-        with _Blame(name):
+        with _blame(name):
             Settings(horizon=problem.horizon, control=today).changed(problem, **{name: given[name]})
     return given
 
@@ -222,15 +223,12 @@ def rehearsed(problem: Problem, policy: str, today: int | None) -> Rehearsal:
     return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1)
 
 
-class _Blame:
-    """Errors of the library within are about this field."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, InvalidInputError) and not isinstance(error, FieldError):
-            raise FieldError(self._name, str(error)) from error
+@contextmanager
+def _blame(name: str) -> Iterator[None]:
+    """Make errors of the library within errors of this field."""
+    try:
+        yield
+    except FieldError:
+        raise
+    except InvalidInputError as error:
+        raise FieldError(name, str(error)) from error

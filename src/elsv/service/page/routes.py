@@ -296,9 +296,9 @@ class Pages:
             await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))})
         elif what == "extend":
             total = forms.whole_number("customers", "customers", fields.get("customers", ""))
-            await service.change(name, lambda campaign: campaign.extend(total))
+            await service.look(name, lambda campaign: campaign.extend(total))
         elif what == "end":
-            await service.change(name, Campaign.end)
+            await service.look(name, Campaign.end)
         elif what in ("pause", "resume"):
             await service.set(name, {"paused": what == "pause"})
         else:
