@@ -329,7 +329,7 @@ def test_a_log_says_who_was_held_out(tmp_path):
     for arm, (first, second) in zip(found.arms, halves, strict=True):
         assert first[0] + second[0] == arm.successes
         assert first[1] + second[1] == arm.successes + arm.failures + arm.expired
-        assert abs(first[1] - second[1]) <= 1
+        assert abs(first[1] - second[1]) <= 4  # cut at the end of four customers, of 240 in 64 parts
     again = campaign.status()
     assert again == found
     json.dumps(found.to_dict(), allow_nan=False)

@@ -1,6 +1,6 @@
 """What measuring needs of the log beside the counts: who was held out, halves in time, and the split.
 
-A decision's outcome is its reward, if that counts, or else a failure once it has expired.
+A decision that is not open has an outcome: its reward, if that counts, or else a failure.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elsv._base.typing import FloatArray
 from elsv.campaign.log import Head
 from elsv.campaign.records import Tally
 from elsv.stores.base import Transaction
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
 
 _EXPECTED = 5.0  # customers that an arm must be promised, and others too, to be compared
-_HALVES = """
-SELECT arm, held, CASE WHEN 2 * place > every THEN 1 ELSE 0 END, COUNT(*), SUM(won) FROM (
-  SELECT d.arm AS arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END AS held,
-    CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END AS won,
-    ROW_NUMBER() OVER (PARTITION BY d.arm ORDER BY d.number) AS place,
-    COUNT(*) OVER (PARTITION BY d.arm) AS every
-  FROM elsv_decision d
-  LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
-  LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number
-  WHERE d.campaign = ? AND (r.counted = 1 OR e.number IS NOT NULL)
-) AS outcomes GROUP BY 1, 2, 3
+_PARTS = 64  # of a log, by which halves are cut
+_OUTCOMES = """
+SELECT (d.number - 1) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END, COUNT(*),
+  SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)
+FROM elsv_decision d
+LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
+LEFT JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number
+WHERE d.campaign = ? AND o.number IS NULL GROUP BY 1, 2, 3
 """
 _SPLIT = """
 SELECT arm, propensities, COUNT(*) FROM elsv_decision WHERE campaign = ? AND propensity < 1 GROUP BY 1, 2
@@ -56,15 +54,26 @@ def measure(reading: Transaction, head: Head, tallies: Sequence[Tally], drawn: b
     split = split_of(reading.rows(_SPLIT, (head.id,)), len(tallies)) if drawn else None
     if not drawn and all(t.seen < 2 * LEAST_IN_A_HALF for t in tallies):
         return Measured(split=split)
-    held = [(0.0, 0.0)] * len(tallies)
-    halves = [[(0.0, 0.0), (0.0, 0.0)] for _ in tallies]
-    for arm, aside, half, seen, won in reading.rows(_HALVES, (head.id,)):
-        if aside:
-            held[arm] = held[arm][0] + won, held[arm][1] + seen
-        before = halves[arm][half]
-        halves[arm][half] = before[0] + won, before[1] + seen
-    told = tuple(held) if any(seen for _, seen in held) else ()
-    return Measured(told, tuple((first, second) for first, second in halves), split)
+    size = max(1, -(-head.decisions // _PARTS))
+    held = np.zeros((len(tallies), 2))
+    parts = np.zeros((_PARTS, len(tallies), 2))  # successes and outcomes
+    for part, arm, aside, seen, won in reading.rows(_OUTCOMES, (size, head.id)):
+        parts[min(int(part), _PARTS - 1), arm] += int(won), int(seen)
+        held[arm] += (int(won), int(seen)) if aside else (0, 0)
+    halves = tuple(_halves(parts[:, arm]) for arm in range(len(tallies)))
+    aside_counts = tuple((float(won), float(seen)) for won, seen in held)
+    return Measured(aside_counts if held.any() else (), halves, split)
+
+
+def _halves(parts: FloatArray) -> tuple[Counts, Counts]:
+    """Return successes and outcomes of the first half of an arm's customers and of the others.
+
+    They are cut at the end of a part of the log, the one nearest to the middle.
+    """
+    sums = parts.cumsum(axis=0)
+    cut = int(np.abs(sums[:, 1] - sums[-1, 1] / 2).argmin())
+    (won, seen), (all_won, all_seen) = sums[cut].tolist(), sums[-1].tolist()
+    return (won, seen), (all_won - won, all_seen - seen)
 
 
 def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:

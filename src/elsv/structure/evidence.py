@@ -31,7 +31,8 @@ from elsv.structure.base import Structure
 from elsv.structure.fit import as_seen, closest, likelihood
 
 CONTRADICTED = 0.01  # chance at which a structure is warned of
-SURPRISING = 0.001  # chance at which a prior, or a change with time, is noted
+SURPRISING = 0.001  # chance, shared by all arms, at which a prior or a change with time is noted
+LOOKS = 4  # halves are compared again and again: so many looks share the chance too
 LEAST_IN_A_HALF = 20  # outcomes in each half of an arm's customers, from which on halves are compared
 Counts = tuple[float, float]  # successes and outcomes
 _REMEDY = (
@@ -263,10 +264,11 @@ def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
     start = State(problem.prior[:, 0], problem.prior[:, 1])
     mean, variance = moments(problem.belief, start, np.random.default_rng(0))
     chances = np.array([predictive(*four) for four in zip(mean, variance, won, seen, strict=True)])
-    if (chances > SURPRISING).all():
+    limit = SURPRISING / (seen > 0).sum()
+    if (chances > limit).all():
         return
     low, high = quantiles(problem.belief, start, (0.025, 0.975))
-    for arm in np.flatnonzero(chances <= SURPRISING):
+    for arm in np.flatnonzero(chances <= limit):
         words = (
             f"Beforehand {problem.names[arm]} was expected at {100 * low[arm]:.2g} to "
             f"{100 * high[arm]:.2g} %; {100 * won[arm] / seen[arm]:.2g} % of {seen[arm]:,.0f} succeeded. "
@@ -303,7 +305,7 @@ def _changes(problem: Stated, halves: Sequence[tuple[Counts, Counts] | None]) ->
     }
     for arm, (first, second) in compared.items():
         chance = changed(first, second)
-        if chance <= SURPRISING / len(compared):
+        if chance <= SURPRISING / (LOOKS * len(compared)):
             words = (
                 f"{problem.names[arm]} changed with time: {100 * first[0] / first[1]:.2g} % of its first "
                 f"{first[1]:,.0f} customers succeeded, {100 * second[0] / second[1]:.2g} % of the "

@@ -168,14 +168,24 @@ class SegmentStatus:
 class GainSoFar:
     """What the campaign earned more than an alternative."""
 
-    against: str  # best, control or split
+    against: str  # control, best or split
     name: str  # the alternative in words
     gain: float
     low: float  # 95 % interval
     high: float
     alternative: float | None = None  # what the alternative is estimated to have earned
-    method: str = ""
+    method: str = ""  # belief, outcomes or holdout
+    customers: int = 0  # who had the alternative, as far as the method counts them
     percent: float | None = None  # the gain in per cent of the alternative
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One thing that speaks against what is assumed, in a sentence."""
+
+    about: str  # structure, prior, time, split or outcomes
+    words: str
+    chance: float | None = None  # of data as far out, if what is assumed holds
 
 
 @dataclass(frozen=True)
@@ -200,10 +210,13 @@ class Status:
     gains: tuple[GainSoFar, ...] = field(metadata={"read": _each(GainSoFar)}, default=())
     ahead: float | None = None  # expected earnings of the customers left, with the arm that is best now
     to_learn: float | None = None  # the most that knowing more could add to that
-    doubt: float | None = None  # how many times likelier the outcomes are without the structure
+    doubt: float | None = None  # 1 / Bayes factor with this prior
     segments: tuple[SegmentStatus, ...] = field(metadata={"read": _each(SegmentStatus)}, default=())
     contradicted: bool = False  # whether the outcomes speak against what is assumed of the arms
-    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # the service's sentences
+    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # three sentences
+    notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
+    doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
+    sure: bool = False  # whether the headline tells more from less and the outcomes agree
 
     @property
     def leader(self) -> ArmStatus:
@@ -222,7 +235,8 @@ class Status:
             lines.append(
                 widths.format(a.name[:18], *counts, *believed, f"{a.worth:,.4g}", f"{100 * a.best:.0f} %")
             )
-        return "\n".join([*lines, "", *self.summary])
+        warnings = [f"warning: {doubt.words}" for doubt in self.doubts]
+        return "\n".join([*lines, "", *self.summary, *self.notes, *warnings])
 
 
 @dataclass(frozen=True)
@@ -246,7 +260,9 @@ class ArmExplanation:
 class Evidence:
     """What the data say of what is assumed."""
 
-    log_bayes_factor: float | None = None
+    log_bayes_factor: float | None = None  # with this prior
+    likelihood_ratio: float | None = None  # what the best rates within the structure lack
+    chance: float | None = None  # of outcomes as far off if the structure holds, at most
     parts: tuple[str, ...] = field(metadata=_TUPLE, default=())
 
 
@@ -268,6 +284,7 @@ class Explanation:
     )
     segment: str | None = None  # who has come: `arms` are those on offer; None without segments
     share: float | None = None  # the chance that the next customer is one of them
+    doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
 
     @property
     def chosen(self) -> ArmExplanation:
