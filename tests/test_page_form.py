@@ -2,7 +2,7 @@
 
 import pytest
 
-from elsv import Campaign, Problem
+from elsv import Campaign, Problem, State
 from elsv.service.page.forms import MOST_ARMS
 from pages import send, text_of, visit
 
@@ -42,14 +42,30 @@ def test_a_campaign_begins_as_the_form_says(client, tmp_path):
         order="decreasing",
         horizon=300,
         names=["30 % off", "20 % off", "full price"],
-        prior=[[2, 8], [1, 1], [1, 1]],
+        prior=campaign.problem.prior,
     )
+    first, second, third = campaign.problem.belief.mean(State.initial(campaign.problem))
+    assert first == pytest.approx(0.2, rel=0.2)
+    assert 0.05 < third < second < first  # arms of which nothing is said follow
     settings = campaign.settings
     assert (settings.policy, settings.window, settings.unit) == ("thompson", 604800.0, "EUR")
     assert (settings.floor, settings.holdout, settings.control) == (0.01, 0.1, 2)
     page = text_of(client.get(answer.headers["location"]).text)
     assert "The campaign has begun." in page
     assert "Not begun" in page
+
+
+def test_one_number_is_enough(client, tmp_path):
+    nothing = [(name, reward, "") for name, reward, _ in ARMS]
+    said = text_of(send(client, "/ui/new/rehearsal", filled(nothing, horizon="40")).text)
+    assert "No verdict: with uniform rows this expects 75 % of customers to buy at 30 % off." in said
+    assert "Say above what share of your visitors buys today." in said
+    said = text_of(send(client, "/ui/new/rehearsal", filled(nothing, horizon="40", share="4 %")).text)
+    assert "orth it: with 40 customers it brings" in said
+    assert "EUR" in said
+    assert send(client, "/ui/new", filled(nothing, share="4")).status_code == 303
+    problem = Campaign.open(tmp_path / "shop.db", "summer").problem
+    assert problem.belief.mean(State.initial(problem))[2] == pytest.approx(0.04, rel=0.1)
 
 
 def test_rows_left_empty_are_no_arms_and_today_stays_with_its_arm(client, tmp_path):
@@ -92,6 +108,8 @@ def test_what_is_known_in_advance(client, tmp_path, changes, words):
         (filled([("a", "1", "100"), ARMS[0]]), "between 0 and 100"),
         (filled([("a", "1", "lots"), ARMS[0]]), "expected conversion of arm 1"),
         (filled(sureness="0"), "how sure you are must be a number"),
+        (filled(share="many"), "the share that buys today must be a number"),
+        (filled(share="0"), "must lie strictly between 0 and 1"),
         (filled(order="samples"), "what you know must be one of the list"),
         (filled(horizon="many"), "number of customers must be a whole number"),
         (filled(horizon="2.5"), "number of customers must be a whole number"),
@@ -142,7 +160,7 @@ def test_the_preview_says_what_is_missing(client):
 
 def test_the_rehearsal_answers_whether_it_is_worth_it(client):
     said = text_of(send(client, "/ui/new/rehearsal", filled(horizon="60", order="free")).text)
-    assert "worth it" in said
+    assert "Worth it: with 60 customers it brings" in said
     assert "Against always full price, in 60 imaginary shops." in said
     assert "must be a whole number" in text_of(send(client, "/ui/new/rehearsal", filled(horizon="x")).text)
 

@@ -16,8 +16,12 @@ from elsv.simulation.rehearsal import Outcome, shops
 from elsv.simulation.rehearse import Rehearsal
 
 
-def rehearsal(*rows):
-    return Rehearsal(shop(), 1, 200, 0, "", rows)
+def known_shop(**changes):
+    return shop(prior=[(3, 27), (3, 37), (3, 57), (3, 97)], **changes)
+
+
+def rehearsal(*rows, **changes):
+    return Rehearsal(known_shop(), 1, 200, 0, "", rows, **changes)
 
 
 def test_small_campaigns_are_exact():
@@ -50,7 +54,11 @@ def test_the_present_arm_gains_nothing_over_itself():
         assert row.gain == pytest.approx(0, abs=1e-9)
         assert (row.low, row.high, row.losing) == (0, 0, 0)
         assert row.present == pytest.approx(row.customers * 0.7 * 0.6)
-    assert "With 400 customers the gain over always 30 % off is under 1 %: not worth it." in str(found)
+    assert (
+        "No verdict: with uniform rows this expects 80 % of customers to buy at 40 % off."
+        in found.answers()[0]
+    )
+    assert found.answers()[0].endswith('Say what you expect: --expect "full price=4%".')
 
 
 def test_the_best_arm_and_when_it_is_found():
@@ -59,25 +67,80 @@ def test_the_best_arm_and_when_it_is_found():
     first, drawn = found.outcomes
     assert (first.found, first.until, first.losing) == (1.0, 0.0, 0.0)
     assert 0.3 < drawn.found < 0.7
-    assert "worth it" in found.recommendation()
-    assert found.recommendation().startswith("With 200 customers it is worth it: the gain over always")
+    assert found.recommendation().startswith("Worth it: with 200 customers it brings")
+    assert "times what always arm 2 earns" in found.recommendation()
 
 
-def test_the_verdict_agrees_with_itself():
-    row = Outcome(100, "plan", 103, 100, 3, 2.5, -7.3, 60, 0.56, 0.8, 12, False)
-    later = replace(row, customers=300, earnings=330, present=300, gain=30, error=2.5)
-    unsure = rehearsal(row).recommendation()
-    assert unsure == (
-        "With 100 customers the gain over always 30 % off is 3.0 % ± 2.5 %, which may be under 1 %: "
-        "more shops (instances) would tell."
+def test_three_answers_and_the_risk_in_money():
+    row = Outcome(100, "plan", 130, 100, 30, 2.5, -7.3, 160, 0.06, 0.8, 12, False, switching=21)
+    said = rehearsal(row, unit="EUR").answers()
+    assert said[0] == (
+        "Worth it: with 100 customers it brings 30.00 EUR ± 2.50 more than always 30 % off on average over "
+        "such shops (+30.0 %)."
     )
-    both = rehearsal(row, later).recommendation()
-    assert both.startswith(unsure)
-    assert "From 300 customers on it is worth it: the gain over always 30 % off is 10.0 % on average" in both
-    assert "56 of 100 would earn more by always 30 % off" in both
-    assert "in the worst 5 of 100 shops by 7.30 or more; the gains of the other 44 outweigh that." in both
-    assert "Shops differ" not in rehearsal(replace(later, losing=0.0)).recommendation()
-    assert "not worth it" in rehearsal(replace(row, gain=-1.0)).recommendation()
+    assert said[1] == "Merely switching to 40 % off beforehand brings 21.00 EUR of that."
+    assert said[2] == "Learning adds 9.00 EUR ± 2.50."
+    assert said[3] == (
+        "Risk: in 6 of 100 such shops always 30 % off would have earned more; in the worst 5 the loss is "
+        "7.30 EUR or more. In the middle 90 the gain is −7.30 to +160 EUR."
+    )
+    assert "holdout" in said[4]
+    unsure = replace(row, gain=3, earnings=103)
+    assert (
+        rehearsal(unsure)
+        .answers()[0]
+        .startswith("Perhaps worth it: with 100 customers it brings 3.00 ± 2.50")
+    )
+    assert rehearsal(replace(row, gain=-1.0)).answers()[0].startswith("Not worth it")
+    assert "brings 1.00 ± 2.50 less" in rehearsal(replace(row, gain=-1.0)).answers()[0]
+    assert "none lose" not in rehearsal(replace(row, low=1.0)).answers()[3]
+    assert "fewer than 5 lose anything" in rehearsal(replace(row, low=1.0)).answers()[3]
+    large = rehearsal(replace(row, gain=216, earnings=316))
+    assert "(3.2 times what always 30 % off earns)" in large.answers()[0]
+    assert "3.2 times" in str(large)
+    assert "216.0 %" not in str(large)
+
+
+def test_answers_are_about_the_size_that_was_asked_for():
+    found = rehearse(known_shop(horizon=24), policies="greedy", against=3, instances=20)
+    assert found.sizes == (8, 12, 24, 48)
+    assert "with 24 customers" in found.recommendation()
+    assert [one.times for one in found.elsewhere] == [0.5, 2.0]
+    assert "If the prior is wrong: with half the expected rates it earns" in found.recommendation()
+    assert rehearse(known_shop(), [10, 20], policies="greedy", instances=20).asked == 20
+    assert rehearse(shop(horizon=24), [24], policies="greedy", instances=20).elsewhere == ()
+
+
+def test_gain_is_switching_and_learning():
+    found = rehearse(known_shop(), [60], policies=["fixed:arm=1", "elsv"], against=3, instances=50, lost=1e-9)
+    first, learner = found.outcomes
+    worth = known_shop().rewards * known_shop().belief.mean(elsv.State.initial(known_shop()))
+    assert first.switching == pytest.approx(60 * (worth[0] - worth[3]))
+    assert first.learning == pytest.approx(0, abs=1e-9)
+    assert first.error == pytest.approx(0, abs=1e-9)
+    assert learner.gain == pytest.approx(learner.switching + learner.learning)
+    assert found.to_dict()["rows"][1]["learning"] == learner.learning
+
+
+def test_one_given_shop():
+    truth = "40 % off=12%, 30 % off = 10 %, 15 % off=0,08, full price=6%"
+    found = rehearse(known_shop(), [40], policies="elsv", against=3, truth=truth, instances=30)
+    assert found.truth == (0.12, 0.1, 0.08, 0.06)
+    (row,) = found.outcomes
+    assert row.present == pytest.approx(40 * 0.06)
+    assert row.switching == pytest.approx(40 * (0.6 * 0.12 - 0.06))
+    assert not row.exact
+    assert "in this shop" in found.recommendation()
+    assert "such shops" not in str(found)
+    by_name = dict(zip(NAMES, found.truth, strict=True))
+    assert rehearse(known_shop(), [40], policies="elsv", against=3, truth=by_name, instances=30) == found
+    for bad, message in (
+        ("full price=6%", "the rate of every arm, got none for 40 % off, 30 % off, 15 % off"),
+        ("1=6%, 2=7%, 3=8%, 4=9%", "truth must be possible"),
+        ("1=6-8%, 2=5%, 3=4%, 4=3%", "must be one number"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            rehearse(known_shop(), [40], policies="elsv", truth=bad)
 
 
 def test_what_the_shops_are_like_is_said():
@@ -86,7 +149,7 @@ def test_what_the_shops_are_like_is_said():
     many = shops(Problem([1.0] * 9, "decreasing", 100))
     assert "arm 1 succeeds with 90 of 100 customers, arm 9 with 10" in many
     row = Outcome(100, "plan", 103, 100, 3, 2.5, -7.3, 60, 0.56, 0.8, None, False)
-    assert rehearsal(row).shops() in str(rehearsal(row))
+    assert rehearsal(row).shops() in " ".join(str(rehearsal(row)).split())
     assert "−7.30 to +60.00" in str(rehearsal(row))
 
 
@@ -102,7 +165,8 @@ def test_shops_are_those_of_compare(monkeypatch):
     monkeypatch.setattr("elsv.simulation.rehearse._exact_earnings", lambda problem, policy: None)
     (row,) = rehearse(shop(), [25], policies="elsv", instances=40, seed=5, against=3).outcomes
     found = elsv.compare(shop(), ["elsv"], 40, 5, horizon=25)
-    assert row.gain == pytest.approx(found.gain("elsv", 3).amount, rel=1e-9)
+    beforehand = elsv.policies.single.best_single_arm(shop())
+    assert row.learning == pytest.approx(found.gain("elsv", beforehand).amount, rel=1e-9)
 
 
 def test_progress_moves():
@@ -174,5 +238,14 @@ def test_the_command(tmp_path, monkeypatch):
     told = json.loads(CliRunner().invoke(app, [*words, "--delay", "10", "--json"]).stdout)
     assert told["name"] == NAMES[3]
     assert len(told["rows"]) == 4
+    result = CliRunner().invoke(
+        app, [*words, "--expect", "full price=4%", "--customers", "20", "--out", "p.html"]
+    )
+    text = (tmp_path / "p.html").read_text()
+    assert "orth it: with 20 customers it brings" in " ".join(result.output.split())
+    assert "nothing is known of 40 % off" in result.output
+    assert "--expect &#39;full price=4%&#39;" in text
+    assert text.count('<figure class="figure"') == 0
+    assert "by holdout alone" in text
     result = CliRunner().invoke(app, ["rehearse", "shop.toml", "--customers", "many"])
     assert isinstance(result.exception, elsv.InvalidInputError)

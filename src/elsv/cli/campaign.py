@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elsv._base.files import unreadable
-from elsv.cli.console import Json, ProblemFile, SegmentName, print_json, show_explanations, working
+from elsv.cli.console import (
+    Expect,
+    Factor,
+    HistoryFile,
+    Json,
+    ProblemFile,
+    SegmentName,
+    print_json,
+    show_explanations,
+    working,
+)
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -33,6 +43,9 @@ def new(
     name: Name,
     problem: ProblemFile,
     policy: Annotated[str | None, typer.Option("-p", "--policy", help="Policy; default: plan.")] = None,
+    expect: Expect = None,
+    history: HistoryFile = None,
+    factor: Factor = None,
     window: Annotated[
         str | None, typer.Option(help="How long to wait for an outcome: '7 days', none; then: a failure.")
     ] = None,
@@ -53,9 +66,12 @@ def new(
 ) -> None:
     """Begin a campaign, or change the settings of one; what is not given stays as it is."""
     from elsv.campaign import Campaign
-    from elsv.problem import Problem
+    from elsv.prior.sources import problem_from
+    from elsv.prior.untried import nothing_said
 
-    loaded = Problem.load(problem)
+    loaded, notes = problem_from(problem, history, expect or [], factor)
+    for note in (*notes, *filter(None, [nothing_said(loaded)])):
+        print(note, file=sys.stderr)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}
     given |= {"control": control, "fallback": fallback}

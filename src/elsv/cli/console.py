@@ -49,6 +49,23 @@ Delay = Annotated[
 ]
 Batch = Annotated[int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")]
 Lost = Annotated[float | None, typer.Option(help="Share of outcomes that never come and count as failures.")]
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ARM=RATE", help='What you expect, such as "none=4%" or "10 % off=3-8%"; repeatable.'
+    ),
+]
+HistoryFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Outcomes of last season, .csv or .parquet, as for elsv prior."),
+]
+Factor = Annotated[
+    float | None,
+    typer.Option(
+        help="Odds of an arm of which nothing is known are within this factor of its neighbour's, for each "
+        "step; default: 2, or 3 without an order."
+    ),
+]
 AtMost = Annotated[
     str | None,
     typer.Option(
@@ -69,11 +86,19 @@ def policies_option(default: Sequence[str]) -> Any:
     )
 
 
-def command_line(command: str, problem: Path, names: Sequence[str], options: Mapping[str, object]) -> str:
+def command_line(
+    command: str,
+    problem: Path,
+    names: Sequence[str],
+    options: Mapping[str, object],
+    repeated: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     """Return the line that repeats a command; options that were not given are left out."""
     chosen = (word for name in names for word in ("-p", name))
     given = (word for option in options.items() if option[1] is not None for word in option)
-    return shlex.join(map(str, ("elsv", command, problem, *chosen, *given)))
+    pairs = ((option, value) for option, values in (repeated or {}).items() for value in values)
+    again = (word for pair in pairs for word in pair)
+    return shlex.join(map(str, ("elsv", command, problem, *chosen, *given, *again)))
 
 
 def load_problem(path: Path, horizon: int | None) -> Problem:

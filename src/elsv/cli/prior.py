@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from elsv.cli.console import Json, print_json, working
+from elsv.cli.console import Expect, Factor, Json, print_json, working
 
 
 def prior(
@@ -34,19 +34,8 @@ def prior(
             "power: as if only that share had been seen."
         ),
     ] = "match",
-    expect: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ARM=RATE", help='What you expect, such as "none=4%" or "10 % off=3-8%"; repeatable.'
-        ),
-    ] = None,
-    factor: Annotated[
-        float | None,
-        typer.Option(
-            help="Odds of an arm of which nothing is known are within this factor of its neighbour's, for "
-            "each step; default: 2, or 3 without an order."
-        ),
-    ] = None,
+    expect: Expect = None,
+    factor: Factor = None,
     coverage: Annotated[
         float, typer.Option(help="Probability with which the mean lies in an interval that you expect.")
     ] = 0.9,

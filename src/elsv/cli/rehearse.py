@@ -12,6 +12,9 @@ from elsv.cli.console import (
     AtMost,
     Batch,
     Delay,
+    Expect,
+    Factor,
+    HistoryFile,
     Json,
     Lost,
     ProblemFile,
@@ -28,11 +31,23 @@ DEFAULT_POLICIES = ("plan:effort=4096",)
 def rehearse(
     problem: ProblemFile,
     customers: Annotated[
-        str, typer.Option(help="Numbers of customers to try, joined by commas.")
-    ] = "100,300,1000,3000",
+        str | None,
+        typer.Option(
+            help="Numbers of customers to try, joined by commas; default: the horizon, a third, the half and "
+            "the double of it."
+        ),
+    ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="The present arm, by name or number; default: the best one by the prior."),
+        typer.Option(help="Today's arm, by name or number; default: the best one by the prior."),
+    ] = None,
+    expect: Expect = None,
+    history: HistoryFile = None,
+    factor: Factor = None,
+    unit: Annotated[str, typer.Option(help="Unit of the rewards, such as EUR.")] = "",
+    truth: Annotated[
+        str | None,
+        typer.Option(help='Play in this one shop: the rate of every arm, such as "none=3%, 5 % off=5%".'),
     ] = None,
     policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
     delay: Delay = None,
@@ -46,21 +61,23 @@ def rehearse(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a campaign would gain over the present arm, before there is one.
+    """Say what a campaign would gain over today's arm, before there is one.
 
     Fewer customers, shops or policies make it quicker.
     """
     from elsv._base.files import check_writable
-    from elsv.problem import Problem
+    from elsv.prior.sources import problem_from
+    from elsv.simulation.rehearsal import wrapped
     from elsv.simulation.rehearse import rehearse as run
 
-    loaded = Problem.load(problem)
+    loaded, notes = problem_from(problem, history, expect or [], factor)
     if out is not None:
         from elsv.report.style import require_matplotlib
 
         require_matplotlib()
         check_writable(out)
-    names, sizes = policy or list(DEFAULT_POLICIES), _sizes(customers)
+    names = policy or list(DEFAULT_POLICIES)
+    sizes = None if customers is None else _sizes(customers)
     found = run(
         loaded,
         sizes,
@@ -73,24 +90,32 @@ def rehearse(
         lost=lost,
         progress=True,
         at_most=at_most,
+        unit=unit,
+        truth=truth,
     )
     if as_json:
         print_json(found.to_dict())
     else:
-        print(found)
+        print(found, *(wrapped([note]) for note in notes), sep="\n")
     if out is not None:
         from elsv.report.rehearsal import rehearsal_page
 
         options = {
             "--customers": customers,
             "--against": against,
+            "--history": history,
+            "--factor": factor,
+            "--unit": unit or None,
+            "--truth": truth,
             "--delay": delay,
             "--batch": batch,
             "--lost": lost,
             "--instances": instances,
             "--seed": seed,
         }
-        rehearsal_page(found, command_line("rehearse", problem, names, options)).write(out)
+        rehearsal_page(
+            found, command_line("rehearse", problem, names, options, {"--expect": expect or []})
+        ).write(out)
         print(f"wrote {out}", file=sys.stderr)
 
 

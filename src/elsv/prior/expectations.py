@@ -76,17 +76,8 @@ def from_expectations(
             f"{problem.structure.describe()}; say it there instead, "
             "as conversion and odds_fall of a demand curve"
         )
-    if not isinstance(expected, Mapping) or not expected:
-        raise InvalidInputError(
-            f'expected must name arms, such as {{"no": "4%", "sale": "3-8%"}}, got {shown(expected)}'
-        )
-    said: AnyArray = np.zeros(problem.arms, dtype=bool)
-    wanted = np.full((problem.arms, 2), np.nan)
-    for arm, interval in expected.items():
-        i = find_arm(problem, arm)
-        if said[i]:
-            raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
-        said[i], wanted[i] = True, _ends(problem.names[i], interval)
+    wanted = _wanted(problem, expected)
+    said: AnyArray = ~np.isnan(wanted[:, 0])
     by_mean = said & (wanted[:, 0] == wanted[:, 1])
     means = np.where(by_mean, wanted[:, 0], np.nan)
     ends = np.where(by_mean[:, None], np.nan, wanted)
@@ -123,6 +114,15 @@ def from_expectations(
     return Prior(new, arms, float(coverage), tuple(words), notes, unmet)
 
 
+def from_rates(problem: Problem, rates: Mapping[str, Interval]) -> FloatArray:
+    """Return the rate of every arm ``[N]`` of which one is said, by name or number from 1; NaN: none."""
+    wanted = _wanted(problem, rates)
+    ranges = [name for name, (low, high) in zip(problem.names, wanted, strict=True) if low < high]
+    if ranges:
+        raise InvalidInputError(f"the rate of {ranges[0]} must be one number such as 4%, got an interval")
+    return np.asarray(wanted[:, 0])
+
+
 def parse_expectation(text: str) -> tuple[str, tuple[float, float]]:
     """Read ``"10 % off=3-8%"`` or ``"none=4%"``: an arm, by name or number from 1, and both ends."""
     arm, sign, interval = text.rpartition("=")
@@ -131,6 +131,21 @@ def parse_expectation(text: str) -> tuple[str, tuple[float, float]]:
             f'an expectation must be ARM=RATE, such as "none=4%" or "10 % off=3-8%", got {shown(text)}'
         )
     return arm.strip(), _ends(arm.strip(), interval)
+
+
+def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
+    """Return both ends of what is expected ``[N, 2]``; NaN: nothing."""
+    if not isinstance(expected, Mapping) or not expected:
+        raise InvalidInputError(
+            f'expected must name arms, such as {{"no": "4%", "sale": "3-8%"}}, got {shown(expected)}'
+        )
+    wanted = np.full((problem.arms, 2), np.nan)
+    for arm, interval in expected.items():
+        i = find_arm(problem, arm)
+        if not np.isnan(wanted[i, 0]):
+            raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
+        wanted[i] = _ends(problem.names[i], interval)
+    return wanted
 
 
 def _ends(arm: str, given: Interval) -> tuple[float, float]:

@@ -60,3 +60,21 @@ def prior_from(
         how = cast(Method, method)
         found.append(from_history(current, seen.successes, seen.failures, weight, how, factor))
     return found
+
+
+def problem_from(
+    problem: str | Path,
+    history: str | Path | None = None,
+    expect: Sequence[str] = (),
+    factor: float | None = None,
+) -> tuple[Problem, tuple[str, ...]]:
+    """Return the problem of a file with all that was said of its rates, and how in sentences.
+
+    The table ``[expect]`` of the file, `expect` and `history` are taken as by `prior_from`; without any of
+    them the problem stays as it is.
+    """
+    loaded, stated = Problem.load_expecting(problem)
+    if not stated and not expect and history is None:
+        return loaded, ()
+    found = prior_from(problem, history, expect, factor=factor)
+    return found[-1].problem, tuple(note for one in found for note in (*one.notes, *one.warnings))

@@ -61,6 +61,21 @@ def known_arms(problem: Problem, seen: FloatArray | None = None) -> AnyArray:
     return said if seen is None else said | (seen > 0)
 
 
+def nothing_said(problem: Problem, remedy: str | None = None) -> str | None:
+    """Say that uniform rows are no expectation, where all are and nothing bounds the means; else None."""
+    facts = ranking_of(problem.structure)
+    bounded = facts is not None and (facts.bounds is not None or bool(facts.gaps))
+    if known_arms(problem).any() or bounded or has_own_prior(problem.structure):
+        return None
+    mean = mean_of(problem.belief, State.initial(problem), np.random.default_rng(0))
+    best = int(mean.argmax())
+    how = remedy or f'Say what you expect: --expect "{problem.names[int(mean.argmin())]}=4%".'
+    return (
+        f"No verdict: with uniform rows this expects {100 * mean[best]:.0f} % of customers to buy at "
+        f"{problem.names[best]}. {how}"
+    )
+
+
 def neighbours_of(problem: Problem, known: AnyArray) -> dict[int, Neighbour]:
     """Return the neighbour of every arm of which nothing is known; none for arms between known ones."""
     open_arms = [int(j) for j in np.flatnonzero(~known)]

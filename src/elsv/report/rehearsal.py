@@ -6,54 +6,70 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import with_minus
-from elsv.policies.single import choice_name
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.report.style import require_matplotlib
-from elsv.simulation.rehearsal import Outcome, spread_of
+from elsv.simulation.rehearsal import cells
 from elsv.simulation.rehearse import Rehearsal
 
 _MOST_TICKS = 6
 
 
 def gain_figure(rehearsal: Rehearsal) -> Any:
-    """Return the gain over the present arm in per cent, by customers, with 95 % bands."""
+    """Return the gain over today's arm by customers; the band holds the middle 90 of 100 shops."""
     rows = {name: [row for row in rehearsal.outcomes if row.policy == name] for name in rehearsal.policies}
-    return figures.lines(
-        np.array(rehearsal.sizes, dtype=np.float64),
-        {name: [row.percent for row in some] for name, some in rows.items()},
-        {name: [100 * row.error / row.present for row in some] for name, some in rows.items()},
+    sizes = np.array(rehearsal.sizes, dtype=np.float64)
+    figure = figures.lines(
+        sizes,
+        {name: [row.gain for row in some] for name, some in rows.items()},
         x_label="customers",
-        y_label="gain (%)",
-        log_x=len(rehearsal.sizes) > 1,
+        y_label=f"gain ({rehearsal.unit})" if rehearsal.unit else "gain",
         x_ticks=rehearsal.sizes if len(rehearsal.sizes) <= _MOST_TICKS else None,
         markers=True,
-        reference=(0.0, f"always {choice_name(rehearsal.problem, rehearsal.against)}"),
+        reference=(0.0, f"always {rehearsal.today}"),
     )
+    (panel,) = figure.axes
+    first = rows[rehearsal.policies[0]]
+    band = [row.low for row in first], [row.high for row in first]
+    panel.fill_between(sizes, *band, color=panel.lines[0].get_color(), alpha=0.15, linewidth=0)
+    return figure
 
 
 def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     """Return the page."""
     require_matplotlib()
-    name = choice_name(rehearsal.problem, rehearsal.against)
+    name = rehearsal.today
     single = f"{rehearsal.policies[0]} a" if len(rehearsal.policies) == 1 else "A"
+    drawn = "shops drawn from the prior" if rehearsal.truth is None else "times in one given shop"
     page = Page(
         "Is a campaign worth it?",
-        f"{single}gainst always {name}; {rehearsal.instances:,} shops drawn from the prior; "
-        f"seed {rehearsal.seed}.",
+        f"{single}gainst always {name}; {rehearsal.instances:,} {drawn}; seed {rehearsal.seed}.",
     )
     page.section("Result")
-    page.callout(rehearsal.recommendation())
-    page.text(rehearsal.shops())
-    svg = figures.for_page(gain_figure(rehearsal))
-    page.figure(svg, f"Gain over always {name} by number of customers, with 95 % bands of the mean.", "gain")
+    first, *rest = rehearsal.answers()
+    page.callout(first)
+    for sentence in rest:
+        page.text(sentence)
+    if rehearsal.truth is None:
+        page.text(rehearsal.shops())
+    if len(rehearsal.sizes) > 1:
+        svg = figures.for_page(gain_figure(rehearsal))
+        said = f"Gain over always {name} by number of customers, with the middle 90 of 100 shops."
+        page.figure(svg, said, "gain")
     said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     heads = ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"]
-    rows, align = [_row(row) for row in rehearsal.outcomes], "rlrrrrrrr"
+    rows, align = [list(cells(row)) for row in rehearsal.outcomes], "rlrrrrrrr"
     if len(rehearsal.policies) == 1:  # it is named above
         heads, rows, align = heads[:1] + heads[2:], [row[:1] + row[2:] for row in rows], align[:1] + align[2:]
     page.table(heads, rows, f"{said}.", align=align)
+    if rehearsal.truth is None:
+        page.section("How precisely it will be known")
+        page.table(
+            ["holdout", "costs", "gain known to ±", "by holdout alone ±"],
+            [list(row) for row in rehearsal.precision().cells()],
+            "A holdout is the share of customers who get today's arm whatever is learnt.",
+            align="rrrr",
+        )
     page.settings(
         {
             "assumed": rehearsal.problem.structure.describe(),
@@ -65,17 +81,3 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
         page.text("This command repeats the rehearsal:")
         page.code(command)
     return page
-
-
-def _row(row: Outcome) -> list[str | int | float | None]:
-    return [
-        f"{row.customers:,}",
-        row.policy,
-        f"{row.earnings:,.2f}",
-        with_minus(f"{row.gain:+,.2f} ") + ("exact" if row.exact else f"± {row.error:,.2f}"),
-        with_minus(f"{row.percent:+.1f} %"),
-        spread_of(row),
-        f"{100 * row.losing:.0f} %",
-        f"{100 * row.found:.0f} %",
-        None if row.until is None else f"{row.until:,.0f}",
-    ]

@@ -1,4 +1,4 @@
-"""What a rehearsal finds, in words: its table, what the columns mean, whether a campaign is worth it."""
+"""What a rehearsal finds, in words: three answers in money, the risk, and its table."""
 
 from __future__ import annotations
 
@@ -17,29 +17,98 @@ _MOST_NAMED = 6  # arms whose means are all said
 
 @dataclass(frozen=True)
 class Outcome:
-    """A policy with so many customers, against always the present arm."""
+    """A policy with so many customers, against always today's arm."""
 
     customers: int
     policy: str
     earnings: float  # expected
-    present: float  # what the present arm is expected to earn
+    present: float  # what today's arm is expected to earn
     gain: float
     error: float  # half-width of the 95 % interval of the gain; 0 if it is exact
     low: float  # in 5 of 100 shops the gain is below this
     high: float  # in 5 of 100 shops it is above this
-    losing: float  # share of shops in which the policy earns less than the present arm
+    losing: float  # share of shops in which the policy earns less than today's arm
     found: float  # share of shops in which the last customer gets the best arm
     until: float | None  # median customers until then, where it is found
     exact: bool  # whether earnings and gain are; the shares are always simulated
+    switching: float = 0.0  # what always the arm that looks best beforehand gains, without learning
 
     @property
     def percent(self) -> float:
-        """The gain in per cent of what the present arm earns."""
+        """The gain in per cent of what today's arm earns."""
         return 100 * self.gain / self.present
+
+    @property
+    def learning(self) -> float:
+        """What learning adds to the gain."""
+        return self.gain - self.switching
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The policy in one shop whose rates are so many times those expected."""
+
+    times: float
+    gain: float  # over today's arm
+    regret: float  # what knowing the best arm would add
+
+
+def money(amount: float, unit: str, signed: bool = False) -> str:
+    """Return an amount as people read it: ``1,234 EUR``, ``−3.20 EUR``."""
+    text = f"{amount:{'+' if signed else ''},.{0 if abs(amount) >= 100 else 2}f}"
+    return with_minus(text) + (f" {unit}" if unit else "")
+
+
+def answers(row: Outcome, today: str, beforehand: str, unit: str, one_shop: bool) -> list[str]:
+    """Say what a campaign brings, how much of that is switching, what learning adds, and the risk."""
+    error = "" if row.exact else f" ± {money(row.error, '')}"
+    sure = row.percent - 100 * row.error / row.present >= WORTH_IT
+    verdict = "Worth it" if sure else "Perhaps worth it" if row.percent >= WORTH_IT else "Not worth it"
+    share = f"{row.percent:+.1f} %"
+    if row.percent > 100:
+        share = f"{row.earnings / row.present:.1f} times what always {today} earns"
+    where = "in this shop" if one_shop else "on average over such shops"
+    more = "more" if row.gain >= 0 else "less"
+    said = [
+        f"{verdict}: with {row.customers:,} customers it brings {money(abs(row.gain), unit)}{error} {more} "
+        f"than always {today} {where} ({with_minus(share)})."
+    ]
+    if today == beforehand:
+        said.append(f"None of that is switching beforehand: {today} already looks best.")
+    else:
+        gained = "brings" if row.switching >= 0 else "loses"
+        said.append(
+            f"Merely switching to {beforehand} beforehand {gained} {money(abs(row.switching), unit)} of that."
+        )
+    adds = "Learning adds" if row.learning >= 0 else "Learning costs"
+    said.append(f"{adds} {money(abs(row.learning), unit)}{error}.")
+    if one_shop:
+        return said
+    losing = round(100 * row.losing)
+    worst = f"in the worst 5 the loss is {money(-row.low, unit)} or more"
+    if row.low >= 0:
+        worst = "fewer than 5 lose anything"
+    said.append(
+        f"Risk: in {losing} of 100 such shops always {today} would have earned more; {worst}. In the middle "
+        f"90 the gain is {money(row.low, '', True)} to {money(row.high, unit, True)}."
+    )
+    return said
+
+
+def fares(found: Sequence[Elsewhere], today: str, unit: str) -> str:
+    """Say how the policy fares where rates are others than expected."""
+    names = {0.5: "half", 2.0: "double"}
+    parts = [
+        f"with {names.get(one.times, f'{one.times:g} times')} the expected rates it earns "
+        f"{money(abs(one.gain), unit)} {'more' if one.gain >= 0 else 'less'} than always {today} and "
+        f"{money(one.regret, unit)} less than knowing the best arm"
+        for one in found
+    ]
+    return f"If the prior is wrong: {'; '.join(parts)}."
 
 
 def legend(name: str) -> dict[str, str]:
-    """Return what each column means, where `name` is the present arm."""
+    """Return what each column means, where `name` is today's arm."""
     return {
         "earns": "expected earnings of all customers, on average over shops",
         "gain": f"so much more than always {name}, ± its 95 % interval, or exact",
@@ -50,33 +119,35 @@ def legend(name: str) -> dict[str, str]:
     }
 
 
+def cells(row: Outcome) -> tuple[str, ...]:
+    """Return a row of the table."""
+    gain = with_minus(f"{row.gain:+,.2f}") + (" exact" if row.exact else f" ± {row.error:,.2f}")
+    times = f"{row.earnings / row.present:,.1f} times" if row.percent > 100 else f"{row.percent:+.1f} %"
+    return (
+        f"{row.customers:,}",
+        row.policy,
+        f"{row.earnings:,.2f}",
+        gain,
+        with_minus(times),
+        with_minus(f"{row.low:+,.2f} to {row.high:+,.2f}"),
+        f"{100 * row.losing:.0f} %",
+        f"{100 * row.found:.0f} %",
+        "–" if row.until is None else f"{row.until:,.0f}",
+    )
+
+
 def table(name: str, rows: Sequence[Outcome]) -> str:
     """Return the rows as text, with what the columns mean."""
-    widths = "{:>9}  {:<18} {:>10} {:>17} {:>8} {:>20} {:>7} {:>7} {:>6}"
+    widths = "{:>9}  {:<18.18} {:>10} {:>17} {:>9} {:>20} {:>7} {:>7} {:>6}"
     heads = ("customers", "policy", "earns", "gain", "", "5–95 % of shops", "loses", "finds", "after")
-    lines = [f"against always {name}", widths.format(*heads)]
-    for row in rows:
-        gain = with_minus(f"{row.gain:+,.2f}") + (" exact" if row.exact else f" ± {row.error:,.2f}")
-        lines.append(
-            widths.format(
-                f"{row.customers:,}",
-                row.policy[:18],
-                f"{row.earnings:,.2f}",
-                gain,
-                with_minus(f"{row.percent:+.1f} %"),
-                spread_of(row),
-                f"{100 * row.losing:.0f} %",
-                f"{100 * row.found:.0f} %",
-                "–" if row.until is None else f"{row.until:,.0f}",
-            )
-        )
+    lines = [f"against always {name}", widths.format(*heads), *(widths.format(*cells(row)) for row in rows)]
     said = "; ".join(f"{column}: {meaning}" for column, meaning in legend(name).items())
     return "\n".join([*lines, *textwrap.wrap(said, _WIDTH)])
 
 
-def spread_of(row: Outcome) -> str:
-    """Return the gain in the middle 90 of 100 shops."""
-    return with_minus(f"{row.low:+,.2f} to {row.high:+,.2f}")
+def wrapped(sentences: Sequence[str]) -> str:
+    """Return sentences as lines of a terminal."""
+    return "\n".join(textwrap.fill(one, _WIDTH, break_on_hyphens=False) for one in sentences)
 
 
 def shops(problem: Problem) -> str:
@@ -89,48 +160,5 @@ def shops(problem: Problem) -> str:
     others = "".join(f", {name} with {share:.3g}" for name, share in rest)
     return (
         f"The shops come from the prior and what is assumed: on average {first} succeeds with {often:.3g} of "
-        f"100 customers{others}. If that is far from yours, give the problem a prior (elsv prior) first."
+        f"100 customers{others}. If that is far from yours, say what you expect (--expect)."
     )
-
-
-def verdict(name: str, best: Sequence[Outcome]) -> str:
-    """Say from how many customers on a campaign is worth it, given the best policy for each number."""
-    worth = [row.percent - 100 * row.error / row.present >= WORTH_IT for row in best]
-    first = next((k for k in range(len(best)) if all(worth[k:])), None)
-    parts = []
-    if first != 0:
-        parts.append(_not_worth_it(name, best[-1] if first is None else best[first - 1]))
-    if first is not None:
-        row, rest = best[first], best[-1]
-        begin = "With" if first == 0 else "From"
-        more = "" if row is rest else f", with {rest.customers:,} {rest.percent:.1f} %"
-        parts.append(
-            f"{begin} {row.customers:,} customers{'' if first == 0 else ' on'} it is worth it: the gain over "
-            f"always {name} is {row.percent:.1f} % on average over shops{more}."
-        )
-        parts += _luck(name, row)
-    return " ".join(parts)
-
-
-def _not_worth_it(name: str, row: Outcome) -> str:
-    begin = f"With {row.customers:,} customers the gain over always {name} is"
-    if row.percent < WORTH_IT:
-        return f"{begin} under {WORTH_IT:g} %: not worth it."
-    spread = 100 * row.error / row.present
-    return (
-        f"{begin} {row.percent:.1f} % ± {spread:.1f} %, which may be under {WORTH_IT:g} %: "
-        "more shops (instances) would tell."
-    )
-
-
-def _luck(name: str, row: Outcome) -> list[str]:
-    """Say how shops differ, where some lose."""
-    losing = round(100 * row.losing)
-    if losing == 0:
-        return []
-    worst = "" if row.low >= 0 else f", in the worst 5 of 100 shops by {-row.low:,.2f} or more"
-    return [
-        f"Shops differ: with {row.customers:,} customers {losing} of 100 would earn more by always {name}, "
-        f"where trying other arms costs more than it brings{worst}; the gains of the other {100 - losing} "
-        "outweigh that."
-    ]

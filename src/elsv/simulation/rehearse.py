@@ -1,8 +1,11 @@
 r"""Is it worth it? What a campaign of some number of customers earns, before there is one.
 
-Shops are drawn from the prior. In each, a policy plays against always giving the present arm, and what both
-are expected to earn given the shop's own means is compared: :math:`\sum_t r_{a_t}\mu_{a_t} - T r_c \mu_c`.
-Means over shops are exact where all states can be counted (`elsv.exact`), else simulated, with their error.
+Shops are drawn from the prior. In each, a policy plays against always giving today's arm c, and what both are
+expected to earn given the shop's own means is compared: :math:`\sum_t r_{a_t}\mu_{a_t} - T r_c \mu_c`. The
+gain has two parts. Switching, without learning, to the arm b that looks best beforehand brings
+:math:`T\,E[r_b\mu_b - r_c\mu_c]`, which needs no simulation; learning adds what the policy earns beyond
+always b in the same shops. Of this sum and the plain difference to always c the surer one is taken; both are
+exact where all states can be counted (`elsv.exact`).
 
 To be quick, policies of a long campaign are not asked for every customer but keep their arm for 4 % of the
 customers so far; what they would gain by being asked more often is left out.
@@ -10,8 +13,9 @@ customers so far; what they would gain by being asked more often is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,7 @@ from elsv._base.numbers import whole
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import weighs
+from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate
 from elsv.lattice.numbering import states_up_to
@@ -28,25 +33,31 @@ from elsv.policies import Policy
 from elsv.policies.single import (
     best_single_arm,
     choice_name,
+    choices,
     expected_rewards,
     find_choice,
     fixed_name,
     people_read,
 )
+from elsv.prior.expectations import Interval, from_rates, parse_expectation
+from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
-from elsv.simulation.delays import Delays, delays_of
+from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
-from elsv.simulation.instances import FromPrior
+from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.intervals import Z95
 from elsv.simulation.parallel import run_chunks
-from elsv.simulation.rehearsal import Outcome, legend, shops, table, verdict
+from elsv.simulation.precision import Precision, precision
+from elsv.simulation.rehearsal import Elsewhere, Outcome, answers, fares, legend, shops, table, wrapped
 from elsv.simulation.steps import Steps
+from elsv.state import State
 
-SIZES = (100, 300, 1000, 3000)
 POLICIES = ("plan:effort=4096",)
 INSTANCES = 200
 PATIENCE = 25
-_EXACT_SECONDS, _EXACT_BYTES, _EXACT_STATES = 3.0, 1 << 30, 10**8
+_EXACT_STATES = 3_000_000
+_TIMES = (0.5, 2.0)  # rates of shops in which the prior is wrong
+_ELSEWHERE = 50  # times that each of them is played
 
 
 @dataclass(frozen=True)
@@ -54,11 +65,15 @@ class Rehearsal:
     """What campaigns of several sizes would earn."""
 
     problem: Problem
-    against: int  # the present arm, from 0
+    against: int  # today's arm, from 0
     instances: int
     seed: int
     delays: str  # in words; empty if outcomes are known at once
     outcomes: tuple[Outcome, ...]  # by size, then by policy
+    unit: str = ""
+    asked: int | None = None  # the number of customers that the answers are about; default: the largest
+    truth: tuple[float, ...] | None = None  # the one shop that was played
+    elsewhere: tuple[Elsewhere, ...] = ()
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -70,13 +85,37 @@ class Rehearsal:
         """The numbers of customers, the least first."""
         return tuple(dict.fromkeys(row.customers for row in self.outcomes))
 
+    @property
+    def today(self) -> str:
+        """The name of today's arm, or those of all segments."""
+        return choice_name(self.problem, self.against)
+
     def best(self, customers: int) -> Outcome:
         """Return the policy with the largest gain for so many customers."""
         return max((row for row in self.outcomes if row.customers == customers), key=lambda row: row.gain)
 
+    def answers(self) -> list[str]:
+        """Say in sentences what a campaign brings, or that nothing can be said of nothing."""
+        nothing = nothing_said(self.problem)
+        if nothing is not None and self.truth is None:
+            return [nothing]
+        row = self.best(self.asked or self.sizes[-1])
+        beforehand = choice_name(self.problem, best_single_arm(self.problem))
+        said = answers(row, self.today, beforehand, self.unit, self.truth is not None)
+        if self.elsewhere:
+            said.append(fares(self.elsewhere, self.today, self.unit))
+        if self.truth is None:
+            said.append(self.precision().advice)
+        return said
+
     def recommendation(self) -> str:
-        """Say in words from how many customers on a campaign is worth it."""
-        return verdict(choice_name(self.problem, self.against), [self.best(size) for size in self.sizes])
+        """Return these sentences, one on a line."""
+        return "\n".join(self.answers())
+
+    def precision(self) -> Precision:
+        """Return how precisely the gain will be known, by the size of a holdout."""
+        arms = choices(self.problem)[self.against]
+        return precision(self.problem, self.asked or self.sizes[-1], arms, self.unit)
 
     def shops(self) -> str:
         """Say in words what the shops are like on average."""
@@ -84,29 +123,37 @@ class Rehearsal:
 
     def legend(self) -> dict[str, str]:
         """Return what each column of the table means."""
-        return legend(choice_name(self.problem, self.against))
+        return legend(self.today)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
         return {
             "against": people_read(self.problem, self.against),
-            "name": choice_name(self.problem, self.against),
+            "name": self.today,
             "instances": self.instances,
             "seed": self.seed,
+            "unit": self.unit,
             "outcomes_known": self.delays or "at once",
-            "rows": [{**asdict(row), "percent": row.percent} for row in self.outcomes],
+            "rows": [
+                {**asdict(row), "percent": row.percent, "learning": row.learning} for row in self.outcomes
+            ],
+            "asked": self.asked or self.sizes[-1],
+            "answers": self.answers(),
             "recommendation": self.recommendation(),
+            "elsewhere": [asdict(one) for one in self.elsewhere],
+            "truth": None if self.truth is None else list(self.truth),
+            "precision": self.precision().to_dict(),
             "shops": self.shops(),
         }
 
     def __str__(self) -> str:
-        shown = table(choice_name(self.problem, self.against), self.outcomes)
-        return f"{shown}\n\n{self.recommendation()}\n{self.shops()}"
+        said = self.answers() if self.truth is not None else [*self.answers(), self.shops()]
+        return f"{table(self.today, self.outcomes)}\n\n{wrapped(said)}"
 
 
 def rehearse(
     problem: Problem,
-    customers: Sequence[int] = SIZES,
+    customers: Sequence[int] | None = None,
     *,
     against: str | int | None = None,
     policies: str | Policy | Sequence[str | Policy] = POLICIES,
@@ -118,25 +165,28 @@ def rehearse(
     jobs: int | None = None,
     progress: Progress | bool | None = False,
     at_most: float | str | None = None,
+    unit: str = "",
+    truth: str | Mapping[str, Interval] | None = None,
 ) -> Rehearsal:
-    """Return what a campaign would earn with each number of customers, against always the present arm.
+    """Return what a campaign would earn with each number of customers, against always today's arm.
 
     Parameters
     ----------
     problem
-        Its prior says which shops are likely; its own horizon does not matter.
+        Its prior says which shops are likely.
     customers
-        The numbers of customers to try; default: 100, 300, 1000 and 3000.
+        The numbers of customers to try; default: the problem's horizon, a third, the half and the double of
+        it. The answers are about the horizon if it is among them, else about the largest.
     against
-        The present arm, its name or its number from 0; default: the one that is best in expectation.
+        Today's arm, its name or its number from 0; default: the one that is best in expectation.
     policies
         Names or functions; default: `plan` with less effort than it makes live.
     instances
         Shops that are simulated; default: 200.
     seed
         The same seed gives the same numbers. With as many instances it draws the shops that `elsv.compare`
-        draws; figures still differ a little, since `compare` asks policies for every customer and takes the
-        present arm's earnings from the shops, where they are exact here.
+        draws; figures still differ a little, since `compare` asks policies for every customer and takes what
+        single arms earn from the shops, where it is exact here.
     delay, batch, lost
         Outcomes that come late, as for `elsv.compare`.
     jobs
@@ -147,22 +197,31 @@ def rehearse(
     at_most
         Seconds, or text such as ``"10min"``: a run that is seen to take longer, by the decisions that were
         made, ends with `elsv.errors.TooLongError`.
+    unit
+        Of the rewards, such as ``"EUR"``.
+    truth
+        The rate of every arm in the one shop to play in, such as ``"none=3%, sale=5%"`` or
+        ``{"none": 0.03, "sale": 0.05}``; default: many shops, drawn from the prior.
     """
-    sizes = sorted({whole("customers", size) for size in customers})
+    around = problem.horizon or round(1 / (1 - (problem.discount or 0.0)))
+    chosen = {-(-around // 3), -(-around // 2), around, 2 * around} if customers is None else customers
+    sizes = sorted({whole("customers", size) for size in chosen})
     if not sizes:
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     present = best_single_arm(problem) if against is None else find_choice(problem, against)
+    rates = None if truth is None else _truth(problem, truth)
     late = delays_of(delay, batch, lost)
+    fixed = dict.fromkeys(fixed_name(problem, arm) for arm in (best_single_arm(problem), present))
     runs = [
         Run(
             problem=(sized := _of_size(problem, size)),
-            policies=(*given, fixed_name(problem, present)),
+            policies=(*given, *fixed),
             instances=whole("instances", instances),
             horizon=size,
             seed=whole("seed", seed, 0),
-            source=FromPrior(sized),
+            source=FromPrior(sized) if rates is None else GivenMeans(rates[None], problem.arms),
             checkpoints=np.array([size]),
             keep_raw=True,
             delays=late,
@@ -170,23 +229,84 @@ def rehearse(
         )
         for size in sizes
     ]
-    for run in runs:
+    asked = around if around in sizes else sizes[-1]
+    others = []
+    if rates is None and nothing_said(problem) is None:
+        others = [_elsewhere(run, times) for run in runs if run.horizon == asked for times in _TIMES]
+    everything = [*runs, *others]
+    for run in everything:
         check_size(run)
-    ends = [0, *np.cumsum([run.instances * _times_asked(run) for run in runs]).tolist()]
-    found: list[Outcome] = []
+    ends = [0, *np.cumsum([run.instances * _times_asked(run) for run in everything]).tolist()]
     remedy = "use fewer customers, shops (instances) or policies"
+    played: list[list[FloatArray]] = []
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
-        for run, begin, end in zip(runs, ends, ends[1:], strict=False):
+        for run, begin, end in zip(everything, ends, ends[1:], strict=False):
             report = None if told is None else _within(told, begin, end, ends[-1])
-            done: dict[int, list[FloatArray]] = {}
-            steps = Steps(run.chunks, run.steps_of_chunk, report)
-            for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
-                done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
-            played = range(len(run.policies))
-            parts = [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in played]
-            found += _outcomes(run, given, parts, present, late)
+            played.append(_played(run, jobs, report))
+    found: list[Outcome] = []
+    for run, parts in zip(runs, played, strict=False):
+        worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
+        exact = late is None and rates is None
+        found += _outcomes(run, given, parts, worth[best_single_arm(problem)], worth[present], exact)
+    elsewhere = tuple(
+        Elsewhere(times, *_gain_and_regret(run, parts))
+        for times, run, parts in zip(_TIMES, others, played[len(runs) :], strict=False)
+    )
     words = "" if late is None else late.describe()
-    return Rehearsal(problem, present, instances, seed, words, tuple(found))
+    shown = None if rates is None else tuple(rates.tolist())
+    return Rehearsal(problem, present, instances, seed, words, tuple(found), unit, asked, shown, elsewhere)
+
+
+def _truth(problem: Problem, given: str | Mapping[str, Interval]) -> FloatArray:
+    """Return the rate of every arm ``[N]``."""
+    if isinstance(given, str):
+        parts = re.split(r"[,;]\s*(?=[^,;=]+=)", given)
+        given = dict(map(parse_expectation, parts))
+    rates = from_rates(problem, given)
+    missing = [name for name, rate in zip(problem.names, rates, strict=True) if np.isnan(rate)]
+    if missing:
+        raise InvalidInputError(f"truth must give the rate of every arm, got none for {', '.join(missing)}")
+    if not problem.structure.holds(rates):
+        raise InvalidInputError(
+            f"truth must be possible: {problem.structure.describe()}; got "
+            + ", ".join(f"{name} {rate:g}" for name, rate in zip(problem.names, rates, strict=True))
+        )
+    return rates
+
+
+def _worth(problem: Problem, rates: FloatArray) -> FloatArray:
+    """Return what a customer pays under each choice in a shop with these rates."""
+    worth = problem.rewards * rates
+    if not problem.segments.stated:
+        return worth
+    coming = problem.segments.chances(np.zeros(problem.arms))
+    return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
+
+
+def _elsewhere(run: Run, times: float) -> Run:
+    """Return the first policy beside today's arm, in a shop whose rates are so many times the expected."""
+    mean = mean_of(run.problem.belief, State.initial(run.problem), np.random.default_rng(0))
+    rates = np.minimum(times * mean, (1 + mean) / 2)
+    return replace(
+        run,
+        policies=(run.policies[0], run.policies[-1]),
+        instances=min(run.instances, _ELSEWHERE),
+        source=GivenMeans(rates[None], run.problem.arms),
+    )
+
+
+def _gain_and_regret(run: Run, parts: list[FloatArray]) -> tuple[float, float]:
+    policy, today = (run.unit * float(part[:, 0].mean()) for part in parts)
+    return today - policy, policy
+
+
+def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
+    """Return what `_summary` says of every policy ``[B, 3]``."""
+    done: dict[int, list[FloatArray]] = {}
+    steps = Steps(run.chunks, run.steps_of_chunk, report)
+    for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
+        done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
+    return [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
 
 
 def _times_asked(run: Run) -> int:
@@ -218,31 +338,35 @@ def _summary(curves: FloatArray | None) -> FloatArray:
 
 
 def _outcomes(
-    run: Run, policies: Sequence[Any], parts: list[FloatArray], present: int, late: Delays | None
+    run: Run, policies: Sequence[Any], parts: list[FloatArray], beforehand: float, today: float, exact: bool
 ) -> list[Outcome]:
+    """Return what each policy gains; after the policies' parts comes that of the best arm, last today's."""
     problem, size = run.problem, run.horizon
-    own = float(expected_rewards(problem)[present] * size)
+    own, switching = today * size, (beforehand - today) * size
     rows = []
     for policy, part in zip(policies, parts, strict=False):
         gains = run.unit * (parts[-1][:, 0] - part[:, 0])
-        exact = None if late is not None else _exact_earnings(problem, policy)
+        learnt = run.unit * (parts[len(policies)][:, 0] - part[:, 0])
+        counted = _exact_earnings(problem, policy) if exact else None
         found = part[:, 2] > 0
-        spread = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
-        gain = float(gains.mean()) if exact is None else exact - own
+        beyond, known = (learnt, switching) if learnt.std() < gains.std() else (gains, 0.0)
+        spread = beyond.std(ddof=1) / np.sqrt(len(beyond)) if len(beyond) > 1 else np.inf
+        gain = known + float(beyond.mean()) if counted is None else counted - own
         rows.append(
             Outcome(
                 customers=size,
                 policy=_name(policy),
-                earnings=own + gain,
-                present=own,
-                gain=gain,
-                error=float(Z95 * spread) if exact is None else 0.0,
+                earnings=float(own + gain),
+                present=float(own),
+                gain=float(gain),
+                error=float(Z95 * spread) if counted is None else 0.0,
                 low=float(np.quantile(gains, 0.05)),
                 high=float(np.quantile(gains, 0.95)),
                 losing=float((gains < -1e-9 * problem.scale * size).mean()),
                 found=float(found.mean()),
                 until=float(np.median(part[found, 1])) if found.any() else None,
-                exact=exact is not None,
+                exact=counted is not None,
+                switching=float(switching),
             )
         )
     return rows
@@ -253,11 +377,10 @@ def _name(policy: Any) -> str:
 
 
 def _exact_earnings(problem: Problem, policy: Any) -> float | None:
-    """Return what a policy earns by exact evaluation, or None where that takes long or is not possible."""
+    """Return what a policy earns by exact evaluation, or None where states are many or it is not possible."""
     if not weighs(problem.belief) or states_up_to(problem.arms, problem.steps - 1) > _EXACT_STATES:
         return None
-    limits: dict[str, Any] = {"memory": _EXACT_BYTES, "at_most": _EXACT_SECONDS, "progress": False}
     try:
-        return evaluate(problem, [policy], **limits)[0].value
-    except InvalidInputError:  # a policy that draws, for example, or one that takes too long
+        return evaluate(problem, [policy], progress=False)[0].value
+    except InvalidInputError:  # a policy that draws, for example
         return None

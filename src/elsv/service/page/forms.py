@@ -20,6 +20,8 @@ from elsv.campaign.records import text_of
 from elsv.campaign.settings import Settings, seconds_of
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
+from elsv.prior.expectations import from_expectations
+from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
 from elsv.service.page.views import figure
 from elsv.simulation.rehearse import POLICIES as REHEARSED
@@ -74,6 +76,7 @@ class NewForm:
     unit: str = ""
     order: str = "decreasing"
     softened: bool = False
+    share: str = ""  # of the visitors who buy today, in per cent
     sureness: str = "10"
     horizon: str = "1000"
     window: str = "7 days"
@@ -99,7 +102,19 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
     arms = tuple(map(ArmFields, padded["arm"], padded["reward"], padded["expected"]))
     defaults = NewForm()
-    rest = ("name", "today", "unit", "order", "sureness", "horizon", "window", "policy", "floor", "holdout")
+    rest = (
+        "name",
+        "today",
+        "unit",
+        "order",
+        "share",
+        "sureness",
+        "horizon",
+        "window",
+        "policy",
+        "floor",
+        "holdout",
+    )
     return NewForm(
         arms=arms or defaults.arms,
         softened=single.get("softened") == "yes",
@@ -128,7 +143,22 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
     with _blame("arms"):
         problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
         _ = problem.belief
-    return problem, today
+    with _blame("share"):
+        return _with_share(form, problem, today), today
+
+
+def _with_share(form: NewForm, problem: Problem, today: int | None) -> Problem:
+    """Return the problem with a row for every arm, where the form says something of the rates at all."""
+    known = known_arms(problem)
+    least = 0 if today is None else today
+    if form.share and not known[least]:
+        points = _number(
+            "share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0
+        )
+        return from_expectations(problem, {str(least + 1): points / 100}).problem
+    if known.any() and not known.all():
+        return from_neighbours(neutral(problem, known), known)[0]
+    return problem
 
 
 def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str, Any]:
@@ -215,12 +245,18 @@ def best_beforehand(found: Check, unit: str) -> str:
     return f"Before any customer {name} is expected to earn most, {money} a customer, {rest}."
 
 
-def rehearsed(problem: Problem, policy: str, today: int | None) -> Rehearsal:
+def rehearsed(problem: Problem, policy: str, today: int | None, unit: str = "") -> Rehearsal:
     """Return a small rehearsal, of a tenth and of all customers."""
     most = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
     sizes = sorted({most, max(min(_SMALLEST, most), most // 10)})
     policies = REHEARSED if policy == "plan" else policy
-    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1)
+    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1, unit=unit)
+
+
+def answers(found: Rehearsal) -> list[str]:
+    """Return what the rehearsal says, or what to type so that it can say something."""
+    nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
+    return found.answers() if nothing is None else [nothing]
 
 
 @contextmanager

@@ -283,9 +283,10 @@ class Pages:
         try:
             problem, today = forms.problem_of(form)
             async with self._one_at_a_time:
-                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today)
+                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today, form.unit)
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
             values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
+            values["answers"] = forms.answers(found)
         except ElsvError as error:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
