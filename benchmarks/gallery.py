@@ -169,8 +169,7 @@ def _written(prices: np.ndarray) -> tuple[str, ...]:
 class Assuming:
     """`plan` with other assumptions than the problem's, which policies of the package refuse to be."""
 
-    merges_equal_states = True
-    strides = True
+    deterministic = costly = steady = True
 
     def __init__(self, problem: Problem, structure: st.Structure) -> None:
         self._plan = make_policy("plan", problem.with_prior(problem.prior, structure))

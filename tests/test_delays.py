@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import paper_pending as paper
 from elsv import InvalidInputError, Problem, State, compare, make_policy, solve
-from elsv.policies.pending import expected_state, pending_of, planning_state
+from elsv.policies.pending import expected_state, planning_state
 from elsv.simulation.delays import Delays, delays_of
 
 PROBLEM = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=30)
@@ -44,8 +44,8 @@ def test_the_means_are_those_of_the_policys_own_belief():
 
 def test_a_policy_may_ignore_what_is_under_way():
     naive = make_policy("plan:effort=1000,pending=ignore", PROBLEM)
-    assert pending_of(naive) == "ignore"
-    assert pending_of(make_policy("plan:pending=expect", PROBLEM)) == "expect"
+    assert naive.pending == "ignore"
+    assert make_policy("plan:pending=expect", PROBLEM).pending == "expect"
     assert naive.effort == 1000
     state = State.initial(PROBLEM)
     assert planning_state(PROBLEM, naive, state, [1, 2, 3]) is state

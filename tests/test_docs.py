@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import elsv
+from commands import elsv as call
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -62,7 +63,7 @@ def run_console(code):
             continue
         words = shlex.split(line, comments=True)
         if words[0] == "elsv" and not set(line) & set("|<>&;$*"):
-            done = commands.elsv(*words[1:])
+            done = call(*words[1:])
         else:
             done = subprocess.run(line, shell=True, capture_output=True, text=True)
             assert done.returncode == 0, f"{line}: {done.stderr}"

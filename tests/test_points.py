@@ -11,11 +11,11 @@ from elsv.beliefs.chain.gauss_kernels import gauss_rule
 from elsv.beliefs.independent import beta_rule
 from elsv.beliefs.points import arm_points, joint_points, match_means, rule_sizes, uniforms
 from elsv.errors import InvalidInputError
-from elsv.lattice.small import search_layers, singles
+from elsv.lattice.small import singles
 from elsv.policies import make_policy
 from elsv.policies.plan import POINTS, Plan
 from elsv.search.lookahead import lookahead
-from elsv.search.points_search import PointsSearch, search_points
+from elsv.search.points_search import Customers, PointsSearch
 from elsv.values.commit import CommitValue
 
 BELIEFS = [Chain(), Chain("increasing"), Independent()]
@@ -213,9 +213,9 @@ def test_a_search_on_points_equals_lookahead_on_commit(belief, depth, arms):
     problem = Problem(np.linspace(0.4, 1, arms), getattr(belief, "order", None), 40)
     state = State(*rng.integers(1, 12, (2, 4, arms)).astype(float))
     expected = lookahead(problem, state, 11, CommitValue(problem, belief), belief, depth)
-    search = PointsSearch(belief, problem.rewards, POINTS)
+    search, everyone = PointsSearch(problem, belief, POINTS), Customers.of(problem, state, 30.0)
     chosen = np.broadcast_to(np.arange(arms), (4, arms))
-    found = search.ahead(state, problem.rewards * belief.mean(state), chosen, singles(depth), 30.0)
+    found = search.ahead(state, everyone, problem.rewards * belief.mean(state), chosen, singles(depth))
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -282,7 +282,9 @@ def test_points_add_up_to_the_same_in_any_order():
     state = State([[9, 5, 3]], [[2, 4, 9]])
     theta, weight = Chain().points(state, 200)
     mixed = rng.permutation(weight.size)
-    rewards, layers = np.array([[0.4, 0.7, 1.0]]), search_layers(3, singles(6))
-    in_order = search_points(theta, weight, rewards, 20.0, 1.0, layers)
-    shuffled = search_points(theta[:, mixed].copy(), weight[:, mixed].copy(), rewards, 20.0, 1.0, layers)
+    problem = Problem([0.4, 0.7, 1.0], "decreasing", 26)
+    search, everyone = PointsSearch(problem, Chain(), 200), Customers.of(problem, state, 26.0)
+    worth, chosen = problem.rewards * Chain().mean(state), np.arange(3)[None]
+    in_order = search.ahead(state, everyone, worth, chosen, singles(6), (theta, weight))
+    shuffled = search.ahead(state, everyone, worth, chosen, singles(6), (theta[:, mixed], weight[:, mixed]))
     assert in_order == pytest.approx(shuffled, rel=1e-12)

@@ -275,7 +275,7 @@ def test_bayes_ucb_on_the_structured_marginal():
     free = Problem([0.8, 0.9, 1.0], horizon=30)
     own, plain = (make_policy(f"bayes-ucb:c=2,belief={b}", free) for b in ("structured", "independent"))
     np.testing.assert_allclose(own.scores(state, 11, RNG(0)), plain.scores(state, 11, RNG(0)), atol=1e-9)
-    assert plain.tabulated is not None
+    assert plain.index_alone is not None
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from elsv import structure as known
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.lattice.small import singles
 from elsv.policies.plan import Plan
-from elsv.policies.plan_segments import free_in_segments, plan_in_segments
-from elsv.search.segment_search import SegmentSearch
+from elsv.search.points_search import Customers, PointsSearch
 from paper_segments import commit, lookahead, optimum, stop_when_better
 from test_segment_policies import GRID, GROUPS, REWARDS, SEEN, grid_mean, problem, state, who
 
@@ -38,9 +38,11 @@ def test_the_search_averages_over_who_comes(shares, structure, depth):
     exact = lookahead(
         plain, SEEN, depth, REWARDS, mean, lambda s: commit(plain, s, left - depth, REWARDS, mean)
     )
-    search = SegmentSearch(given, given.belief, 4096)
+    search = PointsSearch(given, given.belief, 4096)
     worth = given.rewards * given.belief.mean(rows())
-    found = search.ahead(rows(), worth, np.arange(4)[None], depth, left)[0]
+    found = search.ahead(
+        rows(), Customers.of(given, rows(), left), worth, np.arange(4)[None], singles(depth)
+    )[0]
     assert found == pytest.approx([float(q) for q in exact], abs=5e-4)
 
 
@@ -52,27 +54,30 @@ def test_one_arm_for_many_customers_of_its_segment(shares, structure):
     mean = paper.independent_mean if structure is None else grid_mean
     left, most = 12, 3
     exact = [float(stop_when_better(plain, SEEN, i, most, left, REWARDS, mean)) for i in range(4)]
-    search = SegmentSearch(given, given.belief, 4096)
+    search = PointsSearch(given, given.belief, 4096)
     worth = given.rewards * given.belief.mean(rows())
-    assert search.stops(rows(), worth, most, left)[0] == pytest.approx(exact, abs=2e-3)
+    found = search.stops(rows(), Customers.of(given, rows(), left), worth, most)
+    assert found[0] == pytest.approx(exact, abs=2e-3)
 
 
 def test_no_more_customers_of_a_segment_than_may_come():
     given = problem(structure=known.grid(2, 2))
-    search = SegmentSearch(given, given.belief, 512)
+    search = PointsSearch(given, given.belief, 512)
     worth = given.rewards * given.belief.mean(rows())
-    few, many = (search.stops(rows(), worth, most, 5.0) for most in (2, 30))
+    customers = Customers.of(given, rows(), 5.0)
+    few, many = (search.stops(rows(), customers, worth, most) for most in (2, 30))
     assert np.isfinite(many).all()
     assert many[0, 2:] == pytest.approx(few[0, 2:])  # one more of 4 is expected
 
 
 def test_a_discount_counts_between_customers():
     given = problem(horizon=None, discount=0.9, structure=known.grid(2, 2))
-    search = SegmentSearch(given, given.belief, 512)
+    search = PointsSearch(given, given.belief, 512)
     worth = given.rewards * given.belief.mean(rows())
-    coming = search.coming(rows())
-    sure = search.committed(worth, coming, 10.0)[:, given.segments.of_arm]
-    for q in (search.stops(rows(), worth, 6, 10.0), search.ahead(rows(), worth, np.arange(4)[None], 3, 10.0)):
+    customers, of_arm = Customers.of(given, rows(), 10.0), given.segments.of_arm
+    sure = customers.all(customers.best(worth, of_arm))[:, of_arm]
+    ahead = search.ahead(rows(), customers, worth, np.arange(4)[None], singles(3))
+    for q in (search.stops(rows(), customers, worth, 6), ahead):
         best = [q[0, list(arms)].max() - sure[0, arms[0]] for arms in GROUPS]
         assert min(best) > -1e-9
         assert max(best) < 1.0
@@ -123,18 +128,13 @@ def test_candidates_of_many_arms():
     q = Plan(given).scores(State(1 + wins, 1 + losses), 40, None)
     assert np.isfinite(q).all()
     many = Problem(rewards=[1.0, 0.8] * 9, horizon=50, segments=[[k, k + 1] for k in range(1, 18, 2)])
-    search = SegmentSearch(many, many.belief, 256)
-    start = State.initial(many, (1,))
-    mean, variance = many.belief.mean(start), many.belief.variance(start)
-    assert np.isfinite(plan_in_segments(search, 1 << 13, start, 50.0, mean, variance)).all()
+    assert np.isfinite(Plan(many, points=384, belief=many.belief).scores(State.initial(many), 1)).all()
 
 
 def test_independent_arms_get_their_segments_index():
     given = problem(horizon=200)
     index = FiniteGittins()(state().alpha, state().beta, 200 - 71 + 1, Setting.of(given))  # 1 + 0.7 · 100
-    found = free_in_segments(given, rows(), 101.0)[0]
-    assert found[:2] == pytest.approx((given.rewards * index)[:2])
-    assert Plan(given).scores(state(), 100, None)[:2] == pytest.approx(found[:2])
+    assert Plan(given).scores(state(), 100, None)[:2] == pytest.approx((given.rewards * index)[:2])
     forever = problem(horizon=None, discount=0.9)
     gamma = 0.7 * 0.9 / (1 - 0.3 * 0.9)
     exact = Gittins(gamma)(state().alpha, state().beta, 1, Setting.of(forever))

@@ -33,7 +33,7 @@ def test_one_chunk_has_the_same_numbers_on_any_number_of_threads(problem, late):
 class Watching:
     """Answers with the first arm's successes, and remembers who asked for how many states."""
 
-    merges_equal_states = True
+    merges = True
 
     def __init__(self):
         self.asked = []
@@ -65,7 +65,7 @@ def test_nothing_is_cut_where_all_threads_have_chunks_states_are_few_or_random_n
         Asked(policy, helpers)(batch(15), 1, None)
         with helpers.at_work():
             Asked(policy, helpers)(batch(50), 1, None)
-        policy.merges_equal_states = False
+        policy.merges = False
         Asked(policy, helpers)(batch(50), 1, None)
     assert [size for _, size in policy.asked] == [15, 50, 50]
     assert {who for who, _ in policy.asked} == {threading.get_ident()}

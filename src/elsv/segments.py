@@ -82,6 +82,15 @@ class Segments:
         return segment
 
     @cached_property
+    def places(self) -> tuple[slice | IntArray, ...]:
+        """Where the arms of each segment are: a slice if they stand together, which takes no copy."""
+        together = [arms == tuple(range(arms[0], arms[-1] + 1)) for arms in self.groups]
+        return tuple(
+            slice(arms[0], arms[-1] + 1) if row else np.array(arms)
+            for arms, row in zip(self.groups, together, strict=True)
+        )
+
+    @cached_property
     def masks(self) -> AnyArray:
         """Which arms are on offer to each segment: truth values ``[G, N]``."""
         offered = np.equal(np.arange(self.count)[:, None], self.of_arm)
@@ -121,28 +130,44 @@ class Segments:
             f"a number from 1 to {self.count}, got {shown(segment)}"
         )
 
+    def numbers(self, segment: ArrayLike | None) -> AnyArray:
+        """Return who has come, numbers from 0 of any shape, if they can have; 0 where none are stated."""
+        if segment is None or not self.stated:
+            return np.asarray(self.number(segment))
+        numbers = np.asarray(segment)
+        if numbers.dtype.kind not in "iu" or (
+            numbers.size and not (0 <= numbers.min() <= numbers.max() < self.count)
+        ):
+            raise InvalidInputError(
+                f"segment must be numbers from 0 to {self.count - 1}, got {shown(segment)}"
+            )
+        return numbers
+
     def mask(self, segment: object) -> AnyArray:
         """Return which arms are on offer to a segment, by name or number from 1: truth values ``[N]``."""
         return np.asarray(self.masks[self.number(segment)])
 
+    def counts(self, pulls: ArrayLike) -> FloatArray:
+        """Return a + n, the prior and the customers of each segment: pulls ``[..., N]`` to ``[..., G]``."""
+        made = np.asarray(pulls, dtype=np.float64)
+        seen = np.stack([made[..., list(arms)].sum(axis=-1) for arms in self.groups], axis=-1)
+        return np.asarray(seen + np.array(self.share_prior))
+
     def chances(self, pulls: ArrayLike) -> FloatArray:
         """Return the probability that each segment comes next: pulls ``[..., N]`` to ``[..., G]``."""
-        made = np.asarray(pulls, dtype=np.float64)
         if self.shares is not None:
-            return np.broadcast_to(np.array(self.shares), (*made.shape[:-1], self.count))
-        seen = np.stack([made[..., list(arms)].sum(axis=-1) for arms in self.groups], axis=-1)
-        weight = seen + np.array(self.share_prior)
+            return np.broadcast_to(np.array(self.shares), (*np.shape(pulls)[:-1], self.count))
+        weight = self.counts(pulls)
         return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
     def chances_in(self, state: State, problem: Arms) -> FloatArray:
         """Return the same in a state of `problem`; outcomes that are only expected count as arrivals."""
         check_width(state, problem)
-        made = np.rint((state.alpha - problem.prior[:, 0]) + (state.beta - problem.prior[:, 1]))
-        return self.chances(made)
+        return self.chances(state.alpha if self.shares is not None else state.pulls_made(problem))
 
     def expected_best(self, worth: FloatArray, coming: FloatArray) -> FloatArray:
         r"""Return :math:`\sum_g q_g \max_{i \in A_g}` of `worth` ``[..., N]``; q is `coming` ``[..., G]``."""
-        best = np.stack([worth[..., list(arms)].max(axis=-1) for arms in self.groups], axis=-1)
+        best = np.stack([worth[..., arms].max(axis=-1) for arms in self.places], axis=-1)
         return np.asarray((coming * best).sum(axis=-1))
 
     def describe(self, arm_names: Sequence[str]) -> str:

@@ -114,6 +114,10 @@ class State:
     def pulls(self, problem: Arms) -> FloatArray:
         r"""Return :math:`n_i = \alpha_i + \beta_i - \alpha^0_i - \beta^0_i`, shape ``[..., N]``."""
         check_arms(self, problem)
+        return self.pulls_made(problem)
+
+    def pulls_made(self, problem: Arms) -> FloatArray:
+        """Return the same without checks, also where outcomes are only expected."""
         return np.rint((self.alpha - problem.prior[:, 0]) + (self.beta - problem.prior[:, 1]))
 
     def step(self, problem: Arms) -> int:

@@ -23,9 +23,10 @@ from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
-from elsv.policies import Fixed, Greedy, Policy
+from elsv.policies import BasePolicy, Fixed, Greedy
+from elsv.policies.base import IGNORE
 from elsv.policies.chances import chances_of
-from elsv.policies.pending import IGNORE, pending_of, with_expected
+from elsv.policies.pending import with_expected
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -67,7 +68,7 @@ class Chooser:
     """A policy under one version of the settings."""
 
     problem: Problem  # as it is planned for: the present horizon, history in the prior
-    policy: Policy
+    policy: BasePolicy
     settings: Settings
 
     def state(self, tallies: Sequence[Tally]) -> State:
@@ -76,7 +77,7 @@ class Chooser:
         lost = np.array([t.lost for t in tallies], dtype=np.float64)
         return State.trusted(self.problem.prior[:, 0] + won, self.problem.prior[:, 1] + lost)
 
-    def acting(self, step: int) -> tuple[Policy, str]:
+    def acting(self, step: int) -> tuple[BasePolicy, str]:
         """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
         if self.settings.paused:
             return Fixed(self.problem, self.settings.resting_arm(self.problem.segments)), "paused"
@@ -135,7 +136,7 @@ class _Batch:
 
     Probabilities change seldom within a batch, and a planner takes a millisecond to be asked. So they are
     supposed to hold for the next 1, 2, 4, … customers (`STRIDE` at most) and looked up behind these; if they
-    have changed, the place is found by halving. Only policies that say so (`strides`) are asked like that.
+    have changed, the place is found by halving. Only policies that say so (`steady`) are asked like that.
     """
 
     STRIDE = 32
@@ -179,7 +180,7 @@ class _Batch:
     def _room(self, place: int) -> int:
         """Return for how many customers probabilities may be supposed to hold."""
         policy, reason = self._chooser.acting(self._first + place)
-        if reason == "policy" and not getattr(policy, "strides", False):
+        if reason == "policy" and not policy.steady:
             return 1
         last = self._chooser.problem.horizon
         until_end = self._count if last is None or reason != "policy" else last + 1 - self._first
@@ -192,7 +193,8 @@ class _Batch:
         policy = self._chooser.acting(number)[0]
         rng = cache(partial(policy_stream, self._seed, number))
         planned = self._planned.state(policy, self._waiting[place], rng)
-        draws = not (getattr(policy, "draws_nothing", False) or getattr(policy, "strides", False))
+        belief = getattr(policy, "belief", None) or self._chooser.problem.belief
+        draws = not (policy.deterministic and repeats(belief))
         return chances_of(
             policy, planned, number, rng if draws else None, self._chooser.problem, self._segments[place]
         )
@@ -217,9 +219,9 @@ class _Planned:
         self._problem, self._state = chooser.problem, state
         self._means: dict[int, FloatArray] = {}
 
-    def state(self, policy: Policy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
+    def state(self, policy: BasePolicy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
         """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
-        if pending_of(policy) == IGNORE or not any(waiting.tolist()):
+        if policy.pending == IGNORE or not any(waiting.tolist()):
             return self._state
         belief = getattr(policy, "belief", None) or self._problem.belief
         if id(belief) not in self._means:

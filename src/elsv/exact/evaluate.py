@@ -30,7 +30,6 @@ from elsv.policies.layers import (
     LayerPolicy,
     OnLayers,
     Optimum,
-    StateByState,
 )
 from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
@@ -183,10 +182,7 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
         return policy
     if isinstance(policy, str) and policy == OPTIMAL:
         return Optimum(problem.belief)
-    made = make_policy(policy, problem)
-    own = getattr(made, "on_layers", None)
-    whole: OnLayers = StateByState(made) if own is None else own(problem)
-    return whole
+    return make_policy(policy, problem).on_layers(problem)
 
 
 def _part(progress: Progress | None, number: int, parts: int) -> Progress:

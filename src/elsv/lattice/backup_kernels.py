@@ -8,17 +8,23 @@ Layers are counted as `elsv.lattice.small` lists them. Between two of them lies 
 of one arm, after which j successes stand in :math:`\binom{k}{j}` orders:
 :math:`W(s) = \sum_j \binom{k}{j} W(s{+}j\ \text{successes})`, and :math:`k\,W p_l(s)` has another factor j.
 
-Numbers have the precision of the arrays that are given. A block of a search fits into the fastest cache, so
-it is no use to cut it into tiles. Runs of consecutive
-states that differ in the successes of arm i and of later arms alone stay runs after a pull of arm i.
+A state is worth an average over the segment of the next customer, :math:`\sum_g q_g(s) \max_{i \in A_g}`. The
+chances q depend on the pulls alone: a block of states has one row of them. Steps of several pulls are for one
+segment only.
+
+Numbers have the precision of the given arrays. A block of a search fits into the fastest cache, so it is not
+cut into tiles. Runs of consecutive states that differ only in the successes of arm i and of later arms stay
+runs after a pull of arm i.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from elsv._base.jit import helper, kernel, merged
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice._tile_kernels import pull_free, pull_weighted
 from elsv.lattice.small import Layers
 
@@ -45,40 +51,83 @@ def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: 
                 weights[at + j] += ways * weights[win + j]
 
 
+class Arrivals(NamedTuple):
+    """Who comes to the C arms of a search."""
+
+    segment: IntArray  # [C], the segment of each arm; every segment has an arm
+    came: FloatArray  # [G], the shares, or where they are learnt the prior and the arrivals up to the root
+    learnt: bool
+    chance: FloatArray  # [G], room for the chances in a block
+
+
+@merged
+def fill_chances(block: int, layers: Layers, who: Arrivals) -> None:
+    """Set the chance of each segment in the states of a block."""
+    for g in range(len(who.chance)):
+        who.chance[g] = who.came[g]
+    if who.learnt:
+        for i in range(len(who.segment)):
+            who.chance[who.segment[i]] += layers.pulls[block, i]
+    total = 0.0
+    for g in range(len(who.chance)):
+        total += who.chance[g]
+    for g in range(len(who.chance)):
+        who.chance[g] /= total
+
+
+@merged
+def add_segment(g: int, who: Arrivals, best: FloatArray, start: int, size: int, out: FloatArray) -> None:
+    """Add the chance of segment g times what its best arm is worth to the states of a block."""
+    share, at = out.dtype.type(who.chance[g]), np.uint64(start)
+    for j in range(np.uint64(size)):
+        out[at + j] = share * best[j] if g == 0 else out[at + j] + share * best[j]
+
+
 @merged
 def commit(
     m: int,
     layers: Layers,
     rewards: FloatArray,
     prior: FloatArray,
+    who: Arrivals,
     left: float,
     weights: FloatArray,
     later: int,
+    best: FloatArray,
     out: FloatArray,
 ) -> None:
     """Set `out` to `left` times the best expected reward in the states of layer m (times W, if weighted)."""
+    alone = len(who.chance) == 1
+    into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
-        for j in range(size):
-            out[start + j] = 0.0
-        stride = size
-        for i in range(len(rewards)):
-            width, reward = layers.pulls[block, i] + 1, out.dtype.type(left * rewards[i])
-            stride //= width
-            length = stride * width
-            for run in range(size // length):
-                at = np.uint64(start + run * length)
-                if len(weights) > 0:
-                    win = np.uint64(later + layers.after[block, i] + run * (length + stride) + stride)
-                    for j in range(np.uint64(length)):
-                        out[at + j] = max(out[at + j], reward * weights[win + j])
+        first = start if alone else 0
+        fill_chances(block, layers, who)
+        for g in range(len(who.chance)):
+            for j in range(size):
+                into[first + j] = 0.0
+            stride = size
+            for i in range(len(rewards)):
+                width, reward = layers.pulls[block, i] + 1, out.dtype.type(left * rewards[i])
+                stride //= width
+                if who.segment[i] != g:
                     continue
-                scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
-                for won in range(width):
-                    worth = (prior[i, 0] + won) * scale * reward
-                    for j in range(np.uint64(stride)):
-                        out[at + j] = max(out[at + j], worth)
-                    at += np.uint64(stride)
+                length = stride * width
+                for run in range(size // length):
+                    at = np.uint64(first + run * length)
+                    if len(weights) > 0:
+                        win = np.uint64(later + layers.after[block, i] + run * (length + stride) + stride)
+                        for j in range(np.uint64(length)):
+                            into[at + j] = max(into[at + j], reward * weights[win + j])
+                        continue
+                    scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
+                    for won in range(width):
+                        worth = (prior[i, 0] + won) * scale * reward
+                        for j in range(np.uint64(stride)):
+                            into[at + j] = max(into[at + j], worth)
+                        at += np.uint64(stride)
+            if not alone:
+                add_segment(g, who, best, start, size, out)
 
 
 @merged
@@ -87,36 +136,47 @@ def maximise(
     layers: Layers,
     rewards: FloatArray,
     prior: FloatArray,
+    who: Arrivals,
     values: FloatArray,
     weights: FloatArray,
     room: FloatArray,
+    best: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Set `out` to the best arm's worth in the states of layer m; `values` and `weights` are of the next."""
-    last = len(rewards) - 1
+    """Set `out` to what the states of layer m are worth; `values` and `weights` are those of the next."""
+    last, alone = len(rewards) - 1, len(who.chance) == 1
+    into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
-        stride = size
-        for i in range(len(rewards)):
-            width, lost = layers.pulls[block, i] + 1, layers.after[block, i]
-            stride //= width
-            length = stride * width
-            for run in range(size // length):
-                at, fail = run * length, lost + run * (length + stride)
-                if len(weights) > 0:
-                    reward = room.dtype.type(rewards[i])
-                    pull_weighted(reward, fail, fail + stride, length, values, weights, at, room)
+        first = np.uint64(start if alone else 0)
+        fill_chances(block, layers, who)
+        for g in range(len(who.chance)):
+            stride, arms = size, 0
+            for i in range(len(rewards)):
+                width, lost = layers.pulls[block, i] + 1, layers.after[block, i]
+                stride //= width
+                if who.segment[i] != g:
                     continue
-                scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
-                for won in range(1 if i == last else width):
-                    begin, missed = at + won * stride, fail + won * stride
-                    # As `elsv.lattice._tile_kernels` rounds it, whose tiles are these blocks.
-                    p = (prior[i, 0] + won) * scale if i < last - 1 else prior[i, 0] * scale + won * scale
-                    slope, states = (scale, width) if i == last else (0.0, stride)
-                    pull_free(rewards[i], p, slope, 0, missed, missed + stride, states, values, begin, room)
-            at = np.uint64(start)
-            for j in range(np.uint64(size)):
-                out[at + j] = room[j] if i == 0 else max(out[at + j], room[j])
+                length = stride * width
+                for run in range(size // length):
+                    at, fail = run * length, lost + run * (length + stride)
+                    if len(weights) > 0:
+                        reward = room.dtype.type(rewards[i])
+                        pull_weighted(reward, fail, fail + stride, length, values, weights, at, room)
+                        continue
+                    scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
+                    for won in range(1 if i == last else width):
+                        begin, missed = at + won * stride, fail + won * stride
+                        # As `elsv.lattice._tile_kernels` rounds it, whose tiles are these blocks.
+                        p = (prior[i, 0] + won) * scale if i < last - 1 else prior[i, 0] * scale + won * scale
+                        slope, states = (scale, width) if i == last else (0.0, stride)
+                        win = missed + stride
+                        pull_free(rewards[i], p, slope, 0, missed, win, states, values, begin, room)
+                for j in range(np.uint64(size)):
+                    into[first + j] = room[j] if arms == 0 else max(into[first + j], room[j])
+                arms += 1
+            if not alone:
+                add_segment(g, who, best, start, size, out)
 
 
 @helper
@@ -172,6 +232,9 @@ def leap(
 def back_up(
     rewards: FloatArray,
     prior: FloatArray,
+    segment: IntArray,
+    came: FloatArray,
+    learnt: bool,
     left: float,
     discount: float,
     layers: Layers,
@@ -179,29 +242,31 @@ def back_up(
     rooms: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Set q ``[B, C]`` of the roots from W of the last layer; `weights` ``[B, states]`` is filled up.
+    """Set q ``[B, C]`` of the roots, each arm's given that its segment has come, from W of the last layer.
 
-    `rooms` ``[3, states of the frontier]`` is overwritten.
-
-    Without weights, ``[B, 0]``, the arms are independent, every step is one pull, and `prior` ``[B, C, 2]``
-    are the roots' counts.
-    `rewards` are ``[B, C]``; `left` counts the pulls, or discounted pulls, that remain at the frontier.
+    `weights` ``[B, states]`` is filled up. Without weights, ``[B, 0]``, the arms are independent, every step
+    is one pull, and `prior` ``[B, C, 2]`` are the roots' counts. `rewards` are ``[B, C]``, `segment` ``[B,
+    C]`` and `came` ``[B, G]`` are those of `Arrivals`; `left` counts the pulls, or discounted pulls, that
+    remain at the frontier. `rooms` ``[4, states of the frontier]`` is overwritten; three will do for one
+    segment.
     """
     depth = len(layers.first_block) - 3
     states = layers.first_state
-    values, spare, room = rooms[0], rooms[1], rooms[2]
+    values, spare, room, best = rooms[0], rooms[1], rooms[2], rooms[len(rooms) - 1]
+    chance = np.empty(came.shape[1])
     for n in range(len(rewards)):
         own, known = rewards[n], weights[n]
+        who = Arrivals(segment[n], came[n], learnt, chance)
         weighted = len(known) > 0
         for m in range(depth, -1, -1):
             if weighted:
                 add_weights(m, layers, known, states[m], states[m + 1])
             if m == depth:
-                commit(m, layers, own, prior[n], left, known, states[m + 1], values)
+                commit(m, layers, own, prior[n], who, left, known, states[m + 1], best, values)
             elif m > 0:
                 later = known[states[m + 1] :] if weighted else known
                 if layers.steps[m] == 1:
-                    maximise(m, layers, own, prior[n], values, later, room, spare)
+                    maximise(m, layers, own, prior[n], who, values, later, room, best, spare)
                 else:
                     leap(m, layers, own, pulls_at_once(layers.steps[m], discount), values, later, room, spare)
                 values, spare = spare, values

@@ -7,12 +7,13 @@ Read `base` first (what a policy is), then `library`. `registry` turns names int
 default, and `layers` says how policies act on whole lattice layers, for exact evaluation.
 """
 
-from elsv.policies.base import BestScore, FunctionPolicy, Policy, ScoringPolicy
+from elsv.policies.base import BasePolicy, BestScore, FunctionPolicy, Policy, ScoringPolicy
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
 from elsv.policies.registry import DEFAULT_POLICY, make_policy, policy_names
 
 __all__ = [
     "DEFAULT_POLICY",
+    "BasePolicy",
     "BestScore",
     "Commit",
     "Elsv",

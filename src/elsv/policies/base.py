@@ -1,22 +1,26 @@
-"""What a policy is: something that picks an arm, and what else it may say of itself.
+"""What a policy is: something that picks an arm, and the facts that it declares of itself.
 
-Only the call is required. `scores` lets `explain` show what was compared, `bonus` what exploring adds,
-`merges_equal_states` lets a simulation ask once for equal states, `draws_nothing` spares a campaign a
-generator for every customer, `tabulated` names the index whose table is all that choosing takes, and
-`on_layers` gives exact evaluation a quicker way than state by state. `BestScore` has a default for each. In a
-problem with segments the call has a fourth argument, who has come, and scores are compared among the arms on
-offer (`elsv.policies.offered`).
+Only the call is required. Simulation, campaign and exact evaluation read these facts of `BasePolicy`, never
+the type of a policy:
+
+- `deterministic`: equal states get the same arm, whatever the generator;
+- `costly`: asking takes long, so that equal states are asked for once;
+- `steady`: in a long batch its answer changes seldom while decisions come under way;
+- `pending`: what it does about outcomes that are under way.
+
+A class below another policy that chooses otherwise, by its own `scores` or call, declares its facts anew. A
+function or an object of a user's own is wrapped: what it does not declare has the default.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
@@ -25,11 +29,75 @@ from elsv.policies.offered import Segment, best_offered, check_offered, takes_se
 from elsv.problem import Problem, same_task
 from elsv.state import State, check_width
 
+EXPECT, IGNORE = WAYS = ("expect", "ignore")
+_CHOICE = {"scores", "__call__"}
+_FOLLOWING = ("deterministic", "costly", "steady", "index_alone", "chances", "on_layers")
+
+
+class BasePolicy(ABC):
+    """Picks an arm for every instance of a batch, and declares what others may rely on."""
+
+    pending: str = EXPECT  # IGNORE: asked as if no outcomes were under way, else in the expected state
+
+    def __init_subclass__(cls, chooses_alike: bool = False) -> None:
+        """Give a class that chooses in its own way the default facts, except those that it declares."""
+        super().__init_subclass__()
+        if _CHOICE & vars(cls).keys() and not chooses_alike:
+            for fact in _FOLLOWING:
+                if fact not in vars(cls):
+                    setattr(cls, fact, vars(BasePolicy)[fact])
+
+    @abstractmethod
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return the arm to pull at `step` (from 1), numbered from 0, shape ``[...]``.
+
+        Where customers are of segments, `segment` says who has come: numbers from 0, ``[...]``.
+        """
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether equal states get the same arm, whatever the generator."""
+        return False
+
+    @property
+    def costly(self) -> bool:
+        """Whether asking takes so long that sorting out equal states pays."""
+        return False
+
+    @property
+    def steady(self) -> bool:
+        """Whether a long batch may ask for some of its customers and suppose that answers hold between."""
+        return False
+
+    @property
+    def index_alone(self) -> Index | None:
+        """The index whose largest value, times the reward, is all that choosing takes."""
+        return None
+
+    @property
+    def merges(self) -> bool:
+        """Whether a batch is best asked once for equal states."""
+        return self.deterministic and self.costly
+
+    def bonus(self, state: State, step: int) -> FloatArray | None:
+        """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""
+        return None
+
+    def chances(self, state: State, step: int) -> FloatArray | None:
+        """Return the probability of each arm ``[..., N]``, of those of its segment; None if not known."""
+        return None
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return how the policy acts on whole layers of the lattice; by default state by state."""
+        return StateByState(self, repeats=self.merges)
+
 
 class Policy(Protocol):
-    """Anything that picks an arm for every instance of a batch."""
+    """A policy as anybody may write it: a function, or an object that can be called."""
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> IntArray:
+    def __call__(self, state: State, step: int, rng: np.random.Generator) -> object:
         """Return the arm to pull at `step` (from 1), numbered from 0, shape ``[...]``."""
         ...
 
@@ -43,37 +111,14 @@ class ScoringPolicy(Policy, Protocol):
         ...
 
 
-class BestScore(ABC):
+class BestScore(BasePolicy):
     """Shared by every policy that compares scores; a subclass gives `problem` and `scores`."""
 
     problem: Problem
 
-    @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
-        return False
-
     @abstractmethod
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
-
-    @property
-    def draws_nothing(self) -> bool:
-        """Whether the answer does not depend on the generator."""
-        return False
-
-    @property
-    def tabulated(self) -> Index | None:
-        """The index whose table is all that choosing takes, for policies that need nothing else."""
-        return None
-
-    def bonus(self, state: State, step: int) -> FloatArray | None:
-        """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""
-        return None
-
-    def on_layers(self, problem: Problem) -> OnLayers:
-        """Return how the policy acts on whole layers of the lattice; by default state by state."""
-        return StateByState(self)
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
@@ -86,51 +131,74 @@ class BestScore(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionPolicy:
-    """A user's own function of (state, step, rng), its answers checked."""
+class FunctionPolicy(BasePolicy):
+    """A user's own function or object, its answers checked; it may declare the facts of `BasePolicy`."""
 
     problem: Problem
-    function: Callable[[State, int, np.random.Generator], object]
+    function: Any
 
-    @property
-    def merges_equal_states(self) -> bool:
-        """What the function says of itself; by default every instance is asked."""
-        return bool(getattr(self.function, "merges_equal_states", False))
-
-    @property
-    def pending(self) -> str:
-        """What the function says of open decisions (`elsv.policies.pending`); by default it expects them."""
-        return str(getattr(self.function, "pending", "expect"))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pending", str(getattr(self.function, "pending", EXPECT)))
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
     ) -> IntArray:
-        """Return the function's arms, broadcast to the batch.
-
-        In a problem with segments a function is told who has come if it has an argument `segment`.
-        """
+        """Return the function's arms, broadcast to the batch; it learns who has come if it has `segment`."""
         check_width(state, self.problem)
-        told = (
-            {}
-            if not self.problem.segments.stated or not takes_segment(self.function)
-            else {"segment": segment}
-        )
-        arms = check_answer(self.function(state, step, rng, **told), state)
+        who = {"segment": segment} if segment is not None and takes_segment(self.function) else {}
+        arms = check_answer(self.function(state, step, rng, **who), state)
         return check_offered(self.problem, arms, segment)
 
+    @property
+    def deterministic(self) -> bool:
+        """What the function declares."""
+        return bool(getattr(self.function, "deterministic", False))
+
+    @property
+    def costly(self) -> bool:
+        """What the function declares."""
+        return bool(getattr(self.function, "costly", False))
+
+    @property
+    def steady(self) -> bool:
+        """What the function declares."""
+        return bool(getattr(self.function, "steady", False))
+
+    @property
+    def belief(self) -> Any:
+        """The function's own belief, if it has one: open decisions are expected to turn out by it."""
+        return getattr(self.function, "belief", None)
+
+    def bonus(self, state: State, step: int) -> FloatArray | None:
+        """Return what the function's `bonus` does, if it has one."""
+        own = getattr(self.function, "bonus", None)
+        return None if own is None else own(state, step)
+
+    def chances(self, state: State, step: int) -> FloatArray | None:
+        """Return what the function's `chances` does, if it has them and still chooses by them."""
+        own = getattr(self.function, "chances", None)
+        if own is None or not still_holds(self.function, "chances", "scores", "__call__"):
+            return None
+        found: FloatArray = own(state, step)
+        return found
+
     def on_layers(self, problem: Problem) -> OnLayers:
-        """Return that it is asked state by state."""
-        return StateByState(self)
+        """Return what the function's `on_layers` does, or that it is asked state by state."""
+        own = getattr(self.function, "on_layers", None)
+        if own is not None and (not problem.segments.stated or takes_segment(self.function)):
+            whole: OnLayers = own(problem)
+            return whole
+        return StateByState(self, repeats=self.merges)
 
 
-class ScoringFunctionPolicy(FunctionPolicy):
+class ScoringFunctionPolicy(FunctionPolicy, chooses_alike=True):
     """A user's own policy object that also has `scores`."""
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
     ) -> IntArray:
         """Return the object's arms, or the best score on offer where it cannot be told who has come."""
-        if not self.problem.segments.stated or takes_segment(self.function):
+        if segment is None or takes_segment(self.function):
             return super().__call__(state, step, rng, segment)
         what = f"scores of {type(self.function).__name__} at step {step}"
         return best_offered(self.problem, self.scores(state, step, rng), segment, what)
@@ -138,15 +206,15 @@ class ScoringFunctionPolicy(FunctionPolicy):
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the object's scores, their shape checked."""
         check_width(state, self.problem)
-        return check_scores(self.function.scores(state, step, rng), state)  # type: ignore[attr-defined]
+        return check_scores(self.function.scores(state, step, rng), state)
 
 
-def own_policy(policy: object, problem: Problem) -> Policy:
+def own_policy(policy: object, problem: Problem) -> BasePolicy:
     """Return a user's function or object as a policy of `problem`, or raise if it cannot be one."""
     if not callable(policy) or isinstance(policy, type):
         raise InvalidInputError(f"a policy must be a name or a function (state, step, rng), got {policy!r}")
     check_bound(policy, problem)
-    if hasattr(policy, "on_layers") and (not problem.segments.stated or takes_segment(policy)):
+    if isinstance(policy, BasePolicy) and (not problem.segments.stated or takes_segment(policy)):
         return policy
     return (ScoringFunctionPolicy if hasattr(policy, "scores") else FunctionPolicy)(problem, policy)
 
@@ -159,12 +227,6 @@ def check_bound(thing: object, problem: Problem) -> None:
             f"{type(thing).__name__} is bound to another problem ({bound!r}, not {problem!r}); "
             "make it for this one"
         )
-
-
-def acts_as(policy: object, owner: type) -> bool:
-    """Return whether a policy chooses as `owner` does: no subclass has its own scores or call."""
-    parts = [part for part in ("scores", "__call__") if hasattr(owner, part)]
-    return all(getattr(type(policy), part) is getattr(owner, part) for part in parts)
 
 
 def check_scores(scores: object, state: State) -> FloatArray:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.policies.base import Policy
+from elsv.policies.base import BasePolicy
 from elsv.policies.layers import check_answer
 from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
@@ -24,7 +23,7 @@ COPIES = 1024
 
 
 def chances_of(
-    policy: Policy,
+    policy: BasePolicy,
     state: State,
     step: int,
     rng: Drawing,
@@ -37,15 +36,14 @@ def chances_of(
     (from 0), and 0 for all others.
 
     A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
-    segment's arms given that it has come. One that answers
-    equal states alike has a single arm. Any other is asked `COPIES` times over, and its frequencies are the
-    probabilities that are then drawn from, so that they are exact whatever the policy is.
+    segment's arms given that it has come. A deterministic policy has a single arm. Any other is asked
+    `COPIES` times, and its frequencies are the probabilities that are then drawn from: so they are exact
+    whatever the policy is.
     """
     mask = None if problem is None else offered(problem, segment, ())
-    asked = getattr(policy, "function", policy)  # a user's own object
-    own = getattr(asked, "chances", None)
-    if own is not None and still_holds(asked, "chances", "scores", "__call__"):
-        chances = np.asarray(own(state, step), dtype=np.float64)
+    own = policy.chances(state, step)
+    if own is not None:
+        chances = np.asarray(own, dtype=np.float64)
         if chances.shape == (state.arms,) and mask is not None:
             chances = np.where(mask, chances, 0.0)
         if chances.shape != (state.arms,) or not chances.min() >= -1e-6 or not 0.99 < chances.sum() < 1.01:
@@ -54,8 +52,7 @@ def chances_of(
             )
         chances = np.maximum(chances, 0.0)
         return np.asarray(chances / chances.sum())
-    tabulated = getattr(policy, "tabulated", None) is not None
-    copies = 1 if tabulated or getattr(policy, "merges_equal_states", False) else COPIES
+    copies = 1 if policy.deterministic else COPIES
     batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
     made: Any = rng() if callable(rng) else rng
     answer = (

@@ -15,7 +15,8 @@ from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
-from elsv.policies.layers import OnLayers, StateByState
+from elsv.policies.base import BasePolicy
+from elsv.policies.layers import OnLayers
 from elsv.policies.mixing import ByChances, chances_once, drawn
 from elsv.policies.offered import Segment, chances_offered, within_segments
 from elsv.problem import Problem
@@ -29,7 +30,7 @@ _NOTHING_SHOWN = 1e15
 
 
 @dataclass(frozen=True, eq=False)
-class InformationDirected:
+class InformationDirected(BasePolicy):
     r"""Pull one of two arms, with the chances that make the information ratio least.
 
     .. math:: \Psi(\pi) = \frac{\bigl(\sum_i \pi_i\, (E[\max_j r_j\mu_j] - r_i p_i)\bigr)^2}
@@ -83,8 +84,7 @@ class InformationDirected:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance."""
-        own = type(self).__call__ is InformationDirected.__call__
-        return ByChances(self) if own else StateByState(self)
+        return ByChances(self)
 
 
 def losses_and_news(worth: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

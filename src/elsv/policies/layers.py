@@ -218,12 +218,13 @@ class StateByState:
     function: Callable[..., Any]
     reach: int = 0
     bytes: float = 0.0  # that the function takes whatever the states
+    repeats: bool = False  # whether it is known to draw no random numbers, and takes time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
         segments = len(actions) if sweeps.segments.stated else 0  # 0: it is not told who comes
-        if self._repeats:
+        if self.repeats:
             self._share_out(sweeps, layer, actions, segments)
             return actions
         for here, state in layer.batches(sweeps.arms, BATCH):
@@ -239,11 +240,6 @@ class StateByState:
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
         return Room(batch=batch_bytes(problem, made, BATCH) + self.bytes)
-
-    @property
-    def _repeats(self) -> bool:
-        """Whether it is known to draw no random numbers, and takes time."""
-        return bool(getattr(self.function, "merges_equal_states", False))
 
     def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray, segments: int) -> None:
         """Ask for parts of the layer side by side, no more states at a time than one batch has."""
@@ -276,7 +272,7 @@ class Uniform:
         """Return one by the number of the segment's arms everywhere."""
         segment = sweeps.segments.of_arm
         size = np.bincount(segment)[segment]
-        return np.repeat(1.0 / size[:, None], layer.size, axis=1)
+        return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes; the chances before are dropped only once there are new ones."""

@@ -9,15 +9,15 @@ import numpy as np
 from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best, best_in_groups, factors, repeats, weighs
+from elsv.beliefs.abilities import best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.base import BestScore, acts_as, check_bound
+from elsv.policies.base import BasePolicy, BestScore, check_bound
 from elsv.policies.index_layers import ByIndex, OneStep
-from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, StateByState, Uniform
+from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, Uniform
 from elsv.policies.offered import Segment, offered, within_segments
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
@@ -48,14 +48,17 @@ class IndexPolicy(BestScore):
         return _bonus(self.problem, self.index, state, step)
 
     @property
-    def tabulated(self) -> Index | None:
-        """The index whose table is all that choosing takes; None if a subclass chooses otherwise."""
-        return self.index if acts_as(self, IndexPolicy) else None
+    def deterministic(self) -> bool:
+        """Yes: an index draws nothing."""
+        return True
+
+    @property
+    def index_alone(self) -> Index:
+        """The index."""
+        return self.index
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return a look into tables of the index."""
-        if not acts_as(self, IndexPolicy):
-            return super().on_layers(problem)
         return ByIndex(IndexTables(problem, self.index, problem.steps))
 
 
@@ -82,14 +85,14 @@ class Elsv(BestScore):
         return self.value.index
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
-        return repeats(self.belief) and (self.depth > 1 or not factors(self.belief))
+    def deterministic(self) -> bool:
+        """If the belief is."""
+        return repeats(self.belief)
 
     @property
-    def draws_nothing(self) -> bool:
-        """Whether the answer does not depend on the generator."""
-        return repeats(self.belief) and acts_as(self, Elsv)
+    def costly(self) -> bool:
+        """Unless it is one step on independent arms."""
+        return self.depth > 1 or not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return q of every arm; infinite for an arm that must be pulled first."""
@@ -98,7 +101,7 @@ class Elsv(BestScore):
         if first is None:
             return lookahead(self.problem, state, step, self.value, self.belief, self.depth, rng=rng)
         q = np.where(first, np.inf, -np.inf)
-        if self.problem.segments.stated:  # who has come may find all arms on offer pulled
+        if self.problem.segments.count > 1:  # who has come may find all arms on offer pulled
             index = self.index(state.alpha, state.beta, step, Setting.of(self.problem))
             q = np.asarray(self.problem.rewards * index)
         rest = ~first.any(axis=-1)
@@ -113,13 +116,10 @@ class Elsv(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
-        if not (_sweepable(self.belief) and acts_as(self, Elsv)):
+        if not _sweepable(self.belief):
             return super().on_layers(problem)
-        quick = (
-            self.depth == 1
-            and not problem.segments.stated
-            and still_holds(self.value, "one_step", "__call__")
-        )
+        one_segment = problem.segments.count == 1
+        quick = self.depth == 1 and one_segment and still_holds(self.value, "one_step", "__call__")
         if quick and self.belief == problem.belief and not factors(self.belief):
             return OneStep(self.value)
         return Search(self.value, self.belief, self.depth, self._first_tables(problem))
@@ -150,8 +150,13 @@ class Commit(BestScore):
         check_bound(self.value, self.problem)
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
+    def deterministic(self) -> bool:
+        """Yes; a belief that draws is asked once."""
+        return True
+
+    @property
+    def costly(self) -> bool:
+        """Yes."""
         return True
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
@@ -164,7 +169,7 @@ class Commit(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return sweeps from the frontier."""
-        if not (_sweepable(self.belief) and acts_as(self, Commit)):
+        if not _sweepable(self.belief):
             return super().on_layers(problem)
         return Search(self.value, self.belief, self.depth)
 
@@ -184,14 +189,12 @@ class Thompson(BestScore):
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability that each arm is drawn as the best one of its segment, ``[..., N]``."""
         check_width(state, self.problem)
-        if self.problem.segments.stated:
-            groups = self.problem.segments.groups
-            return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
-        return best(self.belief, state, self.problem.rewards, CHANCE_TOLERANCE)[0]
+        groups = self.problem.segments.groups
+        return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with the probability that it is best."""
-        if not (acts_as(self, Thompson) and still_holds(self.belief, "log_weight", "mean", "draw")):
+        if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)
         return ByChance(self.belief)
 
@@ -204,9 +207,14 @@ class Greedy(BestScore):
     belief: Belief
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
-        return repeats(self.belief) and not factors(self.belief)
+    def deterministic(self) -> bool:
+        """If the belief is."""
+        return repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Unless arms are independent."""
+        return not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the expected rewards of one pull."""
@@ -215,16 +223,16 @@ class Greedy(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return one sweep where the belief is the problem's own or that of independent arms."""
-        if not (_sweepable(self.belief) and acts_as(self, Greedy)):
+        if not _sweepable(self.belief):
             return super().on_layers(problem)
         if factors(self.belief):
             return ByIndex(IndexTables(problem, make_index("greedy"), problem.steps))
-        quick = not problem.segments.stated and self.belief == problem.belief
+        quick = problem.segments.count == 1 and self.belief == problem.belief
         return OneStep() if quick else Search(NoValue(), self.belief)
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class Fixed(BasePolicy):
     """Pull one arm, whatever happens; with segments one arm for each of them."""
 
     problem: Problem
@@ -235,12 +243,8 @@ class Fixed:
             if not 0 <= arm < self.problem.arms:
                 raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {arm + 1}")
         segments = self.problem.segments
-        if not segments.stated:
-            if not isinstance(self.arm, int):
-                raise InvalidInputError(
-                    f"fixed takes one arm where there are no segments, got {len(self.arm)}"
-                )
-            return
+        if not segments.stated and len(self.arms) != 1:
+            raise InvalidInputError(f"fixed takes one arm where there are no segments, got {len(self.arms)}")
         if sorted(segments.of_arm[list(self.arms)]) != list(range(segments.count)):
             named = "+".join(str(group[0] + 1) for group in segments.groups)
             raise InvalidInputError(
@@ -259,17 +263,21 @@ class Fixed:
     ) -> IntArray:
         """Return the arm for every instance."""
         check_width(state, self.problem)
-        if offered(self.problem, segment, state.shape) is None:
-            return np.full(state.shape, self.arm, dtype=np.int64)
-        return np.broadcast_to(np.array(self.arms)[np.asarray(segment)], state.shape).astype(np.int64)
+        came = self.problem.segments.numbers(segment)
+        return np.broadcast_to(np.array(self.arms)[came], state.shape).astype(np.int64)
+
+    @property
+    def deterministic(self) -> bool:
+        """Yes."""
+        return True
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arm for all states."""
-        return OneArm(self.arm) if acts_as(self, Fixed) else StateByState(self)
+        return OneArm(self.arm)
 
 
 @dataclass(frozen=True, eq=False)
-class Random:
+class Random(BasePolicy):
     """Pull every arm on offer with equal probability."""
 
     problem: Problem
@@ -296,7 +304,7 @@ class Random:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""
-        return Uniform() if acts_as(self, Random) else StateByState(self)
+        return Uniform()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
@@ -22,28 +21,14 @@ from elsv.segments import Segments
 from elsv.state import State
 
 Segment = ArrayLike | None
-"""Who has come, for each instance of a batch: numbers from 0, shape ``[...]``; None without segments."""
+"""Who has come, for each instance of a batch: numbers from 0, shape ``[...]``; None if none are stated."""
 
 
 def offered(problem: Problem, segment: Segment, shape: tuple[int, ...]) -> AnyArray | None:
     """Return which arms are on offer, ``[..., N]`` for a batch of this shape; None if all of them are."""
     segments = problem.segments
-    if not segments.stated:
-        if segment is not None:
-            raise InvalidInputError(
-                f"the problem has no segments, got segment {shown(segment)}; leave it out"
-            )
-        return None
-    if segment is None:
-        segments.number(None)
-    numbers = np.asarray(segment)
-    if numbers.dtype.kind not in "iu" or (
-        numbers.size and not (0 <= numbers.min() <= numbers.max() < segments.count)
-    ):
-        raise InvalidInputError(
-            f"segment must be numbers from 0 to {segments.count - 1}, got {shown(segment)}"
-        )
-    return np.broadcast_to(segments.masks[numbers], (*shape, problem.arms))
+    numbers = segments.numbers(segment)
+    return None if segments.count == 1 else np.broadcast_to(segments.masks[numbers], (*shape, problem.arms))
 
 
 def ask(
@@ -54,9 +39,9 @@ def ask(
     rng: np.random.Generator,
     segment: Segment = None,
 ) -> IntArray:
-    """Return a policy's arms ``[...]``, telling it who has come where that matters."""
-    mask = offered(problem, segment, state.shape)
-    arms: IntArray = policy(state, step, rng) if mask is None else policy(state, step, rng, segment)
+    """Return a policy's arms ``[...]``, telling it who has come where that is said."""
+    problem.segments.numbers(segment)
+    arms: IntArray = policy(state, step, rng) if segment is None else policy(state, step, rng, segment)
     return arms
 
 
@@ -103,8 +88,6 @@ def takes_segment(function: object) -> bool:
 
 def within_segments(segments: Segments, count: int, answer: Callable[[list[int]], FloatArray]) -> FloatArray:
     """Return ``[..., N]`` from answers ``[..., n]`` for the arms of one segment after another."""
-    if not segments.stated:
-        return answer(list(range(count)))
     parts = [answer(list(arms)) for arms in segments.groups]
     out = np.empty((*parts[0].shape[:-1], count), dtype=parts[0].dtype)
     for arms, part in zip(segments.groups, parts, strict=True):

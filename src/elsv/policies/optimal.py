@@ -24,8 +24,8 @@ from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.base import acts_as, check_bound
-from elsv.policies.layers import OnLayers, StateByState
+from elsv.policies.base import BasePolicy, check_bound
+from elsv.policies.layers import OnLayers
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -119,7 +119,7 @@ class Actions:
         return cls(problem, packed)
 
 
-class OptimalPolicy:
+class OptimalPolicy(BasePolicy):
     """Pull the Bayes-optimal arm that `solve` found: ``policy(state, step, rng) -> arm`` on batches.
 
     Parameters
@@ -156,12 +156,16 @@ class OptimalPolicy:
                 f"a state at step {step} must have {step - 1} pulls in all; check the step"
             )
         number = self._lattice.number(successes, pulls)
-        who = self.problem.segments.number(None) if segment is None else np.asarray(segment)
-        return np.asarray(arms[who, number], dtype=np.int64)
+        return np.asarray(arms[self.problem.segments.numbers(segment), number], dtype=np.int64)
+
+    @property
+    def deterministic(self) -> bool:
+        """Yes."""
+        return True
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""
-        return Stored(self.actions) if acts_as(self, OptimalPolicy) else StateByState(self)
+        return Stored(self.actions)
 
 
 @dataclass(frozen=True)

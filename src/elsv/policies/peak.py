@@ -25,7 +25,7 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.kl_ucb import KLUCB, divergence_bound
-from elsv.policies.base import BestScore, acts_as
+from elsv.policies.base import BestScore
 from elsv.policies.layers import OnLayers
 from elsv.policies.mixing import ByChances
 from elsv.policies.offered import within_segments
@@ -98,7 +98,7 @@ class Uts(BestScore):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance."""
-        return ByChances(self) if acts_as(self, Uts) else super().on_layers(problem)
+        return ByChances(self)
 
     def _allowed(self, state: State, arms: list[int]) -> AnyArray:
         lead = leading(self.problem, state, arms)

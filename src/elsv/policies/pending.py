@@ -12,22 +12,18 @@ under way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from copy import copy
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.policies.base import Policy
-from elsv.policies.offered import Segment
+from elsv.policies.base import IGNORE, WAYS, BasePolicy
 from elsv.problem import Problem
 from elsv.state import State
-
-EXPECT, IGNORE = WAYS = ("expect", "ignore")
 
 
 def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> State:
@@ -63,7 +59,7 @@ def with_expected(state: State, mean: FloatArray, waiting: FloatArray) -> State:
 
 def planning_state(
     problem: Problem,
-    policy: Policy,
+    policy: BasePolicy,
     state: State,
     open_decisions: ArrayLike,
     rng: np.random.Generator | None = None,
@@ -72,40 +68,16 @@ def planning_state(
 
     The expected outcomes are those of the policy's own belief where it has one, else of the problem's.
     """
-    if pending_of(policy) == IGNORE or not np.any(open_decisions):
+    if policy.pending == IGNORE or not np.any(open_decisions):
         return state
     belief: Belief = getattr(policy, "belief", None) or problem.belief
     return expected_state(state, mean_of(belief, state, rng), open_decisions)
 
 
-def pending_of(policy: object) -> str:
-    """Return what a policy does with open decisions: it expects their outcomes, or ignores them."""
-    return str(getattr(policy, "pending", EXPECT))
-
-
-@dataclass(frozen=True, eq=False)
-class IgnoresPending:
-    """A policy that is asked as if no decisions were under way; all else is its own."""
-
-    policy: Any
-    pending: ClassVar[str] = IGNORE
-
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
-        """Return the policy's arms."""
-        who = () if segment is None else (segment,)
-        arms: IntArray = self.policy(state, step, rng, *who)
-        return arms
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "policy":
-            raise AttributeError(name)
-        return getattr(self.policy, name)
-
-
-def with_pending(policy: Policy, way: str) -> Policy:
+def with_pending(policy: BasePolicy, way: str) -> BasePolicy:
     """Return the policy with the way that ``pending=`` names."""
     if way not in WAYS:
         raise unknown_name("way with open decisions (pending=)", way, WAYS)
-    return policy if way == EXPECT else IgnoresPending(policy)
+    same = copy(policy)
+    object.__setattr__(same, "pending", way)  # policies are frozen
+    return same

@@ -2,15 +2,20 @@ r"""`Plan`, the default policy: near the Bayes optimum wherever that was compute
 
 It searches d pulls ahead among a few candidate arms and commits at the frontier,
 
-.. math:: V(s) = \max_i\; p_i(s) \bigl(r_i + V(s{+}\text{success}_i)\bigr)
-    + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad V(\text{frontier}) = R \max_l r_l\, p_l,
+.. math:: V(s) = \sum_g q_g(s) \max_{i \in A_g}\; p_i(s) \bigl(r_i + V(s{+}\text{success}_i)\bigr)
+    + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad
+    V(\text{frontier}) = R \sum_g q_g \max_{l \in A_g} r_l\, p_l,
 
-with R the pulls left there. With a long way to go and an order it first weighs pulling one arm for longer, to
-commit as soon as that is better. Where that gains next to nothing the best arm is pulled, elsewhere a
-search decides that goes farther by steps that grow, in each of which one arm is pulled. All these scores are
-the worth of a policy that could be followed, a lower bound on the best one. Without an order the
-finite-horizon Gittins index decides instead, and for a discount the Gittins index, which is optimal. What
-changes where customers come from segments is in `elsv.policies.plan_segments`.
+with R the pulls left there and :math:`q_g` the chance that the next customer is of segment g. With a long way
+to go it first weighs pulling one arm for longer, to commit as soon as that is better. Where that gains next
+to nothing, the best arm is pulled. Elsewhere a search decides that goes farther by steps that grow, in each
+of which one arm is pulled. All these scores are the worth of a policy that could be followed, a lower bound
+on the best one. `elsv.policies.plan_rules` has the rules.
+
+Independent arms tell nothing of one another: every segment is a problem of its own with the customers that it
+may expect, :math:`1 + (R - 1) q_g` of the R that are left. Where a search is too short the finite-horizon
+Gittins index decides; for a discount the Gittins index, the discount from one customer of the segment to the
+next being :math:`q_g\gamma/(1 - (1 - q_g)\gamma)`. With one segment that is optimal.
 """
 
 from __future__ import annotations
@@ -26,10 +31,10 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import check_count
-from elsv.indices.base import Index, Setting
+from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
-from elsv.policies.base import BestScore, acts_as
+from elsv.policies.base import BestScore
 from elsv.policies.layers import OnLayers
 from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
@@ -38,26 +43,21 @@ from elsv.policies.plan_rules import (
     FAR,
     MOST_CANDIDATES,
     POINTS,
+    candidate_count,
     candidates,
     depth_of,
     most_stops,
+    points_of,
     prefer,
     searches_free,
+    states_of,
     undecided,
     unsettled,
     way_ahead,
 )
-from elsv.policies.plan_segments import (
-    free_in_segments,
-    plan_in_segments,
-    points_in_segments,
-    searches_free_segments,
-    states_in_segments,
-)
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
-from elsv.search.points_search import PointsSearch, part, search_independent
-from elsv.search.segment_search import SegmentSearch
+from elsv.search.points_search import Customers, PointsSearch, search_independent
 from elsv.state import State, check_width
 from elsv.values.commit import remaining
 
@@ -81,8 +81,7 @@ class Plan(BestScore):
         the search needs its means and points (`elsv.beliefs.points`).
     far
         How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33. A third counts with
-        more pulls left than 25 times those of a search.
+        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33.
 
     Examples
     --------
@@ -103,9 +102,19 @@ class Plan(BestScore):
         whole("far", self.far)
 
     @property
-    def strides(self) -> bool:
-        """Whether a long batch of decisions may ask it for some of them only, since it takes long."""
-        return self.merges_equal_states
+    def deterministic(self) -> bool:
+        """Yes; a belief that draws is asked once, unless it is another than the problem's."""
+        return self.belief is None or repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Yes: about a millisecond."""
+        return True
+
+    @property
+    def steady(self) -> bool:
+        """If it is deterministic."""
+        return self.deterministic
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator | None = None, segment: Segment = None
@@ -113,99 +122,95 @@ class Plan(BestScore):
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
         return super().__call__(state, step, cast(np.random.Generator, rng), segment)
 
-    @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer repeats and takes time."""
-        return self.belief is None or repeats(self.belief)
-
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the same search from all states of a layer at once, with exact weights instead of points."""
-        if not acts_as(self, Plan) or self.belief is not None or not weighs(problem.belief):
+        if self.belief is not None or not weighs(problem.belief):
             return super().on_layers(problem)
         return plan_on_layers(problem, self.effort, self.far, self)
 
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
-        """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``."""
+        """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``.
+
+        Each arm's score is given that its segment has come.
+        """
         check_step(self.problem, step)
         check_width(state, self.problem)
-        roots = State.trusted(*state.rows())
-        if self.problem.segments.stated and self.problem.segments.count > 1:
-            return self._in_segments(roots, remaining(self.problem, step), rng).reshape(state.alpha.shape)
+        roots, left = State.trusted(*state.rows()), remaining(self.problem, step)
         if self.belief is None and factors(self.problem.belief):
-            return self._free(state, step)
-        return self._plan(roots, step, rng).reshape(state.alpha.shape)
+            return self._free(roots, left).reshape(state.alpha.shape)
+        return self._plan(roots, left, rng).reshape(state.alpha.shape)
 
-    def _in_segments(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
-        """Return scores ``[B, N]``, each arm given that its segment has come."""
-        problem, belief = self.problem, self.problem.belief if self.belief is None else self.belief
-        free = self.belief is None and factors(belief)
-        if free and not searches_free_segments(problem, self.effort, left):
-            return free_in_segments(problem, state, left)
-        search = SegmentSearch(problem, belief, points_in_segments(self.points))
-        return plan_in_segments(
-            search, states_in_segments(self.effort), state, left, *moments(belief, state, rng)
-        )
+    def _free(self, state: State, left: float) -> FloatArray:
+        """Return scores ``[B, N]`` of independent arms."""
+        problem, segments = self.problem, self.problem.segments
+        states = states_of(segments, self.effort)
+        if problem.horizon is not None and searches_free(problem.arms, states, round(left)):
+            return search_independent(problem, state, depth_of(problem.arms, states, round(left)), left)
+        q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
+        for g, arms in enumerate(segments.groups):
+            own = np.array(arms)
+            if problem.discount is not None:
+                share, gamma = float(segments.chances(np.zeros(problem.arms))[g]), problem.discount
+                index = Gittins(share * gamma / (1.0 - (1.0 - share) * gamma))
+                q[:, own] = index(state.alpha, state.beta, 1, Setting.of(problem))[:, own]
+                continue
+            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
+            for customers in np.unique(expected).tolist():
+                rows, step = np.flatnonzero(expected == customers), problem.steps - customers + 1
+                found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, Setting.of(problem))
+                q[np.ix_(rows, own)] = found[:, own]
+        return problem.rewards * q
 
-    def _free(self, state: State, step: int) -> FloatArray:
-        """Return scores ``[..., N]`` of independent arms."""
-        problem, left = self.problem, remaining(self.problem, step)
-        if problem.horizon is None or not searches_free(problem.arms, self.effort, round(left)):
-            index: Index = Gittins() if problem.horizon is None else FiniteGittins()
-            return problem.rewards * index(state.alpha, state.beta, step, Setting.of(problem))
-        depth = depth_of(problem.arms, self.effort, round(left))
-        return search_independent(state, problem.rewards, depth, left).reshape(state.alpha.shape)
-
-    def _plan(self, state: State, step: int, rng: np.random.Generator | None) -> FloatArray:
+    def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
         """Return q ``[B, N]`` by searches on points of the belief."""
-        problem, left = self.problem, remaining(self.problem, step)
+        problem, segments = self.problem, self.problem.segments
         belief = problem.belief if self.belief is None else self.belief
         few = problem.arms <= MOST_CANDIDATES
         mean, variance = (mean_of(belief, state, rng), None) if few else moments(belief, state, rng)
-        worth = problem.rewards * mean
+        worth, customers = problem.rewards * mean, Customers.of(problem, state, left)
         # A pull from which nothing is learnt: the search can only find more.
-        q: FloatArray = worth + (left - 1) * worth.max(axis=1, keepdims=True)
+        q = worth + customers.later(customers.best(worth, segments.of_arm))[:, segments.of_arm]
         if problem.arms == 1:
             return q
-        search = PointsSearch(belief, problem.rewards, self.points, problem.discount or 1.0)
         here = np.arange(len(q))
         if variance is not None:
-            here = np.flatnonzero(undecided(worth, problem.rewards * np.sqrt(variance)))
-        roots = State.trusted(state.alpha[here], state.beta[here])
-        q[here] = self._search(search, roots, worth[here], q[here], left)
+            here = np.flatnonzero(undecided(segments, worth, problem.rewards * np.sqrt(variance)))
+        if len(here):
+            search = PointsSearch(problem, belief, points_of(segments, self.points))
+            roots = State.trusted(state.alpha[here], state.beta[here])
+            q[here] = self._search(search, roots, customers.part(here), worth[here], q[here])
         return q
 
     def _search(
-        self, search: PointsSearch, roots: State, worth: FloatArray, q: FloatArray, left: float
+        self, search: PointsSearch, roots: State, customers: Customers, worth: FloatArray, q: FloatArray
     ) -> FloatArray:
         """Return q ``[B, N]`` with what a search finds for the candidates."""
-        arms = self.problem.arms
-        count = min(arms, MOST_CANDIDATES)
-        pulls = None if self.problem.horizon is None else round(left)
-        way = way_ahead(count, self.effort, pulls, self.far)
-        long_way = way.stops > 0
-        chosen: IntArray = np.broadcast_to(np.arange(arms), q.shape)
-        if arms == count and not long_way:
-            return search.ahead(roots, worth, chosen, way.steps, left)
-        most = way.stops or most_stops(way.depth, pulls)
-        q = q.copy()
+        problem, segments = self.problem, self.problem.segments
+        pulls = None if problem.horizon is None else round(customers.left)
+        states, count = states_of(segments, self.effort), candidate_count(segments)
+        way = way_ahead(count, states, pulls, self.far, segments.count)
+        everyone = np.broadcast_to(np.arange(problem.arms), q.shape)
+        if count == problem.arms and not way.stops:
+            return search.ahead(roots, customers, worth, everyone, way.steps)
+        q, most = q.copy(), way.stops or most_stops(way.depth, pulls)
         for block in search.blocks(len(q)):
-            here = np.arange(len(q))[block]
-            root, paid = part(roots, here), worth[here]
-            shared = search.shared_points(root)
-            stops = search.stops(root, paid, most, left, shared)
-            if long_way:
-                learns = unsettled(stops, left * paid.max(axis=1), way.settled)
+            here, root = np.arange(len(q))[block], State.trusted(roots.alpha[block], roots.beta[block])
+            who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
+            stops = search.stops(root, who, paid, most, shared)
+            committed = who.all(who.best(paid, segments.of_arm))
+            learns = unsettled(segments, stops, committed)
+            if way.stops and not learns.all():
                 if not learns.any():
                     continue
-                if not learns.all():
-                    here, root, paid, stops = here[learns], part(root, learns), paid[learns], stops[learns]
-                    shared = shared and (shared[0][learns], shared[1][learns])
-            if arms == count:
-                found = search.ahead(root, paid, chosen[here], way.steps, left, shared)
-            else:
-                arms_ahead = candidates(paid, stops, count)
-                found = q[here]
-                ahead = search.ahead(root, paid, arms_ahead, way.steps, left, shared)
-                np.put_along_axis(found, arms_ahead, ahead, axis=1)
-            q[here] = prefer(found, stops, left * paid.max(axis=1)) if long_way else found
+                here, root = here[learns], State.trusted(root.alpha[learns], root.beta[learns])
+                who, paid, stops, committed = who.part(learns), paid[learns], stops[learns], committed[learns]
+                shared = shared and (shared[0][learns], shared[1][learns])
+            chosen = everyone[here]
+            if count < problem.arms:
+                chosen = candidates(segments, paid, stops - committed[:, segments.of_arm], count)
+            found = q[here]
+            found[np.arange(len(here))[:, None], chosen] = search.ahead(
+                root, who, paid, chosen, way.steps, shared
+            )
+            q[here] = prefer(segments, found, stops, committed) if way.stops else found
         return q

@@ -22,18 +22,17 @@ from elsv.policies.index_layers import ByIndex
 from elsv.policies.layers import LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.policies.plan_rules import (
     FAR,
-    KNOWN_WAY,
     MOST_CANDIDATES,
+    MOST_OF_SEGMENTS,
     Way,
     depth_of,
     is_long_way,
     prefer,
     searches_free,
+    states_of,
     unsettled,
     way_ahead,
 )
-from elsv.policies.plan_segments import MOST_CANDIDATES as IN_SEGMENTS
-from elsv.policies.plan_segments import searches_free_segments, states_in_segments
 from elsv.problem import Problem
 from elsv.values.commit import CommitValue
 from elsv.values.layers import layer_values
@@ -45,8 +44,8 @@ _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; o
 def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
     horizon, value = problem.steps, CommitValue(problem)
-    if problem.segments.stated and problem.segments.count > 1:
-        if problem.arms <= IN_SEGMENTS:
+    if problem.segments.count > 1:
+        if problem.arms <= MOST_OF_SEGMENTS:
             plan = SegmentPlan(value, problem, effort, policy)
             return plan if plan.searches(horizon) else _limited(problem, plan)
         return _state_by_state(problem, policy)
@@ -61,7 +60,7 @@ def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[...
 
 
 def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy:
-    return _limited(problem, StateByState(policy, bytes=_bytes(problem)))
+    return _limited(problem, StateByState(policy, bytes=_bytes(problem), repeats=True))
 
 
 def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
@@ -94,12 +93,8 @@ class PlannedSearch:
     @property
     def reach(self) -> int:
         """The longest way to a frontier, and one layer for the commit value there."""
-        known = KNOWN_WAY * depth_of(self.arms, self.effort, self.horizon)
-        ways = [
-            way_ahead(self.arms, self.effort, left, self.far)
-            for left in (min(known, self.horizon), self.horizon)
-        ]
-        return 1 + max(max(way.depth, way.stops) for way in ways)
+        way = way_ahead(self.arms, self.effort, self.horizon, self.far)
+        return 1 + max(way.depth, way.stops)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
@@ -113,8 +108,9 @@ class PlannedSearch:
         sure = committed / unit[:, 0]
         sweeps.give(committed)
         stops = self._stops(sweeps, layer, way.stops) / unit
-        scores = prefer(self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
-        settled = ~unsettled(stops, sure, way.settled)
+        segments, sure = self.value.problem.segments, sure[:, None]
+        scores = prefer(segments, self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
+        settled = ~unsettled(segments, stops, sure)
         scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
         return sweeps.best_arms(scores)
 
@@ -221,16 +217,17 @@ class SegmentPlan:
 
     def _at(self, left: int) -> Search | StateByState:
         if not self.searches(left):
-            return StateByState(self.policy, bytes=_bytes(self.problem))
+            return StateByState(self.policy, bytes=_bytes(self.problem), repeats=True)
         return Search(self.value, self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
-        return depth_of(self.problem.arms, states_in_segments(self.effort), left)
+        return depth_of(self.problem.arms, states_of(self.problem.segments, self.effort), left)
 
     def searches(self, left: int) -> bool:
         """Return whether all states of a layer are searched at once."""
         if factors(self.problem.belief):
-            return searches_free_segments(self.problem, self.effort, left)
+            states = states_of(self.problem.segments, self.effort)
+            return searches_free(self.problem.arms, states, left)
         return not is_long_way(self._depth(left), left)
 
 

@@ -10,7 +10,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.indices.bayes_ucb import BayesUCB
 from elsv.names import Name, convert, parse
-from elsv.policies.base import Policy, own_policy
+from elsv.policies.base import BasePolicy, Policy, own_policy
 from elsv.policies.glm_ucb import GlmUCB
 from elsv.policies.ids import InformationDirected
 from elsv.policies.isotonic import IsotonicKLUCB
@@ -28,7 +28,7 @@ from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 DEFAULT_POLICY = "plan"
 
 
-def make_policy(policy: str | Name | Policy, problem: Problem) -> Policy:
+def make_policy(policy: str | Name | Policy, problem: Problem) -> BasePolicy:
     """Return the policy that a name (or a user's own function) stands for.
 
     Names read ``NAME[:key=value,…]``: ``plan``, ``elsv``, ``commit``, ``thompson``, ``greedy`` and so on, and
@@ -101,7 +101,7 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
     return sampled
 
 
-def _elsv(problem: Problem, spec: Name) -> Policy:
+def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     name = spec.parameters.get("index", "gittins")
     known = {**_ELSV_PARAMETERS, **parameters_of(name)}
     given = convert(spec.name, spec.parameters, known)
@@ -111,13 +111,13 @@ def _elsv(problem: Problem, spec: Name) -> Policy:
     return Elsv(problem, SeparableValue(problem, make_index(name, **given), weight), belief, depth)
 
 
-def _commit(problem: Problem, spec: Name) -> Policy:
+def _commit(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"depth": int, "order": bool})
     belief = _belief(problem, spec.name, given)
     return Commit(problem, CommitValue(problem, belief), belief, _depth(given))
 
 
-def _block(problem: Problem, spec: Name) -> Policy:
+def _block(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"depth": int, "order": bool, "blocks": str})
     text = given.pop("blocks", "1+2+4+8+16")
     try:
@@ -137,11 +137,11 @@ def _depth(given: dict[str, Any]) -> int:
     return depth
 
 
-def _plan(problem: Problem, spec: Name) -> Policy:
+def _plan(problem: Problem, spec: Name) -> BasePolicy:
     return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int, "points": int, "far": int}))
 
 
-def _optimal(problem: Problem, spec: Name) -> Policy:
+def _optimal(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"file": str})
     if "file" not in given:
         raise InvalidInputError(
@@ -150,38 +150,38 @@ def _optimal(problem: Problem, spec: Name) -> Policy:
     return OptimalPolicy(problem, given["file"])
 
 
-def _kg(problem: Problem, spec: Name) -> Policy:
+def _kg(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"order": bool})
     belief = _belief(problem, spec.name, given)
     return Commit(problem, CommitValue(problem, belief), belief)
 
 
-def _ids(problem: Problem, spec: Name) -> Policy:
+def _ids(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"points": int, "order": bool})
     belief = _belief(problem, spec.name, given)
     return InformationDirected(problem, belief, **given)
 
 
-def _top_two(problem: Problem, spec: Name) -> Policy:
+def _top_two(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"beta": float, **_BELIEF_PARAMETERS})
     belief = _belief(problem, spec.name, given)
     return TopTwo(problem, belief, **given)
 
 
-def _uts(problem: Problem, spec: Name) -> Policy:
+def _uts(problem: Problem, spec: Name) -> BasePolicy:
     convert(spec.name, spec.parameters, {})
     return Uts(problem)
 
 
-def _osub(problem: Problem, spec: Name) -> Policy:
+def _osub(problem: Problem, spec: Name) -> BasePolicy:
     return Osub(problem, **convert(spec.name, spec.parameters, {"c": float}))
 
 
-def _isotonic(problem: Problem, spec: Name) -> Policy:
+def _isotonic(problem: Problem, spec: Name) -> BasePolicy:
     return IsotonicKLUCB(problem, **convert(spec.name, spec.parameters, {"c": float}))
 
 
-def _glm_ucb(problem: Problem, spec: Name) -> Policy:
+def _glm_ucb(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"prices": str, "scale": float, "ridge": float})
     if "prices" in given:
         try:
@@ -193,7 +193,7 @@ def _glm_ucb(problem: Problem, spec: Name) -> Policy:
     return GlmUCB(problem, **given)
 
 
-def _bayes_ucb(problem: Problem, spec: Name) -> Policy:
+def _bayes_ucb(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, {"belief": str, **parameters_of(spec.name)})
     kind = given.pop("belief", "independent")
     if kind not in ("independent", "structured"):
@@ -204,16 +204,16 @@ def _bayes_ucb(problem: Problem, spec: Name) -> Policy:
     return StructuredBayesUCB(problem, index, problem.belief)
 
 
-def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name], Policy]:
-    def build(problem: Problem, spec: Name) -> Policy:
+def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name], BasePolicy]:
+    def build(problem: Problem, spec: Name) -> BasePolicy:
         given = convert(spec.name, spec.parameters, _BELIEF_PARAMETERS)
         return policy(problem, _belief(problem, spec.name, given))
 
     return build
 
 
-def _fixed(problem: Problem, spec: Name) -> Policy:
-    if not problem.segments.stated:
+def _fixed(problem: Problem, spec: Name) -> BasePolicy:
+    if not problem.segments.stated:  # one number, not a list of them
         return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
     text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
     if text is None:
@@ -228,20 +228,20 @@ def _fixed(problem: Problem, spec: Name) -> Policy:
         ) from error
 
 
-def _within(policy: type[Separate] | type[Pooled]) -> Callable[[Problem, Name], Policy]:
-    def build(problem: Problem, spec: Name) -> Policy:
+def _within(policy: type[Separate] | type[Pooled]) -> Callable[[Problem, Name], BasePolicy]:
+    def build(problem: Problem, spec: Name) -> BasePolicy:
         rest = {key: value for key, value in spec.parameters.items() if key != "policy"}
         return policy(problem, Name(spec.parameters.get("policy", DEFAULT_POLICY), rest), make_policy)
 
     return build
 
 
-def _random(problem: Problem, spec: Name) -> Policy:
+def _random(problem: Problem, spec: Name) -> BasePolicy:
     convert(spec.name, spec.parameters, {})
     return Random(problem)
 
 
-_BUILDERS: dict[str, Callable[[Problem, Name], Policy]] = {
+_BUILDERS: dict[str, Callable[[Problem, Name], BasePolicy]] = {
     "bayes-ucb": _bayes_ucb,
     "block": _block,
     "commit": _commit,

@@ -16,6 +16,7 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
+from elsv.policies.base import BasePolicy
 from elsv.policies.layers import OnLayers, StateByState, check_answer
 from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
@@ -29,7 +30,7 @@ _PATIENCE = 40e-3  # seconds of a trial: the more states, the more of them are e
 
 
 @dataclass(frozen=True, eq=False)
-class Separate:
+class Separate(BasePolicy):
     """One bandit for each segment.
 
     Parameters
@@ -55,8 +56,13 @@ class Separate:
             self._policy(g, self.problem.horizon)
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states."""
+    def deterministic(self) -> bool:
+        """Yes; bandits that draw are asked once for equal states."""
+        return True
+
+    @property
+    def costly(self) -> bool:
+        """Yes."""
         return True
 
     def __call__(
@@ -85,7 +91,7 @@ class Separate:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of a segment's arms."""
-        return StateByState(self)
+        return StateByState(self, repeats=True)
 
     def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
         """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
@@ -103,7 +109,7 @@ class Separate:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class Pooled(BasePolicy):
     """One bandit for all segments: their k-th arms are one level."""
 
     problem: Problem
@@ -117,8 +123,13 @@ class Pooled:
         object.__setattr__(self, "_policy", self.make(self.name, self._levels))
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states."""
+    def deterministic(self) -> bool:
+        """Yes; bandits that draw are asked once for equal states."""
+        return True
+
+    @property
+    def costly(self) -> bool:
+        """Yes."""
         return True
 
     def __call__(
@@ -139,7 +150,7 @@ class Pooled:
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return that it is asked state by state, once for those of the levels."""
-        return StateByState(self)
+        return StateByState(self, repeats=True)
 
 
 def segments_of(problem: Problem, owner: str) -> Segments:
@@ -226,7 +237,7 @@ def _ask_once(policy: Any, state: State, step: int, rng: np.random.Generator) ->
     """Return a policy's arms ``[B]``, equal states asked for once where it says that it is best so."""
     if len(state.alpha) == 0:
         return np.empty(0, dtype=np.int64)
-    if not getattr(policy, "merges_equal_states", False):
+    if not policy.merges:
         return check_answer(policy(state, step, rng), state)
     rows, place = np.unique(np.hstack([state.alpha, state.beta]), axis=0, return_inverse=True)
     distinct = State.trusted(rows[:, : state.arms].copy(), rows[:, state.arms :].copy())

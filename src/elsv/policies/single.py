@@ -51,10 +51,8 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
     Where these are many, only those that differ from the best one beforehand for one segment at most.
     """
-    if not problem.segments.stated:
-        return tuple((arm,) for arm in range(problem.arms))
     groups = problem.segments.groups
-    if prod(map(len, groups)) <= MOST_CHOICES:
+    if len(groups) == 1 or prod(map(len, groups)) <= MOST_CHOICES:
         return tuple(product(*groups))
     worth = _expected_rewards(problem)
     best = tuple(arms[int(best_arm(worth[list(arms)], problem.scale))] for arms in groups)
@@ -64,8 +62,6 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
 def choice_name(problem: Problem, choice: int) -> str:
     """Return what people call a choice: the name of its arm, or those of all segments' arms."""
-    if not problem.segments.stated:
-        return problem.names[choice]
     return _joined(problem, choices(problem)[choice])
 
 
@@ -82,8 +78,6 @@ def fixed_name(problem: Problem, choice: int) -> str:
 def expected_rewards(problem: Problem) -> FloatArray:
     """Return what a customer pays under each choice in expectation before anything was seen."""
     worth, segments = _expected_rewards(problem), problem.segments
-    if not segments.stated:
-        return worth
     coming = segments.chances(np.zeros(problem.arms))
     return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
 

@@ -31,9 +31,14 @@ class StructuredBayesUCB(BestScore):
     belief: Belief
 
     @property
-    def merges_equal_states(self) -> bool:
-        """Whether a batch is best asked once for equal states: the answer is exact and takes time."""
-        return repeats(self.belief) and not factors(self.belief)
+    def deterministic(self) -> bool:
+        """If the belief is."""
+        return repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Unless arms are independent."""
+        return not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
         """Return the quantiles of all arms, reward included; the means where the level is not positive."""

@@ -14,11 +14,12 @@ from elsv._base.inheritance import still_holds
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best, best_in_groups
+from elsv.beliefs.abilities import best_in_groups
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.layers import ByChance, OnLayers, Room, StateByState
+from elsv.policies.base import BasePolicy
+from elsv.policies.layers import ByChance, OnLayers, Room
 from elsv.policies.offered import Segment, best_offered, within_segments
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -30,7 +31,7 @@ _MOST = sum(_ROUNDS)
 
 
 @dataclass(frozen=True, eq=False)
-class TopTwo:
+class TopTwo(BasePolicy):
     r"""Pull the best arm of a draw with probability `beta`, else draw again until another arm is the best.
 
     After K = 341 draws in which none was, the first arm is pulled after all. With :math:`P_i` the probability
@@ -76,16 +77,13 @@ class TopTwo:
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
         segments = self.problem.segments
-        if not segments.stated:
-            return top_two(best(self.belief, state, self.problem.rewards)[0], self.beta)
         first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
         return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance, from the chances that the arms are best."""
-        own = type(self).__call__ is TopTwo.__call__
-        if not (own and still_holds(self.belief, "log_weight", "mean", "draw")):
-            return StateByState(self)
+        if not still_holds(self.belief, "log_weight", "mean", "draw"):
+            return super().on_layers(problem)
         segments = problem.segments
         first = ByChance(self.belief)
         return TopTwoOnLayers(first, self.beta, segments)

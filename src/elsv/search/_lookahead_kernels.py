@@ -10,35 +10,6 @@ from elsv._base.typing import FloatArray, IntArray
 
 @kernel
 def back_up(
-    mean: FloatArray, frontier: FloatArray, successors: IntArray, rewards: FloatArray, discount: float
-) -> FloatArray:
-    """Return q at the root, ``[instances, N]``.
-
-    `mean` ``[instances, interior, N]`` holds P(success), `frontier` ``[instances, states - interior]``
-    the values of the last layer.
-    """
-    instances, interior, arms = mean.shape
-    value = np.empty(interior + frontier.shape[1])
-    q = np.empty((instances, arms))
-    for b in range(instances):
-        value[interior:] = frontier[b]
-        for state in range(interior - 1, -1, -1):
-            best = -np.inf
-            for i in range(arms):
-                p = mean[b, state, i]
-                worth = (
-                    p * (rewards[i] + discount * value[successors[state, i, 1]])
-                    + (1.0 - p) * discount * value[successors[state, i, 0]]
-                )
-                best = max(best, worth)
-                if state == 0:
-                    q[b, i] = worth
-            value[state] = best
-    return q
-
-
-@kernel
-def back_up_segments(
     mean: FloatArray,
     frontier: FloatArray,
     successors: IntArray,
@@ -49,7 +20,9 @@ def back_up_segments(
 ) -> FloatArray:
     """Return q at the root, ``[instances, N]``, where each state averages over who comes.
 
-    `of_arm` ``[N]`` is the segment of every arm, `coming` ``[instances, interior, G]`` the chance of each.
+    `mean` ``[instances, interior, N]`` holds P(success), `frontier` ``[instances, states - interior]`` the
+    values of the last layer. `of_arm` ``[N]`` is the segment of every arm, `coming`
+    ``[instances, interior, G]`` the chance of each segment.
     """
     instances, interior, arms = mean.shape
     value, best = np.empty(interior + frontier.shape[1]), np.empty(coming.shape[2])

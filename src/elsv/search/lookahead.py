@@ -6,9 +6,9 @@ r"""n-step lookahead on any value function with any belief (paper Algorithms 1 a
         + (1 - p_i(s))\,V_{t+1}(s{+}\text{failure}_i), \qquad V_k(s) = \max_i q_k(s, i)
 
 down to the frontier, where :math:`V_{t+d} = v_{t+d}`, the value function of the frontier's own step. The
-probabilities come from the belief at **every** node. With segments :math:`V_k(s) = \sum_g q_g(s)
-\max_{i \in A_g} q_k(s, i)`: an average over who comes. The depth is :math:`d = \min(n, T - t + 1)`: with a
-value that is 0 at T + 1 the search is exact once it reaches the horizon.
+probabilities come from the belief at **every** node. With several segments of customers :math:`V_k(s) =
+\sum_g q_g(s) \max_{i \in A_g} q_k(s, i)`, an average over who comes. The depth is :math:`d = \min(n, T - t +
+1)`: with a value that is 0 at T + 1 the search is exact once it reaches the horizon.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def lookahead(
     if reach == 1 and discount == 1.0 and one_step is not None:
         found: FloatArray = one_step(state, step, mean_of(belief, state, rng))
         return found
-    from elsv.search import _lookahead_kernels as kernels
+    from elsv.search._lookahead_kernels import back_up
 
-    arms = problem.arms
+    arms, of_arm = problem.arms, problem.segments.of_arm
     tree = make_tree(arms, reach)
     alpha = state.alpha.reshape(-1, 1, arms)
     beta = state.beta.reshape(-1, 1, arms)
@@ -94,12 +94,6 @@ def lookahead(
         outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
         mean = np.ascontiguousarray(mean_of(belief, inner, rng))
         frontier = values_at(value, outer, step + reach)
-        if not problem.segments.stated:
-            q[here] = kernels.back_up(mean, frontier, tree.successors, problem.rewards, discount)
-            continue
         coming = np.ascontiguousarray(problem.segments.chances_in(inner, problem))
-        of_arm = problem.segments.of_arm
-        q[here] = kernels.back_up_segments(
-            mean, frontier, tree.successors, problem.rewards, discount, of_arm, coming
-        )
+        q[here] = back_up(mean, frontier, tree.successors, problem.rewards, discount, of_arm, coming)
     return q.reshape(state.alpha.shape)

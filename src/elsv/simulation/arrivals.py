@@ -16,7 +16,7 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices.tables import IndexTables
-from elsv.policies import Policy
+from elsv.policies import BasePolicy
 from elsv.policies.layers import check_answer
 from elsv.policies.offered import ask, best_offered
 from elsv.policies.pending import planning_state
@@ -143,7 +143,7 @@ class Ledger:
     def chooser(
         self,
         problem: Problem,
-        policy: Policy,
+        policy: BasePolicy,
         waiting: Waiting | None,
         asks: Callable[[int], bool] | None,
         rng: np.random.Generator,
@@ -168,15 +168,15 @@ class Ledger:
 
 
 def _asking(
-    problem: Problem, policy: Policy, horizon: int, waiting: Waiting | None, rng: np.random.Generator
+    problem: Problem, policy: BasePolicy, horizon: int, waiting: Waiting | None, rng: np.random.Generator
 ) -> Asking:
     """Return what asks a policy for given customers, in the state of the outcomes that are in.
 
     Equal states are asked for once where the policy says that it is best so, and an index is looked up.
     """
-    index = getattr(policy, "tabulated", None)
+    index = policy.index_alone
     tables = None if index is None else IndexTables(problem, index, horizon)
-    merges = tables is not None or bool(getattr(policy, "merges_equal_states", False))
+    merges = tables is not None or policy.merges
 
     def asking(successes: AnyArray, pulls: AnyArray, step: int, segment: IntArray) -> IntArray:
         counts = [successes, pulls]

@@ -23,7 +23,7 @@ from elsv._base.numbers import counted
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
-from elsv.policies import Policy, make_policy
+from elsv.policies import BasePolicy, Policy, make_policy
 from elsv.policies.layers import check_answer
 from elsv.policies.pending import planning_state
 from elsv.policies.single import choices
@@ -59,7 +59,7 @@ class Run:
     keep_raw: bool = False
     delays: Delays | None = None  # None: every outcome is known before the next step
     patience: int | None = None  # policies keep their arm for every t // patience steps; None: for one
-    made: tuple[Policy, ...] = field(init=False, repr=False)  # the policies, built once
+    made: tuple[BasePolicy, ...] = field(init=False, repr=False)  # the policies, built once
 
     def __post_init__(self) -> None:
         made = tuple(make_policy(policy, self.problem) for policy in self.policies)
@@ -222,7 +222,7 @@ def _tally_singles(run: Run, worth: FloatArray, final: FloatArray, arrivals: Arr
 
 def _play(
     run: Run,
-    policy: Policy,
+    policy: BasePolicy,
     means: FloatArray,
     keys: tuple[np.uint64, ...],
     rng: np.random.Generator,
@@ -297,13 +297,13 @@ def _play(
     return tally, regret
 
 
-def _chooser(run: Run, policy: Policy, asked: Asked, instances: int, rng: np.random.Generator) -> Chooser:
+def _chooser(run: Run, policy: BasePolicy, asked: Asked, instances: int, rng: np.random.Generator) -> Chooser:
     """Return what picks the arms of a chunk: a table lookup for indices, the policy itself otherwise."""
     from elsv.simulation import _engine_kernels as kernels
 
     problem = run.problem
     arm = np.empty(instances, dtype=np.int64)
-    if (index := getattr(policy, "tabulated", None)) is not None:
+    if (index := policy.index_alone) is not None:
         tables = IndexTables(problem, index, run.horizon)
 
         def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
@@ -321,18 +321,18 @@ def _chooser(run: Run, policy: Policy, asked: Asked, instances: int, rng: np.ran
         first, inverse = distinct(successes, pulls)
         return by_policy(successes[first], pulls[first], step)[inverse]
 
-    return merged if getattr(policy, "merges_equal_states", False) else by_policy
+    return merged if policy.merges else by_policy
 
 
 def _late_chooser(
-    run: Run, policy: Policy, asked: Asked, waiting: Waiting, rng: np.random.Generator
+    run: Run, policy: BasePolicy, asked: Asked, waiting: Waiting, rng: np.random.Generator
 ) -> Chooser:
     """Return the same while outcomes are under way: policies are asked by `elsv.policies.pending`."""
     from elsv.simulation import _delay_kernels as kernels
 
-    problem, index = run.problem, getattr(policy, "tabulated", None)
+    problem, index = run.problem, policy.index_alone
     tables = None if index is None else IndexTables(problem, index, run.horizon)
-    merges = bool(getattr(policy, "merges_equal_states", False))
+    merges = policy.merges
 
     def choose(_made: AnyArray, _pulls: AnyArray, step: int) -> IntArray:
         counts = waiting.successes, waiting.pulls, waiting.open

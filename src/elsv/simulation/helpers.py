@@ -66,7 +66,7 @@ class Asked:
 
     def __init__(self, policy: Callable[..., Any], helpers: Helpers) -> None:
         self._policy = policy
-        self._helpers = helpers if getattr(policy, "merges_equal_states", False) else Helpers()
+        self._helpers = helpers if getattr(policy, "merges", False) else Helpers()
         self.longer = 0.0  # seconds that parts took together beyond what they took side by side
 
     def __call__(self, state: State, *rest: Any) -> Any:

@@ -29,28 +29,44 @@ def best_block(
     alpha: FloatArray,
     beta: FloatArray,
     rewards: FloatArray,
+    of_arm: IntArray,
+    coming: FloatArray,
     lengths: IntArray,
-    during: FloatArray,
-    later: FloatArray,
-    now: float,
+    left: float,
+    discount: float,
     out: FloatArray,
 ) -> None:
     """Set out[b] to the best of committing now and of blocks of every arm and length.
 
-    `during` and `later` hold what a reward counts within a block of each length and after it.
+    `of_arm` ``[N]`` is the segment of every arm, `coming` ``[B, G]`` the chance of each segment; `left`
+    counts the rewards to come, discounted with a `discount` below 1. A block must leave a customer to commit
+    for.
     """
-    arms = alpha.shape[1]
-    worth = np.empty(arms)
+    arms, segments = alpha.shape[1], coming.shape[1]
+    worth, top = np.empty(arms), np.empty(segments)
     for b in range(len(alpha)):
+        top[:] = 0.0
         for i in range(arms):
             worth[i] = rewards[i] * alpha[b, i] / (alpha[b, i] + beta[b, i])
-        best = now * worth.max()
+            top[of_arm[i]] = max(top[of_arm[i]], worth[i])
+        typical = 0.0
+        for g in range(segments):
+            typical += coming[b, g] * top[g]
+        best = left * typical
         for i in range(arms):
-            others = -np.inf
+            share, rivals = coming[b, of_arm[i]], -np.inf
+            others = typical - share * top[of_arm[i]]
             for j in range(arms):
-                if j != i:
-                    others = max(others, worth[j])
-            for k in range(len(lengths)):
-                after = expected_best(rewards[i], alpha[b, i], beta[b, i], lengths[k], others)
-                best = max(best, during[k] * worth[i] + later[k] * after)
+                if j != i and of_arm[j] == of_arm[i]:
+                    rivals = max(rivals, worth[j])
+            for length in lengths:
+                customers = length / share
+                during, later = customers, left - customers
+                if discount != 1.0:
+                    later = left * discount**customers
+                    during = left - later
+                if later > 0.0:
+                    after = expected_best(rewards[i], alpha[b, i], beta[b, i], length, rivals)
+                    block = during * (others + share * worth[i]) + later * (others + share * after)
+                    best = max(best, block)
         out[b] = best

@@ -10,8 +10,9 @@ the belief, so lookahead on them sees what information is worth, which a separab
 1 on the first is the online knowledge gradient; it stalls where one pull cannot change the best arm, which
 is what depth and blocks are for. Both are 0 at step T + 1, so lookahead is exact near the horizon.
 
-With segments :math:`\max_i r_i p_i` becomes :math:`\sum_g q_g \max_{i \in A_g} r_i p_i`. A block of k
-pulls of an arm of segment g takes :math:`k/q_g` customers; those of other segments get their best arm.
+With several segments of customers :math:`\max_i r_i p_i` becomes :math:`\sum_g q_g \max_{i \in A_g} r_i p_i`.
+A block of k pulls of an arm of segment g takes :math:`k/q_g` customers; those of other segments get their
+best arm.
 
 With a discount the rewards from step t on count :math:`1, \gamma, \gamma^2, \dots`: 1/(1 − γ) takes the place
 of T − t + 1 and :math:`(1-\gamma^k)/(1-\gamma)` that of k.
@@ -19,7 +20,6 @@ of T − t + 1 and :math:`(1-\gamma^k)/(1-\gamma)` that of k.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import comb
 from typing import Any
@@ -69,9 +69,7 @@ class CommitValue:
         check_width(state, self.problem)
         worth: FloatArray = self.problem.rewards * self._belief.mean(state)
         segments = self.problem.segments
-        if segments.stated:
-            return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
-        return np.asarray(left * worth.max(axis=-1))
+        return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
 
     @property
     def layer_reach(self) -> int:
@@ -124,29 +122,16 @@ class BlockCommitValue:
         if left == 0:
             return np.zeros(state.shape)
         check_width(state, self.problem)
-        if self.problem.segments.stated:
-            alpha, beta = state.rows()
-            size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
-            parts = [slice(first, first + size) for first in range(0, len(alpha), size)]
-            found = [self._in_segments(State.trusted(alpha[here], beta[here]), left) for here in parts]
-            return np.concatenate([np.empty(0), *found]).reshape(state.shape)
-        lengths = self.blocks if self.problem.horizon is None else self.lengths(left)
-        counted = [_counts(self.problem, k, left) for k in lengths]
-        during, later = np.array([c[0] for c in counted]), np.array([c[1] for c in counted])
         rows = State.trusted(*state.rows())
+        coming = self.problem.segments.chances_in(rows, self.problem)  # [B, G]
         if factors(self._belief):
-            from elsv.values._commit_kernels import best_block
-
-            out = np.empty(len(rows.alpha))
-            sizes = np.array(lengths, dtype=np.int64)
-            best_block(rows.alpha, rows.beta, self.problem.rewards, sizes, during, later, left, out)
-            return out.reshape(state.shape)
-        worth = self.problem.rewards * self._belief.mean(rows)  # [B, N]
-        best = left * worth.max(axis=-1)
-        for k, within, after in zip(lengths, during, later, strict=True):
-            block = within * worth + after * self._after_block(rows, k)
-            np.maximum(best, block.max(axis=-1), out=best)
-        return np.asarray(best, dtype=np.float64).reshape(state.shape)
+            return self._free(rows, coming, left).reshape(state.shape)
+        size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
+        out = np.empty(len(rows.alpha))
+        for first in range(0, len(out), size):
+            here = slice(first, first + size)
+            out[here] = self._best(State.trusted(rows.alpha[here], rows.beta[here]), coming[here], left)
+        return out.reshape(state.shape)
 
     @property
     def layer_reach(self) -> int:
@@ -164,7 +149,7 @@ class BlockCommitValue:
         The expectation over the outcomes of k pulls is k sweeps that pull the arm, from the commit value of
         the layer k further on. With segments a block takes as long as its customers need to come: no layer.
         """
-        if self._belief != belief or self.problem.segments.stated:
+        if self._belief != belief or self.problem.segments.count > 1:
             return None
         best = _committed(sweeps, layer, belief)
         for length in self.lengths(sweeps.horizon - layer.made):
@@ -176,27 +161,34 @@ class BlockCommitValue:
                 sweeps.give(worth)
         return best
 
-    def _in_segments(self, state: State, left: float) -> FloatArray:
-        """Return the value ``[B]`` of states ``[B, N]`` where customers are of segments."""
+    def _free(self, state: State, coming: FloatArray, left: float) -> FloatArray:
+        """Return the value ``[B]`` of states ``[B, N]`` of independent arms."""
+        from elsv.values._commit_kernels import best_block
+
+        out, lengths = np.empty(len(state.alpha)), np.array(self.blocks, dtype=np.int64)
+        problem, chance = self.problem, np.ascontiguousarray(coming)
+        discount, of_arm = problem.discount or 1.0, problem.segments.of_arm
+        best_block(state.alpha, state.beta, problem.rewards, of_arm, chance, lengths, left, discount, out)
+        return out
+
+    def _best(self, state: State, coming: FloatArray, left: float) -> FloatArray:
+        """Return the same under any belief."""
         segments = self.problem.segments
-        coming = segments.chances_in(state, self.problem)  # [B, G]
         worth = self.problem.rewards * self._belief.mean(state)
         typical = segments.expected_best(worth, coming)
         best = left * typical
-        for k in self.blocks:
-            after = self._after_block(state, k, lambda x: segments.expected_best(x, coming[:, None, None]))
-            for g, arms in enumerate(segments.groups):
-                share, own = coming[:, g], worth[:, list(arms)]
+        for k in self.lengths(left) if self.problem.horizon is not None else self.blocks:
+            after = self._after_block(state, k, coming)
+            for g, arms in enumerate(segments.places):
+                share, own = coming[:, g, None], worth[:, arms]
                 during, later = _counts(self.problem, k / share, left)
-                customer = typical + share * (own - own.max(axis=1, keepdims=True)).T
-                block = (during * customer).T + later[:, None] * after[:, list(arms)]
-                np.maximum(best, np.where(later[:, None] > 0, block, 0.0).max(axis=1), out=best)
+                others = typical[:, None] - share * own.max(axis=1, keepdims=True)
+                block = during * (others + share * own) + later * after[:, arms]
+                np.maximum(best, np.where(later > 0, block, 0.0).max(axis=1), out=best)
         return best
 
-    def _after_block(
-        self, state: State, length: int, best_of: Callable[[FloatArray], FloatArray] | None = None
-    ) -> FloatArray:
-        """Return E[max_l r_l p_l] after `length` pulls of each arm, ``[B, N]``, or of another best."""
+    def _after_block(self, state: State, length: int, coming: FloatArray) -> FloatArray:
+        """Return what a customer is expected to pay after `length` pulls of each arm, ``[B, N]``."""
         wins = np.arange(length + 1)
         own = np.eye(state.arms)[:, None, :]  # [N, 1, N]
         alpha = state.alpha[:, None, None, :] + own * wins[:, None]
@@ -206,7 +198,7 @@ class BlockCommitValue:
         chance = np.exp(weight - weight.max(axis=-1, keepdims=True))
         chance /= chance.sum(axis=-1, keepdims=True)
         worth = self.problem.rewards * self._belief.mean(outcomes)
-        best = worth.max(axis=-1) if best_of is None else best_of(worth)
+        best = self.problem.segments.expected_best(worth, coming[:, None, None])
         expected: FloatArray = (chance * best).sum(axis=-1)
         return expected
 
