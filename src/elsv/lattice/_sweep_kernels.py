@@ -125,7 +125,7 @@ def follow(
 ) -> None:
     """Set `out` to the worth of pulling for each segment the arm that `actions` ``[G, states]`` names."""
     room, alone = tile_room(pulls), chances.shape[1] == 1
-    q, total = np.empty(room), np.empty(room)
+    q, total, everyone = np.empty(room), np.empty(room), actions[0]
     walk = new_walk(pulls, starts, after)
     tile = first_tile(walk)
     while tile.length > 0:
@@ -138,9 +138,9 @@ def follow(
             g = segment[i]
             pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
             if alone:
-                pick(tile, i, actions[g], q, total)
+                pick(tile, i, everyone, q, total)
             else:
-                add_where(tile, i, chances[tile.block, g], actions[g], q, total)
+                add_where(tile, i, g, chances[tile.block, g], actions, q, total)
         copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
 
@@ -156,13 +156,13 @@ def pick(tile: Tile, arm: int, actions: AnyArray, q: FloatArray, chosen: FloatAr
 
 @borrowing
 def add_where(
-    tile: Tile, arm: int, chance: float, actions: AnyArray, q: FloatArray, total: FloatArray
+    tile: Tile, arm: int, g: int, chance: float, actions: AnyArray, q: FloatArray, total: FloatArray
 ) -> None:
-    """Add `chance` times q to `total` in the states of a tile where `actions` names the arm."""
+    """Add `chance` times q to `total` in the states of a tile where segment g gets the arm."""
     at, named = np.uint64(tile.here), np.uint8(arm)
     for j in range(np.uint64(tile.length)):
         more = chance * q[j]
-        total[j] += more if actions[at + j] == named else 0.0
+        total[j] += more if actions[g, at + j] == named else 0.0
 
 
 @kernel

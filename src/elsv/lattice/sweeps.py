@@ -227,8 +227,10 @@ def checked_choice(choice: object, layer: Layer, who: Arriving) -> AnyArray:
         if inside and (who.count == 1 or all((segment[row] == g).all() for g, row in enumerate(found))):
             return np.ascontiguousarray(found, np.uint8)
     elif found.shape == (arms, layer.size) and found.dtype.kind == "f":
-        totals = [found[segment == g].sum(axis=0) for g in range(who.count)]
-        if found.min() >= 0 and all(np.abs(total - 1).max() < _ROUNDING for total in totals):
+        own = [found] if who.count == 1 else [found[segment == g] for g in range(who.count)]  # spares a copy
+        totals = [part.sum(axis=0) for part in own]
+        whole = all(total.min() > 1 - _ROUNDING and total.max() < 1 + _ROUNDING for total in totals)
+        if found.min() >= 0 and whole:
             return np.ascontiguousarray(found, np.float64)
     asked = f"an arm from 0 to {arms - 1}, or chances of the arms [{arms}, {layer.size:,}] that sum to 1"
     if who.count > 1:

@@ -272,7 +272,7 @@ class Uniform:
         """Return one by the number of the segment's arms everywhere."""
         segment = sweeps.segments.of_arm
         size = np.bincount(segment)[segment]
-        return np.repeat(1.0 / size[:, None], layer.size, axis=1)
+        return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes; the chances before are dropped only once there are new ones."""

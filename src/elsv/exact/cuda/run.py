@@ -62,8 +62,10 @@ def room_for(problem: Problem, free: int) -> Room:
     return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
 
 
-def _cost(problem: Problem, policies: Sequence[object], device: Device, memory: int | None) -> Cost:
-    """Return what policies take one after the other, or raise if the card cannot do it."""
+def evaluate_cost(
+    problem: Problem, policies: Sequence[object], device: Device, memory: int | None = None
+) -> Cost:
+    """Return what the values of policies on layers take, or raise if they cannot be computed here."""
     check_arms(problem)
     free, size, whole = _limit(device, memory), 0, 8 * layer_size(problem.arms, problem.steps)
     for policy in policies:
@@ -90,7 +92,7 @@ def _searches(problem: Problem, policy: object) -> bool:
 
 def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
     """Return what the optimum takes, or raise if it cannot be computed here."""
-    return _cost(problem, [Optimum(problem.belief)], device, memory)
+    return evaluate_cost(problem, [Optimum(problem.belief)], device, memory)
 
 
 def root_scores(
@@ -106,13 +108,6 @@ def root_scores(
     )
     scores: FloatArray = scores_of(sweeps, 0, np.zeros((1, 2 * ARMS), np.int64), first)[0]
     return scores[sweeps.first :]
-
-
-def evaluate_cost(
-    problem: Problem, policies: Sequence[object], device: Device, memory: int | None = None
-) -> Cost:
-    """Return what the values of policies on layers take, or raise if they cannot be computed here."""
-    return _cost(problem, policies, device, memory)
 
 
 def check_policy(problem: Problem, policy: object, name: str) -> None:
