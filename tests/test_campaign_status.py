@@ -1,11 +1,13 @@
 """Status and report: three answers to what it brought, in words, tables and on the page."""
 
 import csv
+import html
 import json
 import re
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import paper_measure as plain
 from campaigns import NAMES, Clock, postgres_server, shop
@@ -16,7 +18,9 @@ from elsv.campaign.measured import Measured, split_doubt, split_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.campaign.status import status_of
+from elsv.cli import app
 from elsv.simulation.intervals import one_look
+from shops import shop as service
 
 SEGMENTED = Problem(
     [20, 18, 20, 18],
@@ -368,3 +372,18 @@ def test_the_page(tmp_path, decided):
     words = re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)).replace("&#39;", "'").replace("&#x27;", "'")
     for sentence in (*campaign.status().sentences(), *campaign.status().notes()):
         assert re.sub(r"\s", " ", sentence) in words
+
+
+def test_python_command_line_and_http_give_the_same_numbers(tmp_path):
+    pytest.importorskip("fastapi")
+    campaign = played(tmp_path / "shop.db", count=120)
+    own = json.loads(json.dumps(campaign.status().to_dict()))
+    done = CliRunner().invoke(app, ["campaign", "status", str(tmp_path / "shop.db"), "spring", "--json"])
+    with service(tmp_path / "shop.db") as opened:
+        http = opened.ask("GET", "/campaigns/spring").json()
+        page = opened.ask("GET", "/ui/campaigns/spring").text
+    for told in (json.loads(done.stdout), http):
+        assert {key: told[key] for key in own if key != "at"} == {k: v for k, v in own.items() if k != "at"}
+    shown = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", page)))
+    for sentence in own["summary"]:
+        assert re.sub(r"\s+", " ", sentence) in shown

@@ -24,6 +24,8 @@ def assert_same(found, own, but=()):
             if isinstance(ours, tuple) and ours and is_dataclass(ours[0]):
                 for one, other in zip(theirs, ours, strict=True):
                     assert_same(one, other)
+            elif is_dataclass(ours) and not isinstance(theirs, dict):
+                assert_same(theirs, ours)
             else:
                 assert theirs == ours, field.name
 

@@ -29,6 +29,7 @@ from elsv_client.values import (
     RewardReceipt,
     SegmentStatus,
     Settings,
+    Sources,
     Status,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "SegmentStatus",
     "ServiceError",
     "Settings",
+    "Sources",
     "Status",
     "UnavailableError",
 ]

@@ -180,6 +180,15 @@ class GainSoFar:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """Where the gain over today's arm comes from, by all that is known."""
+
+    name: str  # the arm that looked best beforehand, or that of each segment
+    switching: float  # what always giving that arm would have brought
+    learning: float  # what the campaign added to it
+
+
+@dataclass(frozen=True)
 class Doubt:
     """One thing that speaks against what is assumed, in a sentence."""
 
@@ -217,6 +226,11 @@ class Status:
     notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
     sure: bool = False  # whether the headline tells more from less and the outcomes agree
+    sources: Sources | None = field(
+        metadata={"read": lambda told: None if told is None else read(Sources, told)}, default=None
+    )
+    expected: float | None = None  # customers that the prior rows of today's arm are worth
+    precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
 
     @property
     def leader(self) -> ArmStatus:
