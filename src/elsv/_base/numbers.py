@@ -19,7 +19,7 @@ TIE = 1e-9
 
 _LONGEST = 60
 _MOST_MEMORY = 1e15  # bytes
-_UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
+UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
 _SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 _DAY, _YEAR = 86_400.0, 86_400.0 * 365.25
 
@@ -112,18 +112,23 @@ def seconds_of(name: str, value: object) -> float:
     >>> seconds_of("at_most", "10min")
     600.0
     """
-    found = math.nan
-    if isinstance(value, str) and (parts := re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", value.lower())):
-        word = _SHORT.get(parts[2], parts[2].removesuffix("s"))
-        if word in _UNITS and parts[1].count(".") < 2 and parts[1] != ".":
-            found = float(parts[1]) * _UNITS[word]
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        found = float(value)
+    found = as_seconds(value)
     if not 0 < found < math.inf:
         raise InvalidInputError(
             f"{name} must be a length of time such as '10min', '2 hours' or 90 (seconds), got {shown(value)}"
         )
     return found
+
+
+def as_seconds(value: object) -> float:
+    """Return a length of time in seconds; NaN for what is none."""
+    if isinstance(value, str) and (parts := re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", value.lower())):
+        word = _SHORT.get(parts[2], parts[2].removesuffix("s"))
+        if word in UNITS and parts[1].count(".") < 2 and parts[1] != ".":
+            return float(parts[1]) * UNITS[word]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return math.nan
 
 
 def _short(number: float) -> str:

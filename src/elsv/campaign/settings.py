@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from elsv._base.numbers import shown
+from elsv._base.numbers import UNITS, as_seconds, shown
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY
@@ -21,9 +20,7 @@ Arm = int | tuple[int, ...]
 """An arm, from 0, or one for each segment."""
 
 _MAY_BE_NONE = ("window", "control", "fallback")  # no limit; no arm
-_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 _LONGEST = 36525 * 86400.0  # 100 years: a decision then expires within the years that dates can have
-_SHORT = {"s": "second", "min": "minute", "h": "hour", "d": "day", "w": "week"}
 
 
 @dataclass(frozen=True)
@@ -113,18 +110,7 @@ def seconds_of(window: object) -> float | None:
     """
     if window is None or (isinstance(window, str) and window.strip().lower() == "none"):
         return None
-    if isinstance(window, timedelta):
-        found = window.total_seconds()
-    elif isinstance(window, str):
-        parts = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]+)\s*", window.lower())
-        word = _SHORT.get(parts[2], parts[2].removesuffix("s")) if parts else ""
-        try:
-            found = float(parts[1]) * _SECONDS[word] if parts else math.nan
-        except (KeyError, ValueError):
-            found = math.nan
-    else:
-        usable = isinstance(window, int | float) and not isinstance(window, bool)
-        found = float(window) if usable else math.nan  # type: ignore[arg-type]
+    found = window.total_seconds() if isinstance(window, timedelta) else as_seconds(window)
     if not 0 < found <= _LONGEST:
         raise InvalidInputError(
             "window must be a length of time such as '7 days', '36 hours' or 3600 (seconds), 100 years at "
@@ -143,7 +129,7 @@ def in_words(seconds: float | None) -> str:
     """
     if seconds is None:
         return "no limit"
-    for word, length in reversed(_SECONDS.items()):
+    for word, length in reversed(UNITS.items()):
         if word != "week" and seconds >= length and math.isclose(seconds / length, round(seconds / length)):
             count = round(seconds / length)
             return f"{count:,} {word}{'' if count == 1 else 's'}"

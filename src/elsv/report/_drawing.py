@@ -152,7 +152,7 @@ def equal_series(panels: Sequence[Mapping[str, ArrayLike]]) -> dict[str, str]:
     Examples
     --------
     >>> equal_series([{"a": [1, 2], "b": [1, 3], "c": [1, 2]}])
-    {'a': 'a = c', 'b': 'b', 'c': 'a = c'}
+    {'a': 'a = c', 'c': 'a = c', 'b': 'b'}
     """
     groups: list[list[str]] = []
     for name in dict.fromkeys(name for series in panels for name in series):

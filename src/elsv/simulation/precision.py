@@ -89,11 +89,14 @@ class Precision:
         """Return plain values for JSON."""
         return {**asdict(self), "rows": [asdict(row) for row in self.rows], "advice": self.advice}
 
-    def __str__(self) -> str:
+    def table(self) -> str:
+        """Return the table as text."""
         lines = [f"how precisely {self.customers:,} customers tell the gain over always {self.name}"]
         widths = "  {:>8} {:>14} {:>16} {:>20}"
-        lines += [widths.format(*row) for row in (HEADS, *self.cells())]
-        return "\n".join([*lines, self.advice])
+        return "\n".join([*lines, *(widths.format(*row) for row in (HEADS, *self.cells()))])
+
+    def __str__(self) -> str:
+        return f"{self.table()}\n{self.advice}"
 
 
 def precision(

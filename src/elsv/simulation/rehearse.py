@@ -148,7 +148,10 @@ class Rehearsal:
 
     def __str__(self) -> str:
         said = self.answers() if self.truth is not None else [*self.answers(), self.shops()]
-        return f"{table(self.today, self.outcomes)}\n\n{wrapped(said)}"
+        parts = [table(self.today, self.outcomes), wrapped(said)]
+        if self.truth is None and nothing_said(self.problem) is None:
+            parts.append(self.precision().table())
+        return "\n\n".join(parts)
 
 
 def rehearse(

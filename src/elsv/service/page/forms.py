@@ -24,6 +24,7 @@ from elsv.prior.expectations import from_expectations
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
 from elsv.service.page.views import figure
+from elsv.simulation.precision import Precision
 from elsv.simulation.rehearse import POLICIES as REHEARSED
 from elsv.simulation.rehearse import Rehearsal, rehearse
 
@@ -257,6 +258,11 @@ def answers(found: Rehearsal) -> list[str]:
     """Return what the rehearsal says, or what to type so that it can say something."""
     nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
     return found.answers() if nothing is None else [nothing]
+
+
+def precision(found: Rehearsal) -> Precision | None:
+    """Return how precisely the gain will be known; None where nothing was said of the shop."""
+    return found.precision() if nothing_said(found.problem) is None else None
 
 
 @contextmanager

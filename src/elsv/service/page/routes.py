@@ -29,6 +29,7 @@ from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, lo
 from elsv.service.page.views import method_of, reasons_of
 from elsv.service.service import Service
 from elsv.service.tokens import Role
+from elsv.simulation.precision import HEADS
 
 Handler = Callable[[Request], Awaitable[Response]]
 PARTS = (
@@ -286,7 +287,7 @@ class Pages:
                 found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today, form.unit)
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
             values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
-            values["answers"] = forms.answers(found)
+            values |= {"answers": forms.answers(found), "precision": forms.precision(found), "heads": HEADS}
         except ElsvError as error:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
