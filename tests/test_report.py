@@ -158,7 +158,7 @@ def test_the_same_comparison_gives_the_same_bytes(tmp_path):
 def test_what_an_earlier_run_left_goes_away(tmp_path):
     write_comparison(USUAL, tmp_path)
     (tmp_path / "figures" / "mine.svg").write_text("kept")
-    written = write_comparison(comparison({"thompson": 1.0}, horizon=20), tmp_path)
+    written = write_comparison(comparison({"thompson": 1.0}, horizon=20), tmp_path, overwrite=True)
     found = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {path.name for path in written} | {"mine.svg", "elsv-files.json"}
 

@@ -149,7 +149,7 @@ def test_a_solution_that_does_not_fit_is_refused_with_the_numbers():
     problem = Problem([1, 1, 1], "decreasing", 400)
     assert estimate(problem).bytes > 1e12
     with pytest.raises(
-        InvalidInputError, match=r"states need .* GB .* GB are available; use a shorter horizon"
+        InvalidInputError, match=r"states need .* GB; .* GB are available; use a shorter horizon"
     ):
         solve(problem)
     with pytest.raises(InvalidInputError, match="shorter horizon, or simulate"):

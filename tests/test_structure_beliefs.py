@@ -25,7 +25,7 @@ from elsv.structure import (
     unimodal,
     where,
 )
-from elsv.structure.evidence import evidence, odds_in_words
+from elsv.structure.evidence import evidence, predictive
 from structures import FORK
 from test_structure import DRAWS, NAMES, TOML, problem
 
@@ -335,15 +335,13 @@ def test_evidence_is_the_bayes_factor():
     assert found.probability == pytest.approx(0.4, abs=1e-9)
     assert not found.contradicted
     assert found.warning() is None
-    assert "against what is assumed, 1.5 : 1" in found.describe()
+    assert "P(assumed | data) = 0.4 from even odds, Bayes factor 0.667" in found.figures()
     strong = evidence(two, State([1, 30], [30, 1]))
     assert strong.contradicted
-    assert "more than a million to one" in strong.describe()
-    assert "mixture([(0.9, ...), (0.1, free())])" in strong.warning()
+    assert "the data speak against what is assumed, p ≤" in strong.describe()
+    assert "soften it with a mixture" in strong.warning()
     assert evidence(two, State([30, 1], [1, 30])).log_factor == pytest.approx(np.log(2), abs=1e-6)
-    assert evidence(two, State([1, 1], [1, 1])).describe() == (
-        "the data speak neither for nor against what is assumed"
-    )
+    assert evidence(two, State([30, 1], [1, 30])).describe() == "the data agree with what is assumed"
 
 
 def test_evidence_of_every_kind():
@@ -356,13 +354,16 @@ def test_evidence_of_every_kind():
     parts = evidence(problem(mixture([(0.9, decreasing()), (0.1, free())])), against)
     assert parts.parts[1] > 0.999
     assert parts.log_factor == pytest.approx(np.log(0.1), abs=1e-3)
-    assert "the parts of the mixture now have the probabilities" in parts.describe()
+    assert "its parts now have the probabilities" in parts.figures()
     assert evidence(problem(free()), against) is None
-    assert evidence(problem(order([(1, 2)]).by("gibbs")), against) is None
+    unweighed = evidence(problem(order([(1, 2)]).by("gibbs")), against)  # Gibbs sampling gives no W
+    assert unweighed.log_factor is None
+    assert unweighed.contradicted
 
 
-def test_odds_in_words():
-    assert odds_in_words(np.log(20)) == "20 : 1"
-    assert odds_in_words(np.log(1.5)) == "1.5 : 1"
-    assert odds_in_words(np.log(12_345)) == "12,345 : 1"
-    assert odds_in_words(20) == "more than a million to one"
+@pytest.mark.parametrize("won", [4_700, 5_000, 5_200, 9_000])
+def test_the_predictive_of_many_outcomes_is_near_the_sum(won, monkeypatch):
+    exact = predictive(0.05, 1e-6, won, 100_000)
+    monkeypatch.setattr("elsv.structure.evidence._MANY", 1_000)
+    assert predictive(0.05, 1e-6, won, 100_000) == pytest.approx(exact, rel=0.02, abs=1e-6)
+    assert predictive(0.5, 1 / 12, 1e18, 1e18) == pytest.approx(0.0, abs=1e-6)

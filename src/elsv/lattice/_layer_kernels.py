@@ -34,12 +34,12 @@ def prefer_infinite(
     actions: AnyArray,
 ) -> None:
     """Set `actions` ``[G, states]`` to the best arms by reward times index where any index is infinite."""
-    scores, own = np.empty(len(rewards)), np.empty(len(rewards))
+    scores, own, scale = np.empty(len(rewards)), np.empty(len(rewards)), rewards.max()
     walk = new_walk(pulls, starts, pulls)  # no arm is pulled, so successors are not read
     tile = first_tile(walk)
     while tile.length > 0:
         for row in range(tile.rows):
-            prefer_infinite_row(walk, tile, row, tables, group, rewards, segment, scores, own, actions)
+            prefer_infinite_row(walk, tile, row, tables, group, rewards, scale, segment, scores, own, actions)
         tile = next_tile(walk, tile)
 
 
@@ -51,13 +51,14 @@ def prefer_infinite_row(
     tables: FloatArray,
     group: IntArray,
     rewards: FloatArray,
+    scale: float,
     segment: IntArray,
     scores: FloatArray,
     own: FloatArray,
     actions: AnyArray,
 ) -> None:
     """Do the same in a row of a tile."""
-    last, scale = len(group) - 1, rewards.max()
+    last = len(group) - 1
     for j in range(tile.width):
         infinite = False
         for i in range(last + 1):

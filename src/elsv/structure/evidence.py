@@ -32,6 +32,7 @@ from elsv.structure.fit import as_seen, closest, likelihood
 
 CONTRADICTED = 0.01  # chance at which a structure is warned of
 SURPRISING = 0.001  # chance, shared by all arms, at which a prior or a change with time is noted
+_MANY = 100_000  # outcomes whose predictive is not added up one by one
 LOOKS = 4  # halves are compared again and again: so many looks share the chance too
 LEAST_IN_A_HALF = 20  # outcomes in each half of an arm's customers, from which on halves are compared
 Counts = tuple[float, float]  # successes and outcomes
@@ -280,15 +281,22 @@ def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
 def predictive(mean: float, variance: float, won: float, seen: float) -> float:
     """Return the chance of a number of successes at least as far out, two-sided.
 
-    The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate.
+    The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate. Of
+    many outcomes the share of successes is taken for Beta distributed too, with its own mean and variance.
     """
-    from scipy.special import betaln, gammaln
+    from scipy.special import betainc, betaln, gammaln
 
     total = round(seen)
     if total == 0 or not 0 < mean < 1 or variance <= 0:
         return 1.0
     count = min(total, round(won))
     strength = max(1e-9, mean * (1 - mean) / variance - 1)
+    if total > _MANY:
+        strength = max(1e-9, total * (strength + 1) / (strength + total) - 1)
+        a, b = strength * mean, strength * (1 - mean)
+        below = float(betainc(a, b, min(1.0, (count + 0.5) / total)))
+        above = 1 - float(betainc(a, b, max(0.0, (count - 0.5) / total)))
+        return min(1.0, 2 * min(below, above))
     a, b = strength * mean, strength * (1 - mean)
     k = np.arange(total + 1)
     log = gammaln(total + 1) - gammaln(k + 1) - gammaln(total - k + 1)
