@@ -21,7 +21,7 @@ from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, ranking_of
 
-_ROOM = 150.0  # bytes for a state of a batch and arm, of the bounds and those above them
+_ROOM = 50.0  # bytes for a state of a batch and arm, of the bounds and those above them
 
 
 @dataclass(frozen=True, eq=False)
