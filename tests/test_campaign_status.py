@@ -375,7 +375,7 @@ def test_the_page(tmp_path, decided):
 
 
 def test_python_command_line_and_http_give_the_same_numbers(tmp_path):
-    pytest.importorskip("fastapi")
+    pytest.importorskip("starlette")
     campaign = played(tmp_path / "shop.db", count=120)
     own = json.loads(json.dumps(campaign.status().to_dict()))
     done = CliRunner().invoke(app, ["campaign", "status", str(tmp_path / "shop.db"), "spring", "--json"])
