@@ -7,6 +7,8 @@ table of all states with fewer than ``levels`` pulls is one flat array of ``size
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from elsv._base.numbers import counted
@@ -33,6 +35,11 @@ def check_levels(levels: int) -> None:
 def number(successes: IntArray, pulls: IntArray) -> IntArray:
     """Return the number of the state with `successes` out of `pulls`."""
     return pulls * (pulls + 1) // 2 + successes
+
+
+def level_of(number: int) -> int:
+    """Return the pulls of the state with this number."""
+    return (math.isqrt(8 * number + 1) - 1) // 2
 
 
 def states(stop: int, start: int = 0) -> tuple[IntArray, IntArray]:

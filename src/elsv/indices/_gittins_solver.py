@@ -185,9 +185,10 @@ class LevelSolver:
 
         self.advance(math.inf)
         if self._open:
-            rest = kernels.unresolved(self._records, self._width)
-            wins, pulls = triangle.states(self.levels, self.first)
-            for row, s, n in zip(rest, wins[rest].tolist(), pulls[rest].tolist(), strict=True):
+            before = triangle.size(self.first)
+            for row in kernels.unresolved(self._records, self._width).tolist():
+                n = triangle.level_of(before + row)
+                s = before + row - triangle.size(n)
                 left = None if self.pulls_left is None else self.pulls_left - n
                 alpha, beta = self.alpha + s, self.beta + n - s
                 self._table[row] = solve_state(alpha, beta, self.discount, self.tolerance, left)
