@@ -32,7 +32,9 @@ def modules() -> dict[str, list[str]]:
     found = {PACKAGE: [f"{PACKAGE}.{name}" for name in alone]}
     for package in sorted(path.parent for path in root.glob("*/__init__.py") if is_shown(path.parent.name)):
         name = f"{PACKAGE}.{package.name}"
-        found[name] = [f"{name}.{path.stem}" for path in sorted(package.glob("*.py")) if is_shown(path.stem)]
+        paths = sorted(package.rglob("*.py"), key=lambda path: path.relative_to(root).with_suffix("").parts)
+        names = [path.relative_to(root).with_suffix("").parts for path in paths]
+        found[name] = [f"{PACKAGE}.{'.'.join(parts)}" for parts in names if all(map(is_shown, parts))]
     return found
 
 
