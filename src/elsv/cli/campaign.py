@@ -61,6 +61,9 @@ def new(
         bool | None,
         typer.Option("--sticky/--no-sticky", help="Whether customers keep an open decision; default: yes."),
     ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="Whose days count, such as Europe/Berlin; default: this machine's.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is drawn; default: fresh.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +77,7 @@ def new(
         print(note, file=sys.stderr)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}
-    given |= {"control": control, "fallback": fallback}
+    given |= {"control": control, "fallback": fallback, "timezone": timezone}
     settings = {key: value for key, value in given.items() if value is not None}
     with Campaign.open(store, name, loaded, seed=seed, **settings) as opened:
         _show(opened.status().to_dict() if as_json else opened.status())

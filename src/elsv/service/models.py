@@ -66,6 +66,9 @@ class ChangeBody(BaseModel):
     )
     fallback: Arm = Field(None, description="The arm while paused: a name, or a number from 1.")
     unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
+    timezone: str | None = Field(
+        None, max_length=100, description="Whose days are the campaign's, such as Europe/Berlin."
+    )
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are given."""

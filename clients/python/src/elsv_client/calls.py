@@ -58,6 +58,7 @@ class GivenSettings(TypedDict, total=False):
     control: str | int | Sequence[str | int]  # arms by name, or numbered from 0; or one for each segment
     fallback: str | int | Sequence[str | int]
     unit: str
+    timezone: str  # whose days are the campaign's, such as Europe/Berlin
 
 
 class ChangedSettings(GivenSettings, total=False):

@@ -126,6 +126,7 @@ class Settings:
     )  # the arm while paused
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
+    timezone: str = ""  # whose days are the campaign's; empty: that of the server
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from elsv._base.numbers import shown
 from elsv.assumptions import Check
 from elsv.campaign.records import text_of
 from elsv.campaign.settings import Settings, seconds_of
+from elsv.campaign.views import figure
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
 from elsv.prior.expectations import from_expectations
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
-from elsv.service.page.views import figure
 from elsv.simulation.precision import Precision
 from elsv.simulation.rehearse import POLICIES as REHEARSED
 from elsv.simulation.rehearse import Rehearsal, rehearse

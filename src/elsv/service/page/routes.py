@@ -17,35 +17,35 @@ from starlette.routing import Route
 from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
+from elsv.campaign.report import answers
 from elsv.campaign.status import Status
+from elsv.campaign.views import method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
-from elsv.service.api import check_role, report_of
+from elsv.service.api import REPORT_POLICY, check_role, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
-from elsv.service.page.course import Courses, course_view
 from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
 from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
-from elsv.service.page.views import method_of, reasons_of
 from elsv.service.service import Service
 from elsv.service.tokens import Role
 from elsv.simulation.precision import HEADS
 
 Handler = Callable[[Request], Awaitable[Response]]
 PARTS = (
+    "first",
     "phase",
-    "lead",
-    "doubt",
-    "tiles",
+    "trouble",
+    "days",
+    "table",
     "arms",
-    "segments",
     "outcomes",
+    "gains",
+    "others",
     "why",
-    "course",
-    "parts",
-    "rivals",
     "settings",
 )
+MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
 FRESH = 4.0  # seconds that a line of the list is good for while no customer comes and no setting changes
@@ -161,7 +161,7 @@ class Pages:
     """The pages of a service."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._courses = service, Courses()
+        self._service = service
         self._known: dict[str, tuple[Listed, float, Status | None]] = {}  # for the list
         self._one_at_a_time = asyncio.Semaphore(1)
 
@@ -222,9 +222,9 @@ class Pages:
         return page(request, "live.html", parts=parts, **await self._moment(name_in(request)))
 
     async def report(self, request: Request) -> Response:
-        """Return the report of a campaign, to be kept."""
+        """Show the report of a campaign, to be sent, printed or kept."""
         content = await self._service.look(name_in(request), report_of, long=True)
-        kept = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
+        kept = {"Content-Security-Policy": REPORT_POLICY, "Cache-Control": "no-store"}
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
     async def change(self, request: Request) -> Response:
@@ -307,7 +307,7 @@ class Pages:
             raise RefusedError(404, "there is no such page")
 
     async def _moment(self, name: str) -> dict[str, Any]:
-        return await self._service.look(name, lambda campaign: _moment_of(campaign, self._courses))
+        return await self._service.look(name, _moment_of)
 
     async def _all(self) -> dict[str, Any]:
         every = await self._service.listed()
@@ -325,7 +325,7 @@ class Pages:
         found = None
         if not one.unreadable:
             with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
-                found = await self._service.look(one.name, Campaign.status)
+                found = await self._service.look(one.name, lambda each: each.status(patient=False))
         self._known[one.name] = one, time.monotonic(), found
         return found
 
@@ -349,27 +349,24 @@ def _stated(form: forms.NewForm) -> tuple[Problem, dict[str, Any]]:
     return problem, forms.settings_of(form, problem, today)
 
 
-def _moment_of(campaign: Campaign, courses: Courses) -> dict[str, Any]:
+def _moment_of(campaign: Campaign) -> dict[str, Any]:
     """Return what the page of a campaign shows, read in one go beside the event loop."""
-    status, settings, segments = campaign.status(), campaign.settings, campaign.problem.segments
+    status, settings, segments = campaign.status(patient=False), campaign.settings, campaign.problem.segments
     explanations, unsaid = [], ""
     try:
         explanations = [campaign.explain(one) for one in (segments.names if segments.stated else [None])]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
-    names, resting = [arm.name for arm in status.arms], settings.resting_arm(segments)
-    resting = (resting,) if isinstance(resting, int) else resting
-    ends = [end for gain in status.gains for end in (gain.low, gain.high)]
+    shown = answers(status)
     return {
         "status": status,
-        "chosen": {explanation.arm for explanation in explanations},
         "reasons": [(explanation, reasons_of(status, explanation)) for explanation in explanations],
         "method": method_of(status),
-        "worths": [arm.reward * arm.high for arm in status.arms],
-        "incomes": [status.earned, *(max(0.0, status.earned - end) for end in ends)],
-        "course": course_view(courses.of(campaign, len(names)), names),
+        "answers": shown,
+        "others": [gain for gain in status.gains if gain not in shown],
+        "most": MOST_DAYS,
         "manage": {
-            "resting": " / ".join(names[arm] for arm in resting),
+            "resting": status.resting,
             "floor": f"{100 * settings.floor:g}",
             "horizon": settings.horizon,
             "extended": "" if settings.horizon is None else f"{2 * settings.horizon}",
