@@ -254,7 +254,7 @@ class Campaign:
         if known is not None and known.of == (head.id, head.events):
             return known.values
         recent = known is not None and time.monotonic() - known.at < _REST * known.took
-        if patient or (known is None and head.decisions <= _LONG):
+        if patient or head.decisions <= _LONG:
             return self._read_log(chooser, tallies, head)
         if not recent and not self._reading:
             self._reading = True

@@ -433,6 +433,17 @@ class Status:
             return self.money(self.earned) if self.decided else ""
         return f"{self.money(gain.gain, True, near=True)} against {gain.name}"
 
+    def money_line(self) -> str:
+        """Return the money in one line: what was earned, and the gain with its interval."""
+        if not self.decided:
+            return "Nothing is earned yet."
+        gain = self.answer(BELIEF)
+        if gain is None:
+            return f"{self.money(self.earned)} earned."
+        near = self.money(gain.gain, True, near=True)
+        sure = "" if gain.told else ", which cannot be told yet" if self.phase != "over" else ", not told"
+        return f"{self.money(self.earned)} earned; {near} against {gain.name} ({self.between(gain)}){sure}."
+
     def groups(self) -> dict[str, tuple[ArmStatus, ...]]:
         """Return the arms of each segment; all of them under an empty name where there are none."""
         names = [s.name for s in self.segments] or [""]

@@ -141,6 +141,24 @@ def status(store: Store, name: Name, as_json: Json = False) -> None:
 
 
 @campaign.command()
+def digest(
+    store: Store,
+    since: Annotated[
+        str, typer.Option(help="yesterday, today, '7 days' or a day such as 2026-03-01.")
+    ] = "yesterday",
+    html: Annotated[bool, typer.Option("--html", help="Print HTML for an e-mail instead of text.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print the news of all campaigns, for the morning: a cron job can mail it."""
+    from elsv.campaign.digest import digest_of
+    from elsv.campaign.opening import open_store
+
+    with working("computing"):
+        found = digest_of(open_store(store, create=False), since)
+    _show(found.to_dict() if as_json else found.html() if html else found)
+
+
+@campaign.command()
 def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json = False) -> None:
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):

@@ -224,7 +224,11 @@ class Status:
     doubt: float | None = None  # 1 / Bayes factor with this prior
     segments: tuple[SegmentStatus, ...] = field(metadata={"read": _each(SegmentStatus)}, default=())
     contradicted: bool = False  # whether the outcomes speak against what is assumed of the arms
-    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # three sentences
+    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # how it stands, brought, offers; trouble
+    lately: tuple[str, ...] = field(metadata=_TUPLE, default=())  # yesterday and today
+    timezone: str = "UTC"  # whose days are the campaign's
+    began: str | None = None  # the first customer
+    last: str | None = None  # the last one
     notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
     sure: bool = False  # whether the headline tells more from less and the outcomes agree
@@ -240,8 +244,7 @@ class Status:
         return max(self.arms, key=lambda arm: arm.worth)
 
     def __str__(self) -> str:
-        of = "" if self.customers is None else f" of {self.customers:,}"
-        lines = [f"{self.name}: {self.phase}, {self.decided:,} customers{of}"]
+        lines = [self.name, *self.summary[:3], ""]
         widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>7}"
         heads = "arm,customers,bought,did not,expired,open,conversion,95 %,worth,is best"
         lines.append(widths.format(*heads.split(",")))
@@ -252,7 +255,7 @@ class Status:
                 widths.format(a.name[:18], *counts, *believed, f"{a.worth:,.4g}", f"{100 * a.best:.0f} %")
             )
         warnings = [f"warning: {doubt.words}" for doubt in self.doubts]
-        return "\n".join([*lines, "", *self.summary, *self.notes, *warnings])
+        return "\n".join([*lines, "", *self.notes, *warnings])
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ def page_routes(service: Service) -> list[Route]:
         ("GET", "/ui/login", pages.login),
         ("POST", "/ui/login", pages.logging_in),
         ("POST", "/ui/logout", pages.logging_out),
+        ("GET", "/ui/link/{token}", pages.link),
         ("GET", "/ui/static/{digest}/{name}", pages.static),
     )
     for_visitors: tuple[tuple[str, str, Handler], ...] = (
@@ -186,6 +187,20 @@ class Pages:
         keep(response, request, visitor)
         return response
 
+    async def link(self, request: Request) -> Response:
+        """Log in whoever was sent a link; who may do as much already stays who they are."""
+        onward = inner_address(request.query_params.get("next", "/"))
+        if self._service.tokens is None:
+            return _to(onward)
+        visitor = await logged_in(self._service, request.path_params["token"], by_link=True)
+        if visitor is None:
+            text = "It was revoked, its time is over, or it was not copied whole; ask for a new one."
+            return page(request, "message.html", 401, heading="This link does not log in", text=text)
+        response = _to(onward)
+        if (request.state.visitor.role or 0) < (visitor.role or 0):
+            keep(response, request, visitor)
+        return response
+
     async def logging_out(self, request: Request) -> Response:
         """End a session."""
         await form_of(request)
@@ -224,7 +239,7 @@ class Pages:
     async def report(self, request: Request) -> Response:
         """Show the report of a campaign, to be sent, printed or kept."""
         content = await self._service.look(name_in(request), report_of, long=True)
-        kept = {"Content-Security-Policy": REPORT_POLICY, "Cache-Control": "no-store"}
+        kept = {"Content-Security-Policy": REPORT_POLICY.removesuffix("; sandbox"), "Cache-Control": "no-store"}
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
     async def change(self, request: Request) -> Response:
