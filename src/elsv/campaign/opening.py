@@ -11,6 +11,7 @@ from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time, new_name
 from elsv.campaign.settings import Arm, Settings
@@ -84,22 +85,34 @@ def _listed(reading: Transaction, name: str, created: float) -> Listed:
         arms = problem_of(head).arms
     except ElsvError as error:  # the others are listed all the same
         arms, unreadable = len(json.loads(head.problem)["rewards"]), str(error)
-    left = None if settings.horizon is None else max(0, settings.horizon - head.decisions)
     return Listed(
         name=name,
         created=as_time(created).isoformat(timespec="seconds"),
-        phase=phase_of(settings.paused, head.decisions, left),
+        phase=phase_in(reading, head, settings),
         policy=settings.policy,
         arms=arms,
-        decided=head.decisions,
+        decided=log.used(reading, head),
         customers=settings.horizon,
         version=head.version,
         unreadable=unreadable,
     )
 
 
+def phase_in(reading: Transaction, head: Head, settings: Settings) -> str:
+    """Return what a campaign is doing, in a word."""
+    used = log.used(reading, head)
+    left = None if settings.horizon is None else max(0, settings.horizon - used)
+    return phase_of(settings.paused, used, 0 if settings.ended else left)
+
+
 def begin(
-    store: Store, name: str, problem: Problem | None, seed: int | None, given: dict[str, Any], now: float
+    store: Store,
+    name: str,
+    problem: Problem | None,
+    seed: int | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None = None,
 ) -> None:
     """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
     with store.reading() as reading:
@@ -119,12 +132,18 @@ def begin(
             assert problem is not None
             _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
-        _adopt(writing, head, problem, given, now)
+        _adopt(writing, head, problem, given, now, who)
         log.release(writing, head)
 
 
 def begin_once(
-    store: Store, name: str, problem: Problem, seed: int | None, given: dict[str, Any], now: float
+    store: Store,
+    name: str,
+    problem: Problem,
+    seed: int | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None = None,
 ) -> bool:
     """Begin a campaign; False if it was begun just so before, whatever has been changed since.
 
@@ -137,7 +156,7 @@ def begin_once(
             _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
         if head.version == 0:
-            log.append_settings(writing, head, now, made.to_json())
+            log.append_settings(writing, head, now, made.to_json(), who)
             log.release(writing, head)
             return True
         own, first = problem_of(head), Settings.from_json(log.settings(writing, head, 1))
@@ -158,19 +177,19 @@ def change(
     given: dict[str, Any],
     now: float,
     expected: int | None = None,
-    *,
-    ending: bool = False,
+    who: str | None = None,
 ) -> tuple[Settings, int]:
     """Change settings as one new version; return them and its number.
 
     Parameters
     ----------
     given
-        Settings by their names, ``horizon`` and ``paused`` too; what is not among them stays as it is.
+        Settings by their names, ``horizon``, ``paused`` and ``ended`` too; what is not among them stays.
+        ``withdraw`` and ``restore`` name one arm, ``withdrawn`` all that are not on offer.
     expected
         The version that the caller has seen; another one is an error.
-    ending
-        Whether the horizon may shrink to the customers so far.
+    who
+        Changes them, for the history of changes.
     """
     with store.writing() as writing:
         head = log.hold(store, writing, name)
@@ -180,15 +199,43 @@ def change(
                 "again"
             )
         before, problem = settings_of(writing, head), problem_of(head)
-        if not ending:
-            _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        given = _with_offer(before, problem, given)
+        if "ended" in given:
+            given = {**given, **_ending(before, given, log.used(writing, head))}
         after = before.changed(problem, **_with_arms(problem, given))
-        if after.policy is not None and after.policy != before.policy:
-            make_policy(after.policy, problem)
+        if after.policy is not None and (after.policy, after.withdrawn) != (before.policy, before.withdrawn):
+            Chooser.of(problem, after, log.tallies(writing, head))
         if after != before:
-            log.append_settings(writing, head, now, after.to_json())
+            log.append_settings(writing, head, now, after.to_json(), who)
             log.release(writing, head)
         return after, head.version
+
+
+def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+    """Return changes in which the arms that are withdrawn are listed."""
+    changes = dict(given)
+    for key in ("withdraw", "restore"):
+        if key in changes:
+            arm = find_arm(problem, changes.pop(key))
+            others = [one for one in before.withdrawn if one != arm]
+            changes["withdrawn"] = [*others, arm] if key == "withdraw" else others
+    return changes
+
+
+def _ending(before: Settings, given: dict[str, Any], used: int) -> dict[str, Any]:
+    """Return what an end changes: the customers so far are the last that are planned for."""
+    if not given["ended"]:
+        if before.ended and given.get("horizon") in (None, before.horizon):
+            raise InvalidInputError(
+                "a campaign that has ended goes on with more customers; extend it: give a larger horizon"
+            )
+        return {}
+    if before.horizon is None:
+        raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
+    if not used:
+        raise InvalidInputError("a campaign without customers cannot end; pause it instead")
+    return {"horizon": min(before.horizon, used), "paused": False}
 
 
 def _create(writing: Transaction, name: str, problem: Problem, seed: int | None, now: float) -> None:
@@ -224,7 +271,12 @@ def settings_of(transaction: Transaction, head: Head) -> Settings:
 
 
 def _adopt(
-    writing: Transaction, head: Head, problem: Problem | None, given: dict[str, Any], now: float
+    writing: Transaction,
+    head: Head,
+    problem: Problem | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None,
 ) -> None:
     if not _same(problem_of(head), problem):
         assert problem is not None
@@ -241,7 +293,7 @@ def _adopt(
     if wanted.policy is not None:
         make_policy(wanted.policy, problem_of(head))
     if wanted != before:
-        log.append_settings(writing, head, now, wanted.to_json())
+        log.append_settings(writing, head, now, wanted.to_json(), who)
 
 
 def _wanted(head: Head, before: Settings | None, problem: Problem | None, given: dict[str, Any]) -> Settings:
@@ -262,6 +314,8 @@ def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     for key in ("control", "fallback"):
         if changes.get(key) is not None:
             changes[key] = _arms_of(problem, key, changes[key])
+    if "withdrawn" in changes:
+        changes["withdrawn"] = tuple(sorted({find_arm(problem, arm) for arm in changes["withdrawn"]}))
     return changes
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
 from elsv.campaign.batches import Batches, DecisionRequest, Outcomes
 from elsv.campaign.opening import Listed, begin_once, campaigns_of, change
-from elsv.campaign.records import id_of, text_of
+from elsv.campaign.records import Outcome, id_of, text_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
@@ -87,25 +87,27 @@ class Service:
         """
         return await self._in(self._long if long else self._quick, lambda: call(self._campaign(name)))
 
-    async def begin(self, name: str, problem: Problem, seed: int | None = None, **given: Any) -> bool:
-        """Begin a campaign with the keywords of `Campaign.open`.
+    async def begin(
+        self, name: str, problem: Problem, seed: int | None = None, who: str | None = None, **given: Any
+    ) -> bool:
+        """Begin a campaign with the keywords of `Campaign.open`; `who` does it.
 
         Returns False if it was begun so before; if it was begun in another way, that is an error (409).
         """
         text_of("name of a campaign", name)
         settings = as_kept(given)
         return await self._in(
-            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now())
+            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now(), who)
         )
 
     async def set(
-        self, name: str, given: dict[str, Any], expected: int | None = None
+        self, name: str, given: dict[str, Any], expected: int | None = None, who: str | None = None
     ) -> tuple[Settings, int]:
         """Change settings as one version; return them and its number. `expected`: the version seen last."""
 
         def work() -> tuple[Settings, int]:
             self._campaign(name)
-            return change(self._store, name, as_kept(given), self.now(), expected)
+            return change(self._store, name, as_kept(given), self.now(), expected, who)
 
         return await self._in(self._quick, work)
 
@@ -133,10 +135,10 @@ class Service:
         self.metrics.decided(name, found)
         return found
 
-    async def reward(self, outcomes: Sequence[tuple[str, bool]]) -> list[RewardReceipt]:
-        """Record outcomes by the ids of their decisions, of any campaigns, all or none."""
-        unknown = list({id_of(given) for given, _ in outcomes if given not in self._homes})
-        homes = {given: self._homes[given] for given, _ in outcomes if given in self._homes}
+    async def reward(self, outcomes: Sequence[Outcome]) -> list[RewardReceipt]:
+        """Record what is reported of decisions, of any campaigns, by their ids; all or none."""
+        unknown = list({id_of(told.id) for told in outcomes if told.id not in self._homes})
+        homes = {told.id: self._homes[told.id] for told in outcomes if told.id in self._homes}
         if unknown:
             homes |= await self._in(self._quick, lambda: self._look_up(unknown))
         names = set(homes.values())
@@ -240,11 +242,11 @@ class Service:
 
     def _record_apart(self, outcomes: Outcomes, homes: dict[str, str]) -> list[RewardReceipt]:
         """Record outcomes of several campaigns in one transaction."""
-        for given, _ in outcomes:
-            if given not in homes:
-                raise UnknownDecisionError(f"there is no decision {given!r}; give an id from a decision")
+        for told in outcomes:
+            if told.id not in homes:
+                raise UnknownDecisionError(f"there is no decision {told.id!r}; give an id from a decision")
         parts = {
-            name: [one for one in outcomes if homes[one[0]] == name] for name in sorted({*homes.values()})
+            name: [told for told in outcomes if homes[told.id] == name] for name in sorted({*homes.values()})
         }
 
         batches = {name: Batches(self._store, name, self._clock) for name in parts}
@@ -256,7 +258,7 @@ class Service:
                 if isinstance(found, UnknownDecisionError):
                     raise found
                 receipts[name] = iter(found)
-            return [next(receipts[homes[given]]) for given, _ in outcomes]
+            return [next(receipts[homes[told.id]]) for told in outcomes]
 
         return self._stores.run(work)
 

@@ -45,6 +45,7 @@ PARTS = (
     "parts",
     "rivals",
     "settings",
+    "changes",
 )
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
@@ -55,6 +56,8 @@ SAID = {
     "resume": "The campaign goes on.",
     "floor": "The floor is changed.",
     "extend": "The campaign is extended.",
+    "withdraw": "The arm is withdrawn. What is known of it still teaches.",
+    "restore": "The arm is on offer again.",
     "end": "The campaign has ended: every further customer gets the arm that is best by now.",
 }
 _HEADINGS = {403: "Not allowed", 404: "Not found", 422: "That does not work", 503: "Not now"}
@@ -232,7 +235,7 @@ class Pages:
         name, what = name_in(request), request.path_params["what"]
         fields = dict(await admin_form(request))
         try:
-            await self._change(name, what, fields)
+            await self._change(name, what, fields, request.state.visitor.who)
         except UnknownCampaignError:
             raise
         except InvalidInputError as error:
@@ -259,7 +262,7 @@ class Pages:
                 raise forms.FieldError(
                     "name", f"there is a campaign {form.name!r} already; choose another name"
                 )
-            await self._service.begin(form.name, problem, **given)
+            await self._service.begin(form.name, problem, who=request.state.visitor.who, **given)
         except forms.FieldError as error:
             return self._form(request, form, {error.name: str(error)}, 422)
         except BegunOtherwiseError as error:
@@ -292,17 +295,19 @@ class Pages:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
 
-    async def _change(self, name: str, what: str, fields: Mapping[str, str]) -> None:
+    async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
         service = self._service
         if what == "floor":
-            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))})
+            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))}, who=who)
         elif what == "extend":
             total = forms.whole_number("customers", "customers", fields.get("customers", ""))
-            await service.look(name, lambda campaign: campaign.extend(total))
+            await service.look(name, lambda campaign: campaign.by(who).extend(total))
         elif what == "end":
-            await service.look(name, Campaign.end)
+            await service.set(name, {"ended": True}, who=who)
         elif what in ("pause", "resume"):
-            await service.set(name, {"paused": what == "pause"})
+            await service.set(name, {"paused": what == "pause"}, who=who)
+        elif what in ("withdraw", "restore"):
+            await service.set(name, {what: fields.get("arm", "")}, who=who)
         else:
             raise RefusedError(404, "there is no such page")
 
