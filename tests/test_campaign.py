@@ -75,6 +75,7 @@ def test_a_decision_and_its_outcome(campaign, clock):
 
 
 def test_a_customer_keeps_the_arm_while_a_decision_is_open(campaign, clock):
+    Campaign.open(campaign.store, "spring", sticky="open", clock=clock)
     first = campaign.decide("c-1")
     again = campaign.decide("c-1")
     assert (again.id, again.repeated) == (first.id, True)
@@ -206,7 +207,7 @@ def test_the_night_in_which_clocks_are_changed(tmp_path, monkeypatch, night):
     try:
         clock = Clock(datetime.fromisoformat(night).timestamp())
         with Campaign.open(
-            tmp_path / "x.db", "x", shop(), window="2 hours", clock=clock, **QUICK
+            tmp_path / "x.db", "x", shop(), window="2 hours", sticky="open", clock=clock, **QUICK
         ) as campaign:
             decision = campaign.decide("a")
             assert decision.at.isoformat() == night

@@ -106,7 +106,7 @@ def log_row(campaign):
 
 def test_what_is_due_expires_before_a_plan(tmp_path):
     clock = Clock()
-    campaign = opened(tmp_path / "shop.db", clock=clock)
+    campaign = opened(tmp_path / "shop.db", clock=clock, sticky="open")
     decision = campaign.decide("a")
     plan = campaign._batches.plan([DecisionRequest(["a"])])
     clock.pass_(200)

@@ -3,12 +3,17 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from campaigns import Clock, chosen_again, shop
 from commands import elsv
-from elsv import Campaign, InvalidInputError
-from elsv.campaign import RefusedReportError
+from elsv import Campaign, InvalidInputError, Problem, State
+from elsv.beliefs import Independent
+from elsv.beliefs.abilities import quantiles
+from elsv.campaign import RefusedReportError, UnknownCampaignError
+from elsv.campaign.adding import with_arm
+from elsv.campaign.copying import copy_campaigns
 from elsv.campaign.settings import Settings
 from elsv.service.tokens import TokenFile
 from shops import SHOP
@@ -58,6 +63,22 @@ def test_a_void_counts_as_nothing_and_gives_its_place_back(campaign, clock):
     assert (audit.voids, audit.decisions) == (2, 4)
     assert "2 voids" in str(audit)
     chosen_again(campaign)
+
+
+def test_a_request_whose_answer_nobody_saw_is_void_by_its_key(campaign):
+    made = campaign.decide("c-1", key="visit-1")
+    assert campaign.void_request("visit-0") == []
+    assert [one.status for one in campaign.void_request("visit-1")] == ["voided"]
+    assert [one.status for one in campaign.void_request("visit-1")] == ["duplicate"]
+    again = campaign.decide("c-1", key="visit-2")
+    assert again.id != made.id
+    assert campaign.decide("c-1", key="visit-3").id == again.id
+    assert [one.status for one in campaign.void_request("visit-3")] == ["seen"]  # it was made before
+    assert [one.status for one in campaign.void_request("visit-2")] == ["seen"]  # the next visit got it too
+    other = campaign.decide(count=2, key="two")
+    campaign.reward(other[0], success=True)
+    assert [one.status for one in campaign.void_request("two")] == ["conflict", "voided"]
+    assert campaign.audit().exact
 
 
 def test_a_known_outcome_is_corrected_and_never_void(campaign):
@@ -239,7 +260,7 @@ def test_the_command_line(tmp_path):
         "import", db, "spring", rows, code=2
     )
     run("export", db, "spring", tmp_path / "all.csv")
-    exported = list(csv.DictReader((tmp_path / "all.csv").open()))
+    exported = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
     assert [row["outcome"] for row in exported] == ["void", "success", "void"]
     assert exported[1]["corrected_at"] > exported[1]["outcome_at"]
     assert json.loads(run("audit", db, "spring", "--json"))["exact"]
@@ -266,6 +287,7 @@ def test_over_http_each_change_has_the_name_of_its_token(tmp_path):
         assert refused.json()["remedy"] == "correct the outcome instead (correct)"
         assert ask("POST", f"{other}/correction", {"success": False}).json()["status"] == "corrected"
         assert ask("POST", "/decisions/nobody/void").status_code == 404
+        assert ask("POST", "/campaigns/spring/decisions/void", {"key": "k"}).json() == {"receipts": []}
         assert ask("PATCH", "/campaigns/spring", {"ended": True}, "boss").json()["ended"]
         again = ask("PATCH", "/campaigns/spring", {"ended": False}, "boss")
         assert (again.status_code, "extend it" in again.text) == (422, True)
@@ -303,12 +325,12 @@ def test_a_withdrawn_arm_is_never_given_and_still_teaches(tmp_path, policy, kind
     problem = shop(horizon=30, **PROBLEMS[kind])
     who = {"segment": "old"} if "segments" in PROBLEMS[kind] else {}
     with Campaign.open(tmp_path / "s.db", "x", problem, policy=policy, seed=2, floor=0.1) as campaign:
-        before = campaign.decide(count=6, **who)
+        before = [campaign.decide(**who) for _ in range(6)]  # a batch is not chosen one by one
         for k, decision in enumerate(before[:4]):
             campaign.reward(decision, success=k % 2 == 0)
         campaign.withdraw("15 % off")
         assert campaign.settings.withdrawn == (2,)
-        after = campaign.decide(count=4, **who)
+        after = [campaign.decide(**who) for _ in range(4)]
         assert all(decision.arm != 2 for decision in after)
         assert "15 % off" not in {arm.name for arm in campaign.explain(*who.values()).arms}
         status = campaign.status()
@@ -319,7 +341,8 @@ def test_a_withdrawn_arm_is_never_given_and_still_teaches(tmp_path, policy, kind
             assert campaign.reward(decision, success=True).status == "recorded"
         campaign.decide(**who)
         campaign.restore("15 % off")
-        campaign.decide(count=2, **who)
+        campaign.decide(**who)
+        campaign.decide(**who)
         assert [change.what for change in campaign.status().changes] == [
             "begun",
             "withdrew 15 % off",
@@ -415,3 +438,152 @@ def test_arms_are_withdrawn_by_command_and_over_http(tmp_path):
         refused = opened.ask("PATCH", "/campaigns/spring", {"withdrawn": [1, 2, 3, 4]})
         assert (refused.status_code, "must stay on offer" in refused.text) == (422, True)
         assert opened.decide(count=1)[0]["arm"] in (3, 4)
+
+
+def test_an_arm_is_added_and_all_others_keep_their_numbers(campaign, clock):
+    for k in range(6):
+        campaign.reward(campaign.decide(), success=k % 2 == 0)
+    before = campaign.status()
+    assert campaign.add("25 % off", reward=0.75, expect="20 to 60 %") == 4
+    after = campaign.status()
+    assert [arm.name for arm in after.arms] == [*shop().names, "25 % off"]
+    assert [arm.successes for arm in after.arms] == [*(arm.successes for arm in before.arms), 0]
+    assert campaign.problem.structure.to_dict() == {
+        "order": [[1, 2], [2, 5], [5, 3], [3, 4]]
+    }  # by its reward
+    assert campaign.problem.prior[:4].tolist() == shop().prior.tolist()
+    means = [after.arms[i].conversion for i in (0, 1, 4, 2, 3)]
+    assert means == sorted(means, reverse=True)
+    campaign.withdraw("25 % off")
+    campaign.decide()
+    campaign.restore("25 % off")
+    made = [campaign.decide() for _ in range(5)]
+    campaign.void(made[0])
+    campaign.reward(made[1], success=True)
+    assert campaign.status().changes[1].what == "added 25 % off (reward 0.75)"
+    assert campaign.audit().exact
+    chosen_again(campaign)
+    # The problem's file does not know the new arm; opening with it goes on.
+    again = Campaign.open(campaign.store, "spring", shop(horizon=20), clock=clock)
+    assert again.problem.arms == 5
+    with pytest.raises(InvalidInputError, match="names of arms must differ"):
+        campaign.add("25 % off", reward=0.75)
+    with pytest.raises(InvalidInputError, match="reward must be a positive number, got 0"):
+        campaign.add("free", reward=0)
+
+
+def test_where_a_new_arm_stands():
+    rising = Problem(rewards=[10, 8, 6], order="increasing", horizon=9, names=["none", "5 %", "10 %"])
+    nothing = np.zeros((3, 2))
+
+    def order(problem, *arguments, **about):
+        return with_arm(problem, nothing, "new", *arguments, **about).structure.to_dict()
+
+    assert order(rising, 4) == {"order": "increasing"}
+    assert order(rising, 9) == {"order": [[3, 2], [2, 4], [4, 1]]}
+    assert order(rising, 6, after="none") == {"order": [[3, 2], [2, 4], [4, 1]]}
+    twice = with_arm(rising, nothing, "new", 9.0)
+    assert with_arm(twice, np.zeros((4, 2)), "newer", 1, after="none").structure.to_dict() == {
+        "order": [[3, 2], [2, 4], [4, 5], [5, 1]]
+    }
+    falling = Problem(rewards=[1, 2, 3], order="decreasing", horizon=9)
+    assert order(falling, 2.5, after="arm 3") == {"order": "decreasing"}
+    soft = Problem(
+        rewards=[1, 2, 3], horizon=9, structure={"mixture": [[0.9, {"order": "decreasing"}], [0.1, "free"]]}
+    )
+    assert order(soft, 0.5)["mixture"][0][1] == {"order": [[4, 1], [1, 2], [2, 3]]}
+    assert order(Problem(rewards=[1, 1, 1], horizon=9), 7) == {}
+    with pytest.raises(
+        InvalidInputError, match="rewards do not tell which; say which arm it follows: after='arm 3'"
+    ):
+        order(Problem(rewards=[1, 1, 1], order="decreasing", horizon=9), 7)
+    grid = Problem(rewards=[1, 1, 1, 1], horizon=9, structure={"grid": [2, 2]})
+    with pytest.raises(InvalidInputError, match="say what is known of all arms then: structure="):
+        with_arm(grid, np.zeros((4, 2)), "new", 1)
+    made = with_arm(grid, np.zeros((4, 2)), "new", 1, structure={"order": [[1, 5]]})
+    assert made.structure.to_dict() == {"order": [[1, 5]]}
+    parts = Problem(rewards=[1, 2, 3], horizon=9, segments={"a": [1, 2], "b": [3]}, segment_shares=[0.4, 0.6])
+    assert with_arm(parts, nothing, "new", 1, segment="b").segments.groups == ((0, 1), (2, 3))
+
+
+def test_the_row_of_a_new_arm_follows_its_neighbours_or_what_is_expected():
+    seen = np.array([[30, 770], [40, 560]], dtype=float)
+    problem = Problem(rewards=[10, 9], order="increasing", horizon=99, names=["none", "5 %"])
+    made = with_arm(problem, seen, "10 %", 8)
+    now = made.with_prior(np.vstack([problem.prior + seen, made.prior[-1:]]))
+    mean = now.belief.mean(State.initial(now))
+    assert 0.07 < mean[-1] < 0.09  # 30 of 800, 40 of 600: near 8 %
+    said = with_arm(Problem(rewards=[1, 2], horizon=99), seen, "new", 3, expect="5 to 15 %")
+    low, high = quantiles(Independent(), State(*said.prior[-1:].T), (0.05, 0.95))[:, 0]
+    assert (low, high) == (pytest.approx(0.05, abs=1e-4), pytest.approx(0.15, abs=1e-4))
+    assert with_arm(Problem(rewards=[1, 2], horizon=9), np.zeros((2, 2)), "new", 3).prior[-1].tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_arms_are_added_by_command_and_over_http(tmp_path):
+    shop(horizon=20).save(tmp_path / "shop.toml")
+    db = tmp_path / "shop.db"
+    run("new", db, "spring", tmp_path / "shop.toml", "-p", "greedy")
+    assert run("add", db, "spring", "50 % off", "--reward", 0.5, "--expect", "30-70%").startswith(
+        "added 50 % off as arm 5, prior row"
+    )
+    with service(db) as opened:
+        body = {"name": "60 % off", "reward": 0.4, "after": "50 % off"}
+        answer = opened.post("/campaigns/spring/arms", body)
+        assert (answer.status_code, answer.json()["arm"]) == (201, 6)
+        assert opened.post("/campaigns/spring/arms", body).status_code == 422
+        assert len(opened.get("/campaigns/spring").json()["arms"]) == 6
+        assert opened.decide(count=2)[0]["name"]
+        assert opened.get("/campaigns/spring/audit").json()["exact"]
+
+
+def test_a_deleted_campaign_is_in_a_file(place, tmp_path):  # noqa: F811
+    with Campaign.open(place, "spring", shop(), **QUICK) as campaign:
+        first = campaign.decide("c", key="k")
+        campaign.reward(first, success=True)
+        campaign.correct(first, success=False)
+        campaign.void(campaign.decide())
+        campaign.add("50 % off", reward=0.5)
+        campaign.forget("c")
+        with Campaign.open(campaign.store, "other", shop(), **QUICK) as other:
+            other.decide()
+            with pytest.raises(InvalidInputError, match="the name must be typed again"):
+                campaign.delete("sprin", tmp_path / "log.db")
+            campaign.delete("spring", tmp_path / "log.db")
+            with pytest.raises(UnknownCampaignError, match="there is no campaign 'spring'"):
+                campaign.decide()
+            assert other.audit().exact
+            with other.store.reading() as reading:
+                assert reading.rows("SELECT DISTINCT campaign FROM elsv_decision") == [(2,)]
+    with pytest.raises(InvalidInputError, match="did you mean 'other'"):
+        Campaign.open(place, "othr")
+    copy_campaigns(tmp_path / "log.db", place)
+    with Campaign.open(place, "spring") as campaign:
+        assert campaign.audit().exact
+        assert campaign.problem.arms == 5
+        with pytest.raises(InvalidInputError, match="is there already"):
+            campaign.delete("spring", tmp_path / "log.db")
+
+
+def test_export_and_deletion_over_http_and_by_command(tmp_path):
+    shop(horizon=20).save(tmp_path / "shop.toml")
+    db = tmp_path / "shop.db"
+    run("new", db, "spring", tmp_path / "shop.toml", "-p", "greedy")
+    with service(db) as opened:
+        opened.decide(count=3)
+        table = opened.get("/campaigns/spring/export.csv")
+        assert table.headers["content-type"] == "text/csv; charset=utf-8"
+        assert len(list(csv.DictReader(table.text.splitlines()))) == 3
+        assert opened.ask("DELETE", "/campaigns/spring", {"name": "sprin"}).status_code == 422
+        answer = opened.ask("DELETE", "/campaigns/spring", {"name": "spring"}).json()
+        assert opened.get("/campaigns/spring").status_code == 404
+        assert opened.post("/campaigns/spring/decisions", {"count": 1}).status_code == 404
+        opened.begin()
+        assert opened.decide(count=1)[0]["number"] == 1
+    assert "type its name again: --again 'spring'" in run("delete", db, "spring", code=2)
+    done = run("delete", db, "spring", "--again", "spring", "--out", tmp_path / "log.db")
+    assert done == f"deleted spring; its log is in {tmp_path / 'log.db'}"
+    with Campaign.open(answer["file"], "spring") as campaign:
+        assert campaign.audit().decisions == 3

@@ -58,7 +58,7 @@ def test_a_campaign_by_commands_alone(tmp_path):
     status = answer("status", "shop.db", "spring")
     assert (status["decided"], status["rested"], status["customers"]) == (6, 1, 40)
     assert "always full price" in call("status", "shop.db", "spring")
-    assert answer("explain", "shop.db", "spring")["step"] == 8
+    assert answer("explain", "shop.db", "spring")["step"] == 7
     assert "→" in call("explain", "shop.db", "spring")
     assert answer("export", "shop.db", "spring", "log.csv")["rows"] == 7
     assert call("report", "shop.db", "spring") == "wrote spring.html\n"

@@ -70,7 +70,7 @@ class Plan:
     now: float
     rows: list[Row]  # new decisions
     answers: list[list[tuple[Row, bool]]]  # to each request; whether a decision had been made before
-    keys: list[tuple[str, list[Row]]]  # new ones, and what they are answered with
+    keys: list[tuple[str, list[tuple[Row, bool]]]]  # new ones, and what they are answered with
 
     @property
     def decisions(self) -> list[list[Decision]]:
@@ -147,8 +147,8 @@ class Batches:
                 plan = self._plan(writing, head, requests, now)
             head = plan.after.copy()
             log.append_decisions(writing, head, plan.rows)
-            for key, rows in plan.keys:
-                log.append_request(writing, head, key, rows)
+            for key, answer in plan.keys:
+                log.append_request(writing, head, key, answer)
             decisions = plan.decisions
         receipts = self._record(writing, head, outcomes, now)
         log.release(writing, head)
@@ -167,7 +167,7 @@ class Batches:
         """Return the campaign's row."""
         found = log.find(transaction, self.name)
         if found is None:
-            raise log.UnknownCampaignError(f"there is no campaign {self.name!r} in {self.store.place}")
+            raise log.unknown(transaction, self.store, self.name)
         return found
 
     def chooser(self, transaction: Transaction, head: Head, tallies: Sequence[Tally]) -> Chooser:
@@ -215,7 +215,7 @@ class Batches:
             key = requests[place].key
             if key is not None:
                 answered[key] = [row for row, _ in answers[place]]
-                keys.append((key, answered[key]))
+                keys.append((key, answers[place]))
         for place, request in enumerate(requests):
             if request.key is not None and not answers[place]:
                 _check_same(request.key, answered[request.key], customers[place], segments)

@@ -18,6 +18,7 @@ from typing import Any, overload
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.adding import Stated
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import (
     Batches,
@@ -28,10 +29,12 @@ from elsv.campaign.batches import (
 )
 from elsv.campaign.changes import Past, past_of
 from elsv.campaign.choosing import Chooser, policy_stream
+from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
 from elsv.campaign.measured import Measured, measure
 from elsv.campaign.opening import (
+    add,
     begin,
     change,
     open_store,
@@ -41,6 +44,7 @@ from elsv.campaign.opening import (
     settings_of,
 )
 from elsv.campaign.records import (
+    SEEN,
     Decision,
     Outcome,
     RewardReceipt,
@@ -55,6 +59,7 @@ from elsv.campaign.status import Status, status_of
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
+from elsv.prior.expectations import Interval
 from elsv.problem import Problem
 from elsv.stores.base import Store, StoreError
 
@@ -261,6 +266,27 @@ class Campaign:
         receipt = self._report([Outcome(id_of(decision), None, who=self.who)])[0]
         return check_taken(receipt)
 
+    def void_request(self, key: str) -> list[RewardReceipt]:
+        """Take back what a request with this key decided, whose answer came too late to be seen.
+
+        A decision that another request got too stays (``seen``), and so does one whose outcome is known
+        (``conflict``). Empty if no request had this key.
+        """
+        text_of("key", key)
+        with self.store.writing() as writing:
+            head = log.hold(self.store, writing, self.name)
+            now, late = self._now(), settings_of(writing, head).accept_late
+            log.expire(writing, head, now)
+            seen, found = log.seen_by_others(writing, head, key), []
+            for row in log.answer_to(writing, head, key):
+                told = Outcome(row.id, None, who=self.who)
+                receipt = RewardReceipt(row.id, SEEN, None, False)
+                if row.number not in seen:
+                    receipt = log.append_outcome(writing, head, row, told, now, late)
+                found.append(receipt)
+            log.release(writing, head)
+        return found
+
     def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
         told = Outcome(id_of(decision), truth_of(success), corrects=True, who=self.who)
@@ -369,6 +395,43 @@ class Campaign:
     def restore(self, arm: str | int) -> None:
         """Put an arm that was withdrawn on offer again."""
         self._change(restore=arm)
+
+    def add(
+        self,
+        arm: str,
+        reward: float,
+        expect: Interval | None = None,
+        *,
+        after: str | int | None = None,
+        segment: str | int | None = None,
+        structure: Stated | None = None,
+    ) -> int:
+        """Add an arm and return its number, from 0; all others keep theirs.
+
+        Parameters
+        ----------
+        arm, reward
+            Its name, and what a success pays.
+        expect
+            Its rate, such as ``"5 to 15 %"`` or ``0.1``; default: its odds are near its neighbour's.
+        after
+            The arm that it follows in the order of the arms; default: by its reward, where rewards rise or
+            fall along that order.
+        segment
+            To whom it is on offer, where customers are of segments.
+        structure
+            What is known of all arms now, where they are not independent or in one order.
+        """
+        about = {"expect": expect, "after": after, "segment": segment, "structure": structure}
+        return add(self.store, self.name, self._now(), self.who, arm, reward, **about)[0]
+
+    def delete(self, again: str, path: str | Path) -> Copied:
+        """Remove the campaign; its whole log goes to the SQLite file `path` first.
+
+        `elsv copy` brings it back from there. `again` is the name once more, so that nothing is removed by
+        mistake.
+        """
+        return delete(self.store, self.name, again, path)
 
     def pause(self) -> None:
         """Give the fallback arm to new customers until `resume`, who use up no place of those planned for.

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -283,7 +284,8 @@ def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
 
 def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) -> Problem:
     """Return the problem of the arms on offer; outcomes of all others teach, and count as arrivals."""
-    own, segments, several = list(arms), problem.segments, {}
+    own, segments = list(arms), problem.segments
+    several: dict[str, Any] = {}
     if segments.stated:
         groups = [[own.index(arm) + 1 for arm in group if arm in own] for group in segments.groups]
         several["segments"] = dict(zip(segments.names, groups, strict=True))

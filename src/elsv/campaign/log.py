@@ -6,6 +6,7 @@ campaign's row (`hold`), so that events have one order; unique keys keep what mu
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -71,8 +72,16 @@ def hold(store: Store, transaction: Transaction, name: str) -> Head:
     """Return the campaign and keep other writers of it waiting until the transaction ends."""
     found = transaction.rows(store.locked(_CAMPAIGN), (name,))
     if not found:
-        raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; it was there before")
+        raise unknown(transaction, store, name)
     return Head(*found[0])
+
+
+def unknown(transaction: Transaction, store: Store, name: str) -> UnknownCampaignError:
+    """Return the error for a name that no campaign of the store has, with the nearest that one has."""
+    names = [known for (known,) in transaction.rows("SELECT name FROM elsv_campaign WHERE version > 0")]
+    near = difflib.get_close_matches(name, names, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else "give its problem to begin one"
+    return UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; {remedy}")
 
 
 def release(transaction: Transaction, head: Head) -> None:
@@ -108,6 +117,25 @@ def add_arms(transaction: Transaction, head: Head, arms: int) -> None:
         "INSERT INTO elsv_tally (campaign, arm) VALUES (?, ?) ON CONFLICT (campaign, arm) DO NOTHING",
         [(head.id, arm) for arm in range(arms)],
     )
+
+
+def append_arm(
+    transaction: Transaction, head: Head, problem: str, arm: int, at: float, who: str | None
+) -> None:
+    """Add an arm: the next version of the problem. The log keeps the one before."""
+    transaction.run(
+        "INSERT INTO elsv_arm (campaign, arm, event, at, who, problem) VALUES (?, ?, ?, ?, ?, ?)",
+        (head.id, arm, head.next_event(), at, who, head.problem),
+    )
+    transaction.run("UPDATE elsv_campaign SET problem = ? WHERE id = ?", (problem, head.id))
+    head.problem = problem
+    add_arms(transaction, head, arm + 1)
+
+
+def problems(transaction: Transaction, head: Head) -> list[str]:
+    """Return all versions of the problem as text, the present one last."""
+    query = "SELECT problem FROM elsv_arm WHERE campaign = ? ORDER BY event"
+    return [*(text for (text,) in transaction.rows(query, (head.id,))), head.problem]
 
 
 def append_settings(
@@ -405,12 +433,34 @@ def decisions_of_customers(
     return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}
 
 
-def append_request(transaction: Transaction, head: Head, request: str, rows: Sequence[Row]) -> None:
-    """Remember what was answered to a request."""
+def remove(transaction: Transaction, head: Head, tables: Iterable[str]) -> None:
+    """Remove a campaign; `tables` are those with rows of campaigns, those that refer to others first."""
+    for table in tables:
+        transaction.run(f"DELETE FROM {table} WHERE campaign = ?", (head.id,))
+    transaction.run("DELETE FROM elsv_campaign WHERE id = ?", (head.id,))
+
+
+def append_request(
+    transaction: Transaction, head: Head, request: str, answer: Sequence[tuple[Row, bool]]
+) -> None:
+    """Remember what was answered to a request: decisions, and whether each had been made before."""
     transaction.many(
-        "INSERT INTO elsv_request (campaign, request, place, number) VALUES (?, ?, ?, ?)",
-        [(head.id, request, place, row.number) for place, row in enumerate(rows)],
+        "INSERT INTO elsv_request (campaign, request, place, number, made) VALUES (?, ?, ?, ?, ?)",
+        [
+            (head.id, request, place, row.number, int(not repeated))
+            for place, (row, repeated) in enumerate(answer)
+        ],
     )
+
+
+def seen_by_others(transaction: Transaction, head: Head, request: str) -> set[int]:
+    """Return the decisions that a request was answered with and that it did not make, or not it alone got."""
+    query = (
+        "SELECT q.number FROM elsv_request q WHERE q.campaign = ? AND q.request = ? AND (q.made = 0 OR "
+        "EXISTS (SELECT 1 FROM elsv_request o WHERE o.campaign = q.campaign AND o.number = q.number "
+        "AND o.request <> q.request))"
+    )
+    return {number for (number,) in transaction.rows(query, (head.id, request))}
 
 
 def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
@@ -451,7 +501,7 @@ def allocation(
     with store.reading() as reading:
         head = find(reading, name)
         if head is None:
-            raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}")
+            raise unknown(reading, store, name)
         until = min(head.decisions, after + most)
         rows = reading.rows(
             "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "

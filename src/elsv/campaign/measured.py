@@ -90,7 +90,8 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     given, promised = np.zeros(arms), np.zeros(arms)
     products = np.zeros((arms, arms))
     for arm, text, count in rows:
-        chances = np.array([float(part or 0.0) for part in text.split(",")])
+        listed = [float(part or 0.0) for part in text.split(",")]
+        chances = np.array(listed + [0.0] * (arms - len(listed)))  # an arm may have been added since
         given[arm] += count
         promised += count * chances
         products += count * np.outer(chances, chances)

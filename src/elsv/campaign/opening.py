@@ -9,8 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.adding import with_arm
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time, new_name
@@ -120,13 +123,12 @@ def begin(
         if head is not None and head.version and problem is None and not given:
             return
         if head is not None and head.version:
+            problem = _as_it_is_now(reading, head, problem)
             before = settings_of(reading, head)
             if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
                 return
-    if head is None and problem is None:
-        raise log.UnknownCampaignError(
-            f"there is no campaign {name!r} in {store.place}; give its problem to begin one"
-        )
+        if head is None and problem is None:
+            raise log.unknown(reading, store, name)
     with store.writing() as writing:
         if head is None:
             assert problem is not None
@@ -159,7 +161,10 @@ def begin_once(
             log.append_settings(writing, head, now, made.to_json(), who)
             log.release(writing, head)
             return True
-        own, first = problem_of(head), Settings.from_json(log.settings(writing, head, 1))
+        own, first = (
+            _parsed(log.problems(writing, head)[0]),
+            Settings.from_json(log.settings(writing, head, 1)),
+        )
         apart = _difference(own, problem) or ("seed" if seed not in (None, head.seed) else "")
         if not apart and first != made:
             apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))
@@ -210,6 +215,33 @@ def change(
             log.append_settings(writing, head, now, after.to_json(), who)
             log.release(writing, head)
         return after, head.version
+
+
+def add(
+    store: Store, name: str, now: float, who: str | None, arm: str, reward: float, **about: Any
+) -> tuple[int, Problem]:
+    """Add an arm (`elsv.campaign.adding.with_arm`); return its number, from 0, and the problem with it."""
+    with store.writing() as writing:
+        head = log.hold(store, writing, name)
+        tallies, before = log.tallies(writing, head), problem_of(head)
+        seen = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
+        made = with_arm(before, np.array(seen, dtype=np.float64), arm, reward, **about)
+        settings = settings_of(writing, head)
+        settings.changed(made)  # a floor may leave no room for one more
+        log.append_arm(writing, head, json.dumps(made.to_dict()), before.arms, now, who)
+        if settings.policy is not None:
+            Chooser.of(made, settings, log.tallies(writing, head))
+        log.release(writing, head)
+    return before.arms, made
+
+
+def _as_it_is_now(reading: Transaction, head: Head, problem: Problem | None) -> Problem | None:
+    """Return the present problem, with the horizon that is given, for one from before arms were added."""
+    earlier = log.problems(reading, head)[:-1]
+    if problem is None or not any(_same(_parsed(text), problem) for text in earlier):
+        return problem
+    now = problem_of(head)
+    return now if problem.horizon is None else now.with_horizon(problem.horizon)
 
 
 def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
@@ -278,6 +310,7 @@ def _adopt(
     now: float,
     who: str | None,
 ) -> None:
+    problem = _as_it_is_now(writing, head, problem)
     if not _same(problem_of(head), problem):
         assert problem is not None
         used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))

@@ -20,7 +20,7 @@ from elsv.problem import Problem
 LONGEST = 500  # characters of a name, customer or key
 MOST_AT_ONCE = 100_000
 RECORDED, LATE, TOO_LATE, DUPLICATE, CONFLICT = "recorded", "late", "too late", "duplicate", "conflict"
-VOIDED, CORRECTED, VOID, NO_OUTCOME = "voided", "corrected", "void", "no outcome"
+VOIDED, CORRECTED, VOID, NO_OUTCOME, SEEN = "voided", "corrected", "void", "no outcome", "seen"
 REFUSED = (CONFLICT, VOID, NO_OUTCOME)  # what was reported contradicts the log, and changed nothing
 
 
@@ -73,7 +73,8 @@ class RewardReceipt:
 
     `status` is recorded, late (it takes a failure back), too late, corrected, voided or duplicate. Where the
     report contradicts the log nothing changes: conflict (another outcome is known), void (the decision is
-    void, so that it has no outcome) or no outcome (there is none to correct).
+    void, so that it has no outcome), no outcome (there is none to correct) or seen (another request got the
+    decision too).
     """
 
     id: str

@@ -258,6 +258,29 @@ def restore(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> No
 
 
 @campaign.command()
+def add(
+    store: Store,
+    name: Name,
+    arm: Annotated[str, typer.Argument(metavar="ARM", help="Name of the new arm.")],
+    reward: Annotated[float, typer.Option(help="What a success pays.")],
+    expect: Annotated[
+        str | None, typer.Option(help="Its rate: '5 to 15 %' or '4%'; default: near its neighbours'.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Arm that it follows in the order; default: by its reward.")
+    ] = None,
+    segment: SegmentName = None,
+    as_json: Json = False,
+) -> None:
+    """Add an arm; all others keep their numbers and their outcomes."""
+    with _open(store, name) as opened:
+        number = opened.add(arm, reward, expect, after=after, segment=segment)
+        row = opened.problem.prior[number].tolist()
+    found = {"arm": number + 1, "name": arm, "prior": row}
+    _show(found if as_json else f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}")
+
+
+@campaign.command()
 def pause(store: Store, name: Name, as_json: Json = False) -> None:
     """Give new customers the fallback arm, who use up nothing; outcomes are still taken."""
     _set(store, name, as_json, lambda opened: opened.pause())
@@ -284,6 +307,31 @@ def extend(
 def end(store: Store, name: Name, as_json: Json = False) -> None:
     """Let the customers so far be the last: all others get the best arm by now; extend goes on."""
     _set(store, name, as_json, lambda opened: opened.end())
+
+
+@campaign.command()
+def delete(
+    store: Store,
+    name: Name,
+    again: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name once more; asked for on a terminal.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File for the log; default: NAME-deleted.db.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Delete a campaign; its whole log goes to a file first, from which `elsv copy` brings it back."""
+    from elsv.report.page import slug
+
+    target = out or Path(f"{slug(name)}-deleted.db")
+    with _open(store, name) as opened:
+        if again is None:
+            if not sys.stdin.isatty():
+                raise InvalidInputError(f"to delete a campaign type its name again: --again {name!r}")
+            again = typer.prompt(f"Type {name} again to delete it", prompt_suffix=": ")
+        opened.delete(again, target)
+    _show({"deleted": name, "out": str(target)} if as_json else f"deleted {name}; its log is in {target}")
 
 
 @campaign.command()

@@ -106,6 +106,47 @@ class CampaignBody(ChangeBody):
         return {key: value for key, value in super().given().items() if key not in ("problem", "seed")}
 
 
+class ArmBody(BaseModel):
+    """An arm to add."""
+
+    model_config = _shown({"name": "20 % off", "reward": 12, "expect": "5 to 15 %"}, strict=True)
+    name: str = Field(min_length=1, max_length=500, description="Of the arm.")
+    reward: float = Field(gt=0, le=1e12, description="What a success pays.")
+    expect: str | float | None = Field(
+        None, description="Its rate: '5 to 15 %' or 0.1; default: near its neighbours'."
+    )
+    after: str | int | None = Field(
+        None,
+        description="The arm that it follows in the order, by name or number from 1; default: by reward.",
+    )
+    segment: str | None = Field(None, max_length=500, description="To whom it is on offer.")
+    structure: dict[str, Any] | None = Field(
+        None, description="What is known of all arms now, where they are not independent or in one order."
+    )
+
+
+class ArmAnswer(BaseModel):
+    """An arm that was added."""
+
+    arm: int = Field(description="Its number, from 1.")
+    name: str
+    prior: list[float] = Field(description="Its row.")
+
+
+class DeleteBody(BaseModel):
+    """The name of a campaign to delete, once more."""
+
+    model_config = _shown({"name": "spring"}, strict=True)
+    name: str = Field(max_length=500, description="The name in the address, typed again.")
+
+
+class DeletedAnswer(BaseModel):
+    """A campaign that was deleted."""
+
+    name: str
+    file: str = Field(description="The file on the server that holds its log; `elsv copy` brings it back.")
+
+
 class ForgetBody(BaseModel):
     """A customer to forget."""
 
@@ -139,6 +180,13 @@ class DecisionsBody(BaseModel):
         None, ge=1, le=MOST_AT_ONCE, description="The number of unknown customers to decide for."
     )
     segment: str | None = Field(None, max_length=500, description="The customer's segment.")
+
+
+class VoidBody(BaseModel):
+    """A request for decisions whose answer nobody saw."""
+
+    model_config = _shown({"key": "visit-17"}, strict=True)
+    key: str = Field(min_length=1, max_length=500, description="Its Idempotency-Key.")
 
 
 class RewardBody(BaseModel):

@@ -71,6 +71,8 @@ def _operation(call: Call) -> dict[str, Any]:
         ],
         "responses": {"200": _success(call)},
     }
+    if call.path.endswith("/arms"):
+        found["responses"] = {"201": _success(call)}
     if call.method == "PUT":
         found["responses"] = {"201": _success(call), "200": _success(call, "It had begun so before.")}
     errors = {*_ALWAYS, *call.errors, *(_WITH_BODY if call.body else ())}

@@ -10,18 +10,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
 from elsv.campaign.batches import Batches, DecisionRequest, Outcomes
-from elsv.campaign.opening import Listed, begin_once, campaigns_of, change
+from elsv.campaign.copying import delete
+from elsv.campaign.opening import Listed, add, begin_once, campaigns_of, change
 from elsv.campaign.records import Outcome, id_of, text_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
+from elsv.report.page import slug
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
+from elsv.service.reading import MOST_ARMS
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
 from elsv.service.tokens import Tokens
@@ -110,6 +114,32 @@ class Service:
             return change(self._store, name, as_kept(given), self.now(), expected, who)
 
         return await self._in(self._quick, work)
+
+    async def add(
+        self, name: str, arm: str, reward: float, who: str | None = None, **about: Any
+    ) -> tuple[int, Problem]:
+        """Add an arm with the keywords of `Campaign.add`; return its number, from 0, and the problem."""
+        if await self.look(name, lambda campaign: campaign.problem.arms) >= MOST_ARMS:
+            raise InvalidInputError(
+                f"a campaign must have at most {MOST_ARMS} arms here, got one more; begin another campaign"
+            )
+        return await self._in(
+            self._quick, lambda: add(self._store, name, self.now(), who, arm, reward, **about)
+        )
+
+    async def delete(self, name: str, again: str) -> str:
+        """Remove a campaign, whose name is given `again`; return the file that its log is in."""
+        folder = (
+            Path() if self.settings.on_postgres else Path(self.settings.db.removeprefix("sqlite:///")).parent
+        )
+        path = folder / f"{slug(name)}-deleted-{round(self.now())}.db"
+        await self._in(self._long, lambda: delete(self._store, name, again, path))
+        self._campaigns.pop(name, None)
+        lane = self._lanes.pop(name, None)
+        if lane is not None:
+            lane.close()
+        self._homes = OrderedDict((ident, home) for ident, home in self._homes.items() if home != name)
+        return str(path)
 
     async def decide(
         self,

@@ -57,7 +57,7 @@ class PartOfBelief:
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., n]``."""
-        return quantiles(self.whole, self._all(state), (level,))[0][..., self.arms]
+        return np.asarray(quantiles(self.whole, self._all(state), (level,))[0][..., self.arms])
 
     def best(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None

@@ -46,6 +46,9 @@ ALTER TABLE elsv_decision ADD COLUMN place INTEGER;
 UPDATE elsv_decision SET place = number;
 ALTER TABLE elsv_tally ADD COLUMN voided INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE elsv_tally ADD COLUMN rested INTEGER NOT NULL DEFAULT 0;
+-- Whether the request made the decision, or was answered with one that had been made before.
+ALTER TABLE elsv_request ADD COLUMN made INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX elsv_request_number ON elsv_request (campaign, number);
 -- Customers are looked up among all decisions, open or not.
 DROP INDEX elsv_open_customer;
 ALTER TABLE elsv_open DROP COLUMN customer;
