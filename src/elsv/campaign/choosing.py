@@ -1,7 +1,7 @@
 r"""Which arm the next customers get, and with which probability.
 
 With :math:`\pi` the probabilities of the policy in the state that counts open decisions
-(`elsv.policies.pending`), a floor f for each of N arms and a share h held out for the control arm c, arm i is
+(`elsv.policies.asking`), a floor f for each of N arms and a share h held out for the control arm c, arm i is
 chosen with
 
 .. math:: q_i = h\,[i = c] + (1 - h)\,\bigl(f + (1 - N f)\,\pi_i\bigr).
@@ -27,10 +27,9 @@ from elsv.campaign.records import Tally
 from elsv.campaign.settings import Arm, Settings
 from elsv.errors import InvalidInputError
 from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
+from elsv.policies.asking import chances_of, with_expected
 from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy
-from elsv.policies.chances import chances_of
 from elsv.policies.offered import Segment, ask, best_offered
-from elsv.policies.pending import with_expected
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.restricted import restricted
