@@ -16,6 +16,7 @@ from elsv.campaign.days import offsets
 from elsv.campaign.digest import digest_of
 from elsv.campaign.opening import open_store
 from elsv.campaign.settings import zone_of
+from elsv.campaign.views import timeline
 from elsv.cli import app
 from elsv.errors import InvalidInputError
 
@@ -150,13 +151,17 @@ def test_what_was_changed_is_said_with_its_time(tmp_path):
     campaign.resume()
     campaign.extend(200)
     Campaign.open(tmp_path / "x.db", "x", holdout=0.1, clock=clock).close()
-    found = [(change.at, change.what) for change in campaign.status().changes]
+    found = [(change.at[11:16], change.what) for change in campaign.status().changes]
     assert found == [
-        ("2026-11-10T10:00+00:00", "paused"),
-        ("2026-11-10T11:00+00:00", "resumed"),
-        ("2026-11-10T11:00+00:00", "extended: 100 → 200 customers"),
-        ("2026-11-10T11:00+00:00", "holdout: 0 → 10 %"),
+        ("09:00", "begun"),
+        ("10:00", "paused"),
+        ("11:00", "resumed"),
+        ("11:00", "extended from 100 to 200 customers"),
+        ("11:00", "holdout: 0.0 → 0.1"),
     ]
+    marks = timeline(campaign.status()).marks
+    assert [number for _, number, _ in marks] == [1, 2, 3, 4], "the beginning is no change"
+    assert [round(place) for place, _, _ in marks] == [42, 46, 46, 46]
 
 
 def test_silence_is_trouble(tmp_path):
@@ -165,6 +170,14 @@ def test_silence_is_trouble(tmp_path):
     (wrong,) = campaign.status().troubles()
     assert wrong == "No outcome of 60 customers was reported: does the shop send them?"
     assert campaign.status().sentences()[3] == wrong
+
+
+def test_a_void_decision_is_no_customer_of_its_day(tmp_path):
+    campaign = Campaign.open(tmp_path / "x.db", "x", shop(), policy="greedy", seed=1)
+    made = campaign.decide(count=5)
+    campaign.void(made[0].id)
+    assert [day.came for day in campaign.status().days] == [4]
+    assert "Today so far: 4 customers" in campaign.status().lately()[0]
 
 
 def test_a_zone_has_a_name(tmp_path):

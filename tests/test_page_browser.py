@@ -264,7 +264,7 @@ def test_changes_stand_on_the_time_axis_with_what_they_were(page):
     page.goto("/ui/campaigns/spring")
     changes = page.locator("#part-days .changes li")
     assert changes.count() == page.locator("#part-days .mark").count() == 1
-    assert "extended: 300 → 400 customers" in changes.first.inner_text()
+    assert "extended from 300 to 400 customers" in changes.first.inner_text()
     page.get_by_text("Every day as a table").click()
     rows = page.locator("#part-table tbody tr")
     assert rows.count() == 4

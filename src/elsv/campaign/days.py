@@ -1,4 +1,4 @@
-"""A campaign in time: what came on each day of its own time zone, who came last, and what was changed when.
+"""A campaign in time: what came on each day of its own time zone, and what the last customers got.
 
 Days are grouped in SQL, so that a million decisions are read within a second and never leave the database.
 """
@@ -12,8 +12,6 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from elsv.campaign.log import Head
-from elsv.campaign.records import arms_in_words
-from elsv.campaign.settings import Settings, in_words
 from elsv.problem import Problem
 from elsv.stores.base import Transaction
 
@@ -38,23 +36,12 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Change:
-    """Something that was changed by hand."""
-
-    at: str  # ISO 8601, in the campaign's time zone
-    what: str
-    who: str | None = None
-
-
-@dataclass(frozen=True)
 class Calendar:
     """What a log says about time."""
 
-    began: float | None = None  # of the first decision; None: there is none
-    last: float | None = None  # of the last one
+    last: float | None = None  # when the last customer came; None: nobody has
     days: tuple[Day, ...] = ()  # every day from the first to the last on which something came
     recent: tuple[int, ...] = ()  # of each arm among the last customers
-    changes: tuple[Change, ...] = ()
 
 
 def day_of(seconds: float, zone: ZoneInfo) -> date:
@@ -65,9 +52,8 @@ def day_of(seconds: float, zone: ZoneInfo) -> date:
 def calendar(reading: Transaction, head: Head, problem: Problem, zone: ZoneInfo, now: float) -> Calendar:
     """Return what the log says about time."""
     arms = problem.arms
-    changes = tuple(changes_of(reading, head, problem, zone))
     if not head.decisions:
-        return Calendar(changes=changes)
+        return Calendar()
     at = "SELECT at FROM elsv_decision WHERE campaign = ? AND number = ?"
     ((began,),), ((last,),) = (reading.rows(at, (head.id, number)) for number in (1, head.decisions))
     recent = [0] * arms
@@ -75,7 +61,7 @@ def calendar(reading: Transaction, head: Head, problem: Problem, zone: ZoneInfo,
     for arm, count in reading.rows(query, (head.id, head.decisions - RECENT)):
         recent[arm] = count
     days = tuple(_days(reading, head, arms, zone, began, max(now, last)))
-    return Calendar(began, last, days, tuple(recent), changes)
+    return Calendar(last, days, tuple(recent))
 
 
 def _days(
@@ -148,59 +134,3 @@ def _sql(spans: Sequence[tuple[int, int]]) -> str:
         ahead = f"CASE {' '.join(cases)} ELSE {spans[-1][1]} END"
     whole = "CAST({0} AS BIGINT) - CASE WHEN CAST({0} AS BIGINT) > {0} THEN 1 ELSE 0 END"
     return f"({whole} + {ahead}) / {_DAY}"
-
-
-def changes_of(reading: Transaction, head: Head, problem: Problem, zone: ZoneInfo) -> Iterator[Change]:
-    """Yield what was changed by hand, in its order: settings, and history that was taken in."""
-    query = "SELECT event, at, content FROM elsv_setting WHERE campaign = ? ORDER BY version"
-    found: list[tuple[int, float, str]] = []
-    before: Settings | None = None
-    for event, at, content in reading.rows(query, (head.id,)):
-        after = Settings.from_json(content)
-        if before is not None:
-            found += [(event, at, words) for words in difference(before, after, problem)]
-        before = after
-    query = (
-        "SELECT MIN(event), MIN(at), source, SUM(successes), SUM(failures) FROM elsv_history "
-        "WHERE campaign = ? GROUP BY source"
-    )
-    for event, at, _, won, lost in reading.rows(query, (head.id,)):
-        words = f"history taken in: {int(won):,} successes of {int(won) + int(lost):,} outcomes"
-        found.append((event, at, words))
-    for _, at, words in sorted(found):
-        yield Change(datetime.fromtimestamp(at, zone).isoformat(timespec="minutes"), words)
-
-
-def difference(before: Settings, after: Settings, problem: Problem) -> Iterator[str]:
-    """Yield in words what changed from one version of the settings to the next."""
-    if after.paused != before.paused:
-        yield "paused" if after.paused else "resumed"
-    if after.horizon != before.horizon and after.horizon is not None and before.horizon is not None:
-        word = "extended" if after.horizon > before.horizon else "ended"
-        yield f"{word}: {before.horizon:,} → {after.horizon:,} customers"
-    if after.policy != before.policy:
-        yield f"policy: {before.policy} → {after.policy}"
-    for name in ("floor", "holdout"):
-        old, new = getattr(before, name), getattr(after, name)
-        if old != new:
-            yield f"{name}: {100 * old:g} → {100 * new:g} %"
-    if after.window != before.window:
-        yield f"window: {in_words(before.window)} → {in_words(after.window)}"
-    for name in ("control", "fallback"):
-        old, new = (_named(getattr(one, name), problem) for one in (before, after))
-        if old != new:
-            yield f"{name}: {old} → {new}"
-    for name in ("accept_late", "sticky", "unit", "timezone"):
-        old, new = getattr(before, name), getattr(after, name)
-        if old != new:
-            yield f"{name.replace('_', ' ')}: {_plain(old)} → {_plain(new)}"
-
-
-def _named(arm: int | tuple[int, ...] | None, problem: Problem) -> str:
-    if arm is None:
-        return "no arm"
-    return arms_in_words(problem, (arm,) if isinstance(arm, int) else arm)
-
-
-def _plain(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value) or "not given"

@@ -103,9 +103,9 @@ def _item(status: Status, since: str) -> Item:
     first = _back(since, status.today).isoformat()
     days = [day for day in status.days if day.date >= first]
     changes = tuple(
-        f"{status.said_day(change.at)}, {change.at[11:16]}: {change.what}."
+        f"{status.said_moment(change.at)}: {change.what}."
         for change in status.changes
-        if change.at >= first
+        if status.local(change.at).date().isoformat() >= first
     )
     if not sum(day.came + day.outcomes for day in days):
         return Item(status, "", changes)

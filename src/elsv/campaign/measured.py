@@ -1,6 +1,6 @@
 """What measuring needs of the log beside the counts: who was held out, halves in time, and the split.
 
-A decision that is not open has an outcome: its reward, if that counts, or else a failure.
+A decision that is neither open nor void has an outcome: its reward, if that counts, or else a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ SELECT (d.number - 1) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 E
 FROM elsv_decision d
 LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
 LEFT JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number
-WHERE d.campaign = ? AND o.number IS NULL GROUP BY 1, 2, 3
+LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number
+WHERE d.campaign = ? AND o.number IS NULL AND v.number IS NULL GROUP BY 1, 2, 3
 """
 _SPLIT = """
 SELECT arm, propensities, COUNT(*) FROM elsv_decision WHERE campaign = ? AND propensity < 1 GROUP BY 1, 2
@@ -89,7 +90,8 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     given, promised = np.zeros(arms), np.zeros(arms)
     products = np.zeros((arms, arms))
     for arm, text, count in rows:
-        chances = np.array([float(part or 0.0) for part in text.split(",")])
+        listed = [float(part or 0.0) for part in text.split(",")]
+        chances = np.array(listed + [0.0] * (arms - len(listed)))  # an arm may have been added since
         given[arm] += count
         promised += count * chances
         products += count * np.outer(chances, chances)

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from elsv._base.numbers import with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
+from elsv.campaign.changes import Change, Past
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.days import Calendar, Change, Day
+from elsv.campaign.days import Calendar, Day
 from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
 from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, arms_in_words, as_time, option_of
@@ -78,9 +78,10 @@ class ArmStatus:
     best: float  # probability that no other arm earns more, of those on offer to its segment
     earned: float
     segment: str | None = None
+    voided: int = 0  # decisions that nobody saw; not among `decided`
+    withdrawn: bool = False  # whether the arm is not on offer now; then it is never called best
     recent: int = 0  # of the last customers
     today: bool = False  # whether others are measured against it
-    on_offer: bool = True  # False: withdrawn
 
     @property
     def option(self) -> str:
@@ -157,18 +158,22 @@ class Status:
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
+    rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
+    voided: int = 0  # decisions that nobody saw
+    created: str | None = None  # times in UTC
+    started: str | None = None  # when the first customer came
+    ended: str | None = None  # when it was ended, or the last customer planned for came
+    changes: tuple[Change, ...] = ()  # in the order of the log
     timezone: str = "UTC"  # whose days are the campaign's
-    began: str | None = None  # the first customer, in that zone; None: nobody has come
-    last: str | None = None  # the last one
+    last: str | None = None  # when the last customer came
     days: tuple[Day, ...] = ()
-    changes: tuple[Change, ...] = ()
     resting: str = ""  # what customers get while it is paused
     counting: bool = False  # whether a long log is still being read: days and held-out customers follow
 
     @property
     def leader(self) -> ArmStatus:
-        """The arm with the largest expected earnings."""
-        return max(self.arms, key=lambda arm: arm.worth)
+        """The arm on offer with the largest expected earnings."""
+        return max((arm for arm in self.arms if not arm.withdrawn), key=lambda arm: arm.worth)
 
     @property
     def contradicted(self) -> bool:
@@ -232,10 +237,24 @@ class Status:
         wrong = "Nothing is wrong." if not troubles else " ".join(troubles)
         return self._state(), f"{self._earned()} {self._headline()}".rstrip(), self._offered(), wrong
 
+    def local(self, moment: str) -> datetime:
+        """Return a moment in the campaign's time zone."""
+        return datetime.fromisoformat(moment).astimezone(zone_of(self.timezone))
+
     @property
     def today(self) -> date:
         """The day of this moment, in the campaign's time zone."""
-        return datetime.fromisoformat(self.at).astimezone(zone_of(self.timezone)).date()
+        return self.local(self.at).date()
+
+    @property
+    def began(self) -> str | None:
+        """When the first customer came, in the campaign's time zone; None: nobody has."""
+        return None if self.started is None else self.local(self.started).isoformat(timespec="minutes")
+
+    @property
+    def came(self) -> int:
+        """All customers who have come, also while it was paused."""
+        return self.decided + self.rested
 
     @property
     def day_number(self) -> int | None:
@@ -265,8 +284,8 @@ class Status:
         return f"{number:,} {word}{'' if number == 1 else several}"
 
     def said_day(self, moment: str) -> str:
-        """Return a day as people say it, with its year if that is not this one."""
-        day = date.fromisoformat(moment[:10])
+        """Return the day of a moment, or a day, as people say it; with its year if that is not this one."""
+        day = date.fromisoformat(moment) if len(moment) <= 10 else self.local(moment).date()
         year = "" if day.year == self.today.year else f" {day.year}"
         return f"{day.day} {_MONTHS[day.month - 1]}{year}"
 
@@ -292,7 +311,7 @@ class Status:
         if self.phase == "running" and self.last is not None:
             quiet = datetime.fromisoformat(self.at) - datetime.fromisoformat(self.last)
             if quiet > timedelta(days=max(1.0, 10 / (self.pace or 10))):
-                said.append(f"No customer has come since {self._moment(self.last)}.")
+                said.append(f"No customer has come since {self.said_moment(self.last)}.")
         reported = sum(arm.successes + arm.failures for arm in self.arms)
         if self.decided >= _SILENT and not reported:
             said.append(f"No outcome of {self.decided:,} customers was reported: does the shop send them?")
@@ -302,39 +321,34 @@ class Status:
         """Return what is wrong, with all that is to be said of it."""
         return (*(doubt.words for doubt in self.doubts), *self.troubles()[len(self.doubts) :])
 
-    def _moment(self, moment: str) -> str:
-        return f"{self.said_day(moment)}, {moment[11:16]}"
+    def said_moment(self, moment: str) -> str:
+        """Return a moment as people say it, in the campaign's time zone."""
+        return f"{self.said_day(moment)}, {self.local(moment):%H:%M}"
 
     def _state(self) -> str:
         """Return the phase with its days, the customers, and how long it will take."""
         planned = "" if self.customers is None else f" of {self.customers:,}"
-        if not self.decided:
+        rested = f", and {self.rested:,} while it was paused" if self.rested else ""
+        if not self.came:
             rest = "" if self.customers is None else f"; {self.customers:,} are planned"
             return f"{'Paused' if self.phase == 'paused' else 'Not begun'}: no customer has come yet{rest}."
         began = "" if self.began is None else f" since {self.said_day(self.began)}, day {self.day_number}"
         if self.phase == "over":
-            span = "" if self.began is None or self.last is None else f", {self._span()}"
+            span = (
+                "" if self.began is None or self.ended is None else f", {self._span(self.began, self.ended)}"
+            )
             more = self.decided - (self.customers or 0)
             after = f"; {more:,} more have come since" if self.customers and more > 0 else ""
-            return (
-                f"Over: all {min(self.decided, self.customers or 0):,} planned customers came{span}{after}."
-            )
+            many = min(self.decided, self.customers or 0)
+            return f"Over: all {many:,} planned customers came{span}{rested}{after}."
         if self.phase == "paused":
-            when = next((c.at for c in reversed(self.changes) if c.what == "paused"), None)
-            since = "" if when is None else f" since {self._moment(when)}"
-            return f"Paused{since}: {self.decided:,}{planned} customers have come."
-        return f"Running{began}: {self.decided:,}{planned} customers have come{self._to_go()}."
+            when = next((c.at for c in reversed(self.changes) if "paused" in c.what.split("; ")), None)
+            since = "" if when is None else f" since {self.said_moment(when)}"
+            return f"Paused{since}: {self.decided:,}{planned} customers have come{rested}."
+        return f"Running{began}: {self.decided:,}{planned} customers have come{rested}{self._to_go()}."
 
-    def _span(self) -> str:
-        assert self.began is not None
-        assert self.last is not None
-        came, end = 0, self.last
-        for day in self.days:
-            came += day.came
-            if self.customers is not None and came >= self.customers:
-                end = day.date
-                break
-        first, last = self.said_day(self.began), self.said_day(end)
+    def _span(self, start: str, end: str) -> str:
+        first, last = self.said_day(start), self.said_day(end)
         return f"on {first}" if first == last else f"{first} to {last}"
 
     def _to_go(self) -> str:
@@ -346,7 +360,7 @@ class Status:
         return f"; about {count} left at this pace"
 
     def _earned(self) -> str:
-        if not self.decided:
+        if not self.came:
             return "Nothing is earned yet."
         waited = f"; {self.count(self.under_way, 'outcome')} awaited" if self.under_way else ""
         return f"It {'brought' if self.phase == 'over' else 'has earned'} {self.money(self.earned)}{waited}."
@@ -355,7 +369,7 @@ class Status:
         """Return the gain by all that is known, and how sure that is."""
         gain = self.answer(BELIEF)
         if gain is None:
-            return "No outcome is known, so there is nothing to compare." if self.decided else ""
+            return "No outcome is known, so there is nothing to compare." if self.came else ""
         rival = f"{gain.name} would have earned"
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
@@ -384,7 +398,7 @@ class Status:
             return f"Everybody gets {self.resting} while it is paused; by what is known {told}."
         if self.phase == "over":
             return f"The planned customers have come: every further one gets what earns most, and {told}."
-        tops = {name: max(arms, key=lambda arm: arm.recent) for name, arms in self.groups().items()}
+        tops = {name: max(arms, key=lambda arm: arm.recent) for name, arms in self._on_offer().items()}
         last = sum(arm.recent for arm in self.arms)
         if not last:
             return f"By what is known {told}."
@@ -420,7 +434,7 @@ class Status:
         over = self.phase == "over"
         tops = {
             name: max(arms, key=lambda arm: (0 if over else arm.recent, arm.worth))
-            for name, arms in self.groups().items()
+            for name, arms in self._on_offer().items()
         }
         if len({arm.option for arm in tops.values()}) == 1:
             return next(iter(tops.values())).option
@@ -430,12 +444,12 @@ class Status:
         """Return what it brought, as a figure: the gain if it can be told, or else what was earned."""
         gain = self.answer(BELIEF)
         if gain is None or not gain.told:
-            return self.money(self.earned) if self.decided else ""
+            return self.money(self.earned) if self.came else ""
         return f"{self.money(gain.gain, True, near=True)} against {gain.name}"
 
     def money_line(self) -> str:
         """Return the money in one line: what was earned, and the gain with its interval."""
-        if not self.decided:
+        if not self.came:
             return "Nothing is earned yet."
         gain = self.answer(BELIEF)
         if gain is None:
@@ -449,6 +463,10 @@ class Status:
         names = [s.name for s in self.segments] or [""]
         return {name: tuple(arm for arm in self.arms if (arm.segment or "") == name) for name in names}
 
+    def _on_offer(self) -> dict[str, tuple[ArmStatus, ...]]:
+        """Return the same without withdrawn arms."""
+        return {name: tuple(a for a in arms if not a.withdrawn) for name, arms in self.groups().items()}
+
     def options(self) -> tuple[str, ...]:
         """Return the names of the options, each once."""
         return tuple(dict.fromkeys(arm.option for arm in self.arms))
@@ -457,7 +475,7 @@ class Status:
         """Return what to do now, in a sentence or two."""
         if self.doubts:
             return "Look at what is wrong first: while it is, what is said of the gain cannot be relied on."
-        tops = {name: max(arms, key=lambda arm: arm.worth) for name, arms in self.groups().items()}
+        tops = {name: max(arms, key=lambda arm: arm.worth) for name, arms in self._on_offer().items()}
         same = len({arm.option for arm in tops.values()}) == 1
         told = ", ".join(f"{arm.option} for {name}" for name, arm in tops.items())
         best = next(iter(tops.values())).option if same else told
@@ -542,12 +560,13 @@ class Status:
         return tuple(said)
 
     def tables(self) -> tuple[Table, ...]:
-        """Return precision or gains, days, segments, arms and outcomes."""
+        """Return precision or gains, days, segments, arms, outcomes and changes."""
         found = [self._gain_table()] if self.gains else []
         found += [self._precision_table(self.precision)] if self.precision is not None else []
         found += [self._day_table()] if self.days else []
         found += [self._segment_table()] if self.segments else []
-        return (*found, self._arm_table(), self._outcome_table())
+        found += [self._arm_table(), self._outcome_table()]
+        return (*found, *([self._change_table()] if len(self.changes) > 1 else []))
 
     def _day_table(self) -> Table:
         shown = self.days[-_SHOWN_DAYS:]
@@ -619,7 +638,7 @@ class Status:
                 f"{100 * a.conversion:.1f} %",
                 f"{100 * a.low:.1f} – {100 * a.high:.1f} %",
                 self.worth(a),
-                f"{100 * a.best:.0f} %",
+                "withdrawn" if a.withdrawn else f"{100 * a.best:.0f} %",
             )
             for a in self.arms
         )
@@ -642,18 +661,27 @@ class Status:
 
     def _outcome_table(self) -> Table:
         rows = tuple(
-            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.history)))
+            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.voided, a.history)))
             for a in self.arms
         )
-        heads = ("arm", "failures", "expired", "under way", "late", "from before")
-        words = "Other outcomes. Expired: none came in time, which counts as a failure."
-        return Table("Outcomes", heads, rows, words, "lrrrrr")
+        heads = ("arm", "failures", "expired", "under way", "late", "void", "from before")
+        words = (
+            "Other outcomes. Expired: none came in time, which counts as a failure. Void: nobody saw the "
+            "decision, which counts as nothing."
+        )
+        return Table("Outcomes", heads, rows, words, "lrrrrrr")
+
+    def _change_table(self) -> Table:
+        rows = tuple((f"{self.local(c.at):%Y-%m-%d %H:%M}", c.who or "–", c.what) for c in self.changes)
+        words = f"History of changes: when ({self.timezone}), by whom, and what."
+        return Table("Changes", ("when", "by", "what"), rows, words, "llw")
 
     def _earn_most(self) -> tuple[int, ...]:
         """Return the arm that earns most, of each segment if there are some."""
         found: dict[str | None, int] = {}
         for i, arm in enumerate(self.arms):
-            if arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth:
+            better = arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth
+            if better and not arm.withdrawn:
                 found[arm.segment] = i
         return tuple(found.values())
 
@@ -670,17 +698,24 @@ def status_of(
     decided: int,
     now: float,
     measured: Measured | None = None,
+    past: Past | None = None,
     calendar: Calendar | None = None,
 ) -> Status:
-    """Return how a campaign with these counts stands; the last two are what else its log says."""
-    log, times = Measured() if measured is None else measured, calendar or Calendar()
+    """Return how a campaign with these counts stands; the last three are what else its log says.
+
+    `decided` are the customers of those planned for who have come.
+    """
+    log, before = Measured() if measured is None else measured, Past() if past is None else past
+    times = calendar or Calendar()
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
-    segments, groups = problem.segments, problem.segments.groups
+    segments, gone = problem.segments, set(settings.withdrawn)
+    groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
     chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
     shares = np.ones(1)
     if segments.stated:
-        shares = segments.chances_in(chooser.planned(tallies, decided + 1, np.random.default_rng(0)), problem)
+        planned = chooser.planned(tallies, decided + 1, np.random.default_rng(0))
+        shares = chooser.asked.segments.chances_in(planned, chooser.asked)
     worth = problem.rewards * mean
     control = _control(settings)
     zone = zone_of(settings.timezone)
@@ -691,7 +726,7 @@ def status_of(
             arm=i,
             name=problem.names[i],
             reward=float(problem.rewards[i]),
-            decided=t.decided,
+            decided=t.had,
             successes=t.successes,
             failures=t.failures,
             expired=t.expired,
@@ -702,15 +737,17 @@ def status_of(
             low=float(low[i]),
             high=float(high[i]),
             worth=float(worth[i]),
-            best=float(chance[i]),
+            best=0.0 if i in gone else float(chance[i]),
             earned=float(problem.rewards[i] * t.successes),
             segment=None if not segments.stated else segments.names[int(segments.of_arm[i])],
+            voided=t.voided,
+            withdrawn=i in gone,
             recent=times.recent[i] if times.recent else 0,
             today=control is not None and i in control,
         )
         for i, t in enumerate(tallies)
     )
-    left = None if settings.horizon is None else max(0, settings.horizon - decided)
+    left = None if settings.horizon is None else max(0, settings.horizon - decided) * (not settings.ended)
     resting = settings.resting_arm(segments)
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
@@ -739,9 +776,9 @@ def status_of(
             SegmentStatus(
                 name,
                 float(shares[g]),
-                decided=sum(tallies[i].decided for i in groups[g]),
-                under_way=sum(tallies[i].open for i in groups[g]),
-                earned=sum(arms[i].earned for i in groups[g]),
+                decided=sum(tallies[i].had for i in segments.groups[g]),
+                under_way=sum(tallies[i].open for i in segments.groups[g]),
+                earned=sum(arms[i].earned for i in segments.groups[g]),
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
@@ -753,21 +790,18 @@ def status_of(
         precision=None
         if decided or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
+        rested=sum(t.rested for t in tallies),
+        voided=sum(t.voided for t in tallies),
+        created=before.created,
+        started=before.started,
+        ended=before.ended if left == 0 else None,
+        changes=before.changes,
         timezone=zone.key,
-        began=_local(times.began, zone),
-        last=_local(times.last, zone),
+        last=None if times.last is None else as_time(times.last).isoformat(timespec="seconds"),
         days=times.days,
-        changes=times.changes,
         resting=arms_in_words(problem, (resting,) if isinstance(resting, int) else resting),
-        counting=measured is None and calendar is None and decided > 0,
+        counting=measured is None and calendar is None and sum(t.decided for t in tallies) > 0,
     )
-
-
-def _local(seconds: float | None, zone: ZoneInfo) -> str | None:
-    """Return a moment in a time zone, to the minute."""
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, zone).isoformat(timespec="minutes")
 
 
 def _control(settings: Settings) -> Sequence[int] | None:

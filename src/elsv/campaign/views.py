@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.days import Change
+from elsv.campaign.changes import Change
 from elsv.campaign.status import ArmStatus, Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning
@@ -193,9 +193,9 @@ def timeline(status: Status) -> Timeline:
     )
     marks: list[tuple[float, int, Change]] = []
     for change in status.changes if days else ():
-        start, when = date.fromisoformat(days[0].date), datetime.fromisoformat(change.at)
+        start, when = date.fromisoformat(days[0].date), status.local(change.at)
         passed = (when.date() - start).days + (when.hour + when.minute / 60) / 24
-        if passed >= 0:
+        if passed >= 0 and change.what != "begun":
             place = min(100.0, 100 * passed / (size * len(bars)))
             marks.append((round(place, 2), len(marks) + 1, change))
     return Timeline(bars, size, tuple(marks))

@@ -227,7 +227,6 @@ class Status:
     summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # how it stands, brought, offers; trouble
     lately: tuple[str, ...] = field(metadata=_TUPLE, default=())  # yesterday and today
     timezone: str = "UTC"  # whose days are the campaign's
-    began: str | None = None  # the first customer
     last: str | None = None  # the last one
     notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
