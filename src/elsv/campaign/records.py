@@ -246,10 +246,10 @@ def option_of(name: str, segment: str | None) -> str:
 
     Examples
     --------
-    >>> option_of("mobile: 5 % off", "mobile"), option_of("5 % off", None)
+    >>> option_of("5 % off × mobile", "mobile"), option_of("mobile: 5 % off", "mobile")
     ('5 % off', '5 % off')
     """
-    return name if segment is None else name.removeprefix(f"{segment}: ")
+    return name if segment is None else name.removeprefix(f"{segment}: ").removesuffix(f" × {segment}")
 
 
 def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:

@@ -9,9 +9,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from elsv._base.numbers import with_minus
 from elsv.campaign.changes import Change
+from elsv.campaign.records import option_of
 from elsv.campaign.status import ArmStatus, Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning
@@ -250,7 +252,10 @@ def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
     return found
 
 
-FILTERS = {f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, weekday)}
+FILTERS: dict[str, Any] = {
+    f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, weekday)
+}
+FILTERS["option"] = option_of
 GLOBALS = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
 
 
