@@ -145,7 +145,7 @@ def test_one_control_customer_proves_nothing():
     told = status(tallies_of((10, 2, 1, 0), (30, 5, 3, 1)), control=3)
     alone = told.answer("outcomes")
     assert alone.low < 0 < alone.high
-    assert "This campaign cannot tell by itself: only 1 customers had full price" in told.sentences()[1]
+    assert "This campaign cannot tell by itself: only 1 customer had full price" in told.sentences()[1]
     nobody = status(tallies_of((10, 2, 1, 0), (30, 5, 3, 0)), control=3)
     assert nobody.answer("outcomes") is None
     assert "cannot tell by itself: nobody had full price" in nobody.sentences()[1]
@@ -186,6 +186,12 @@ def test_where_the_gain_comes_from():
     assert "came from learning" in " ".join(same.notes())
 
 
+def test_one_held_out_customer_is_one():
+    held = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 1.0))
+    found = status(tallies_of(WON, SEEN), measured=Measured(held), control=3)
+    assert "By the 1 held-out customer the gain is" in " ".join(found.notes())
+
+
 def test_answers_that_disagree_are_said():
     sure = shop(prior=[(400, 600), (300, 700), (200, 800), (900, 100)], order=None)
     found = status(tallies_of((10, 10, 10, 20), (40, 40, 40, 400)), sure, control=3)
@@ -193,6 +199,10 @@ def test_answers_that_disagree_are_said():
     assert "does not fit the outcomes" in told.words
     assert "holdout" in told.words
     assert any(doubt.about == "prior" for doubt in found.doubts)
+    assert found.answer("belief").told
+    assert not found.sure
+    assert found.sentences()[1].startswith("What was expected beforehand does not fit the outcomes: by these")
+    assert found.between(found.answer("outcomes")) in found.sentences()[1]
     fine = status(tallies_of(WON, SEEN), control=3)
     assert all(doubt.about != "outcomes" for doubt in fine.doubts)
 
@@ -249,7 +259,7 @@ def test_words_are_plain():
     assert "8 outcomes are still awaited" in first
     assert re.search(r"more than always full price would have earned, 95 % interval \+", second)
     assert "98 of its customers had full price; what was expected beforehand counts as 2 customers" in second
-    assert "By this campaign's outcomes alone it lies between +" in second
+    assert "By this campaign's outcomes alone it is +" in second
     assert "earns most (it is the best with a probability of" in third
 
 
