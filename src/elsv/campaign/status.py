@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import with_minus
+from elsv._base.numbers import many, with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
 from elsv.campaign.changes import Change, Past
 from elsv.campaign.choosing import Chooser
@@ -209,9 +209,14 @@ class Status:
         return next((g for g in self.gains if g.against == first and g.method == method), None)
 
     @property
+    def misfit(self) -> bool:
+        """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
+        return any(doubt.about == "outcomes" for doubt in self.doubts)
+
+    @property
     def sure(self) -> bool:
         """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
-        known = self.answer(BELIEF)
+        known = None if self.misfit else self.answer(BELIEF)
         seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
         agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
         return known is not None and known.told and agree
@@ -371,6 +376,12 @@ class Status:
         if gain is None:
             return "No outcome is known, so there is nothing to compare." if self.came else ""
         rival = f"{gain.name} would have earned"
+        if self.misfit and (alone := self.answer(OUTCOMES)) is not None:
+            return (
+                "What was expected beforehand does not fit the outcomes: by these alone the gain over "
+                f"{gain.name} is {self.between(alone)}; by all that is known it would be "
+                f"{self.money(gain.gain, True, near=True)}."
+            )
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
             share = "" if gain.percent is None else f" ({abs(gain.percent):.0f} %)"
@@ -443,7 +454,7 @@ class Status:
     def brought_figure(self) -> str:
         """Return what it brought, as a figure: the gain if it can be told, or else what was earned."""
         gain = self.answer(BELIEF)
-        if gain is None or not gain.told:
+        if gain is None or not gain.told or self.misfit:
             return self.money(self.earned) if self.came else ""
         return f"{self.money(gain.gain, True, near=True)} against {gain.name}"
 
@@ -455,6 +466,8 @@ class Status:
         if gain is None:
             return f"{self.money(self.earned)} earned."
         near = self.money(gain.gain, True, near=True)
+        if self.misfit:
+            return f"{self.money(self.earned)} earned; the gain cannot be told while the outcomes do not fit."
         sure = "" if gain.told else ", which cannot be told yet" if self.phase != "over" else ", not told"
         return f"{self.money(self.earned)} earned; {near} against {gain.name} ({self.between(gain)}){sure}."
 
@@ -518,11 +531,11 @@ class Status:
         gain, arm = self.answer(OUTCOMES), self.gains[0].name.removeprefix("always ").partition(", which")[0]
         if gain is None:
             return f"This campaign cannot tell by itself: nobody had {arm}."
+        if self.misfit:
+            return ""
         if gain.told:
-            return f"By this campaign's outcomes alone the gain lies between {self.between(gain)}."
-        return (
-            f"This campaign cannot tell by itself: only {self.count(gain.customers, 'customer')} had {arm}."
-        )
+            return f"By this campaign's outcomes alone the gain is {self.between(gain)}."
+        return f"This campaign cannot tell by itself: only {many(gain.customers)} had {arm}."
 
     def notes(self) -> tuple[str, ...]:
         """Return what else there is to say: what the gain rests on, where it comes from, what is ahead."""
@@ -530,7 +543,7 @@ class Status:
         said += filter(None, (self._rests(), self._alone()))
         if (gain := self.answer(HOLDOUT)) is not None:
             said.append(
-                f"By the {gain.customers:,} held-out customers the gain is "
+                f"By the {many(gain.customers, 'held-out customer')} the gain is "
                 f"{self.money(gain.gain, True, near=True)}, 95 % interval {self.between(gain)}; that holds "
                 "even if conversions change with time."
             )
