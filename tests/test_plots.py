@@ -11,8 +11,8 @@ import elsv
 from elsv.errors import InvalidInputError
 from elsv.indices.gittins import gittins_table
 from elsv.paper.base import Drawing, Outcome
-from elsv.paper.regions import regions
-from elsv.paper.registry import chosen
+from elsv.paper.optimum import regions
+from elsv.paper.run import chosen
 from elsv.report import figures
 from elsv.report._drawing import equal_series, wrapped
 from elsv.report.page import Page

@@ -17,9 +17,9 @@ from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy
+from elsv.policies.asking import planning_state
 from elsv.policies.layers import check_answer
 from elsv.policies.offered import ask, best_offered
-from elsv.policies.pending import planning_state
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.simulation.delays import Waiting
