@@ -1,10 +1,10 @@
 """Every policy, one customer at a time to step 3,000: its worst step against its median.
 
 A policy that prepares something on the way must not make one customer wait for it. Times are CPU time of the
-thread that asks, with kernels compiled and no tables left from earlier runs. The walk is made three times, and
-each step counts with its quickest time: what the policy does is the same every time, what the machine does
-besides is not. A policy whose steps take long is walked once and in part: its first steps, then some steps
-before and after every power of two.
+thread that asks, with kernels compiled and no tables left from earlier runs. The walk is made three times,
+and each step counts with its quickest time: the policy does the same every time, the machine does not. A
+policy whose steps take long is walked once and in part: its first steps, then some steps before and after
+every power of two.
 """
 
 from __future__ import annotations

@@ -8,13 +8,12 @@ import pytest
 from elsv import Bandit, Campaign, Problem, make_policy, policy_names
 from elsv._base import cache
 from elsv.indices import INDEX_NAMES, _gittins_solver, _gittins_tables
-from elsv.state import State
 from elsv.values import SeparableValue
 
 STEPS = 3000
 PROBLEM = Problem([0.8, 1.0], order="decreasing", horizon=STEPS)
 TABLED = ("elsv:tolerance=0.001,discount=0.9", *INDEX_NAMES)
-OTHERS = tuple(sorted(set(policy_names(PROBLEM)) - {"elsv", "block", *INDEX_NAMES})) + ("block:blocks=2",)
+OTHERS = (*tuple(sorted(set(policy_names(PROBLEM)) - {"elsv", "block", *INDEX_NAMES})), "block:blocks=2")
 NEAR = (1, 2, 31, 1023, 1024, 1025, 1026, 2047, 2048, 2049, 2999, 3000)
 
 
@@ -109,7 +108,7 @@ def test_a_value_step_by_step_is_the_value_at_once():
     np.testing.assert_allclose(walked.table(1100), leaps.table(1100), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", (*TABLED, *OTHERS))
+@pytest.mark.parametrize("name", [*TABLED, *OTHERS])
 def test_a_campaign_with_every_policy_goes_to_3000_customers(tmp_path, name, monkeypatch):
     monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
     watch = Watch(monkeypatch)
