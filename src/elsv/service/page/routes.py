@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -18,9 +19,11 @@ from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
 from elsv.campaign.report import answers
+from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
 from elsv.campaign.views import method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
+from elsv.policies.single import choice_name
 from elsv.problem import Problem
 from elsv.service.api import CSV, REPORT_POLICY, check_role, exported, report_of
 from elsv.service.errors import RefusedError, refusal_of
@@ -49,6 +52,7 @@ PARTS = (
 MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
+MOST_JOBS = 20  # rehearsals that are remembered
 FRESH = 4.0  # seconds that a line of the list is good for while no customer comes and no setting changes
 SAID = {
     "begun": "The campaign has begun. Ask for decisions with POST /campaigns/NAME/decisions.",
@@ -82,6 +86,7 @@ def page_routes(service: Service) -> list[Route]:
         ("POST", "/ui/new", pages.begin),
         ("POST", "/ui/new/preview", pages.preview),
         ("POST", "/ui/new/rehearsal", pages.rehearsal),
+        ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing),
         ("GET", "/ui/campaigns/{name}", pages.campaign),
         ("GET", "/ui/campaigns/{name}/live", pages.live),
         ("GET", "/ui/campaigns/{name}/report.html", pages.report),
@@ -163,6 +168,24 @@ def inner_address(text: str) -> str:
     return text
 
 
+@dataclass
+class Job:
+    """A rehearsal under way; `values` are those of its template when it is done."""
+
+    form: forms.NewForm
+    done: int = 0
+    total: int = 0
+    stopped: bool = False
+    values: dict[str, Any] | None = None
+    task: asyncio.Task[None] | None = None
+
+    def report(self, done: int, total: int) -> None:
+        """Note how far it is; one that nobody waits for ends here."""
+        self.done, self.total = done, total
+        if self.stopped:
+            raise InvalidInputError("another rehearsal was begun")
+
+
 class Pages:
     """The pages of a service."""
 
@@ -170,6 +193,7 @@ class Pages:
         self._service = service
         self._known: dict[str, tuple[Listed, float, Status | None]] = {}  # for the list
         self._one_at_a_time = asyncio.Semaphore(1)
+        self._jobs: dict[str, Job] = {}  # rehearsals, one for each visitor
 
     async def login(self, request: Request) -> Response:
         """Show the form for a token."""
@@ -316,19 +340,44 @@ class Pages:
         return page(request, "parts/preview.html", **values)
 
     async def rehearsal(self, request: Request) -> Response:
-        """Show a small rehearsal of the campaign that the form states."""
+        """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
         form = forms.typed(await admin_form(request))
-        values: dict[str, Any]
+        key = request.state.visitor.code[:32]
+        self._jobs.pop(key, Job(form)).stopped = True
+        while len(self._jobs) >= MOST_JOBS:
+            self._jobs.popitem()[1].stopped = True
+        job = self._jobs[key] = Job(form)
+        job.task = asyncio.create_task(self._rehearse(job))
+        await asyncio.wait([job.task], timeout=0.3)  # what does not work is said at once
+        return self._shown(request, key, job)
+
+    async def rehearsing(self, request: Request) -> Response:
+        """Show how far a rehearsal is, or what it found."""
+        check_role(request.state.visitor.role, Role.ADMIN)
+        key = request.path_params["job"]
+        job = self._jobs.get(key) if key == request.state.visitor.code[:32] else None
+        if job is None:
+            return page(request, "parts/rehearsal.html", error="This rehearsal is gone; begin it again.")
+        return self._shown(request, key, job)
+
+    def _shown(self, request: Request, key: str, job: Job) -> Response:
+        if job.values is None:
+            return page(request, "parts/rehearsing.html", job=key, done=job.done, total=job.total)
+        return page(request, "parts/rehearsal.html", **job.values)
+
+    async def _rehearse(self, job: Job) -> None:
         try:
-            problem, today = forms.problem_of(form)
+            problem, today = await asyncio.to_thread(forms.problem_of, job.form)
             async with self._one_at_a_time:
-                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today, form.unit)
+                found = await asyncio.to_thread(
+                    forms.rehearsed, problem, job.form.policy, today, job.form.unit, job.report
+                )
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
-            values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
-            values |= {"answers": forms.answers(found), "precision": forms.precision(found), "heads": HEADS}
+            values = {"error": None, "found": found, "cut": cut}
+            values |= {"against": choice_name(problem, found.against), "heads": HEADS}
+            job.values = values | {"answers": forms.answers(found), "precision": forms.precision(found)}
         except ElsvError as error:
-            values = {"error": _sentence(str(error))}
-        return page(request, "parts/rehearsal.html", **values)
+            job.values = {"error": _sentence(str(error))}
 
     async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
         service = self._service
@@ -385,6 +434,7 @@ class Pages:
             empty=forms.ArmFields(),
             orders=forms.ORDERS,
             policies=forms.POLICIES,
+            zone=local_zone(),
         )
 
 

@@ -36,7 +36,7 @@
     return same;
   };
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
-    const typing = event.target.contains(document.activeElement) && document.activeElement.matches("input");
+    const typing = event.target.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
     if (typing || unchanged(event.target.id, inside(event.detail.fragment))) event.detail.shouldSwap = false;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -75,5 +75,12 @@
       form.dispatchEvent(new Event("arms"));
     });
     renumber();
+    const file = find("#history-file");
+    file.hidden = false;
+    file.addEventListener("change", async () => {
+      if (!file.files.length) return;
+      find("#history").value = await file.files[0].text();
+      form.dispatchEvent(new Event("arms"));
+    });
   }
 })();
