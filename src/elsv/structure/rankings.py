@@ -82,6 +82,12 @@ class PartialOrder(Ranking):
 
     def describe(self) -> str:
         """Say in words what is assumed."""
+        if self.offers is not None:
+            from elsv.structure.product import in_words
+
+            told = in_words(self.offers.names, self.facts(self.offers).order)
+            if told is not None:
+                return told
         smaller: dict[str, list[str]] = {}
         for a, b in self.pairs:
             smaller.setdefault(self._name(a), []).append(self._name(b))
