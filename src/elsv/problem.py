@@ -26,7 +26,7 @@ from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.segments import Segments, Stated, stated
-from elsv.structure import Offers, Structure, structure_of
+from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as
 from elsv.structure.product import Product, check_order_of_lists
@@ -127,7 +127,8 @@ class Problem:
             count = len(options)
             payoff = product.repeated("rewards", payoff, count)
             table = None if table is None else product.repeated("prior", table, count)
-            structure, order = product.statement(order, structure, count), None
+            pairs, order = product.pairs(order, structure, count), None
+            structure = PartialOrder(tuple(pairs)) if pairs else None
             names, segments = product.arms(options), product.segments(count)
             if product.shares is not None:
                 if segment_shares is not None:

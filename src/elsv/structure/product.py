@@ -18,7 +18,6 @@ from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.rankings import PartialOrder
 
 _SIGN = " × "
 _LISTS = "or list the arms of each segment: segments = {mobile = [1, 2], desktop = [3, 4]}"
@@ -117,8 +116,8 @@ class Product:
             name: list(range(g * options + 1, (g + 1) * options + 1)) for g, name in enumerate(self.names)
         }
 
-    def statement(self, order: Order | None, structure: object, options: int) -> PartialOrder | None:
-        """Return what is known of the arms: the order within each segment, and that of the segments."""
+    def pairs(self, order: Order | None, structure: object, options: int) -> list[tuple[int, int]]:
+        """Return what is known of the arms, from 1, the larger first: within segments, and of segments."""
         if structure is not None:
             raise InvalidInputError(
                 "segments with shares or names alone go with order, which holds within each segment, and "
@@ -127,7 +126,7 @@ class Product:
         if order is not None:
             check_order(order)
         pairs = [*_within(order, options, len(self.names)), *_across(self.across, options)]
-        return PartialOrder(tuple((a + 1, b + 1) for a, b in pairs)) if pairs else None
+        return [(a + 1, b + 1) for a, b in pairs]
 
 
 def check_order_of_lists(order: object, structure: object, count: int) -> None:

@@ -16,6 +16,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Offers
 from elsv.structure.facts import Facts, Scale, check_limits
 from elsv.structure.outline import Outline
+from elsv.structure.product import in_words
 from elsv.structure.ranking import Arm, Ranking, facts_of, listed
 
 _MOST_SAID = 8  # sentences
@@ -83,8 +84,6 @@ class PartialOrder(Ranking):
     def describe(self) -> str:
         """Say in words what is assumed."""
         if self.offers is not None:
-            from elsv.structure.product import in_words
-
             told = in_words(self.offers.names, self.facts(self.offers).order)
             if told is not None:
                 return told
