@@ -247,17 +247,6 @@ def truth_of(success: object) -> bool:
     return bool(success)
 
 
-def option_of(name: str, segment: str | None) -> str:
-    """Return the name of an arm without that of its segment.
-
-    Examples
-    --------
-    >>> option_of("5 % off × mobile", "mobile"), option_of("mobile: 5 % off", "mobile")
-    ('5 % off', '5 % off')
-    """
-    return name if segment is None else name.removeprefix(f"{segment}: ").removesuffix(f" × {segment}")
-
-
 def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:
     """Return some arms, one for each segment if there are some; a name that all share is said once."""
     segments = problem.segments

@@ -22,12 +22,13 @@ from elsv.campaign.choosing import Chooser
 from elsv.campaign.days import Calendar, Day
 from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
 from elsv.campaign.measured import Measured, split_doubt
-from elsv.campaign.records import Tally, arms_in_words, as_time, option_of
+from elsv.campaign.records import Tally, arms_in_words, as_time
 from elsv.campaign.settings import Settings, in_words, zone_of
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.simulation.precision import HEADS, Precision, precision
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Doubt, doubts, evidence
+from elsv.structure.product import option_of
 
 METHODS = {
     BELIEF: "all that is known",

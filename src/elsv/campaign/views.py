@@ -13,10 +13,10 @@ from typing import Any
 
 from elsv._base.numbers import with_minus
 from elsv.campaign.changes import Change
-from elsv.campaign.records import option_of
 from elsv.campaign.status import ArmStatus, Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning
+from elsv.structure.product import option_of
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

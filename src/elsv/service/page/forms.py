@@ -161,11 +161,14 @@ def problem_of(form: NewForm) -> tuple[Problem, Arm | None]:
     stated = _structure(form)
     horizon = int(_number("horizon", "the number of customers", form.horizon, least=1, whole=True))
     segments = _segments(form.segments)
-    more: dict[str, Any] = {} if segments is None else {"segments": segments}
+    more: dict[str, Any] = {"structure": stated}
+    if segments is not None:
+        if form.softened or form.order == "unimodal":
+            rule = "with segments an order, or nothing, is known of the arms within each"
+            raise FieldError("segments", f"{rule}; choose that below, or leave the segments out")
+        more = {"segments": segments, "order": None if stated is None else form.order}
     with _blame("segments" if segments else "arms"):
-        problem = Problem(
-            rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated, **more
-        )
+        problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, **more)
         _ = problem.belief
     control: Arm | None = today
     if segments is not None and today is not None:
