@@ -152,7 +152,10 @@ def test_one_control_customer_proves_nothing():
 
 
 def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
-    new = status([Tally(i) for i in range(4)], control=3)
+    said = shop(prior=[(12, 88), (10, 90), (8, 92), (6, 94)])
+    assert status([Tally(i) for i in range(4)], control=3).precision is None  # nothing was said of the shop
+    assert status([Tally(i, past_successes=3) for i in range(4)], control=3).unsaid is None
+    new = status([Tally(i) for i in range(4)], said, control=3)
     assert new.precision.customers == 300
     assert new.tables()[0].title == "Precision"
     assert new.precision.advice in new.notes()

@@ -242,6 +242,7 @@ class Status:
     )
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:
