@@ -8,6 +8,7 @@ and printed.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import socket
@@ -18,7 +19,6 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 _DAY = 86400.0
 
 
-def shop(**more: object) -> Problem:
+def shop() -> Problem:
     """Return the problem: four levels, of which more never sells less, and 4 % buy today."""
     from elsv.prior.expectations import from_expectations
 
@@ -41,17 +41,14 @@ def shop(**more: object) -> Problem:
 
 def two_segments() -> Problem:
     """Return the same for customers of two segments."""
-    names = [f"{who}: {option}" for who in ("mobile", "desktop") for option in OPTIONS]
-    groups = {"mobile": names[:4], "desktop": names[4:]}
-    structure = {"order": [[b, a] for a, b in pairwise(names) if a != names[3]]}
-    rows = [[25 * rate, 25 * (1 - rate)] for _ in range(2) for rate in TRUE.values()]
+    rows = [[25 * rate, 25 * (1 - rate)] for rate in TRUE.values()]
     return Problem(
-        rewards=[*OPTIONS.values()] * 2,
-        names=names,
-        segments=groups,
+        rewards=list(OPTIONS.values()),
+        names=list(OPTIONS),
+        order="increasing",
+        segments=["mobile", "desktop"],
         prior=rows,
         horizon=1500,
-        structure=structure,
     )
 
 
@@ -77,7 +74,7 @@ class Played:
                 made = self.campaign.decide(count=came, segment=who) if came else []
                 more = 1.4 if who == "desktop" else 1.0
                 known = [one for one in made if self._rng.random() < 0.97]
-                bought = [self._rng.random() < more * rates[one.name.rpartition(": ")[2]] for one in known]
+                bought = [self._rng.random() < more * rates[one.name.partition(" × ")[0]] for one in known]
                 self.campaign.rewards((one, bool(won)) for one, won in zip(known, bought, strict=True))
         return self
 
@@ -85,7 +82,7 @@ class Played:
 def demo(db: Path, now: float | None = None) -> None:
     """Fill a store with campaigns in every state."""
     now = time.time() if now is None else now
-    Played(db, "autumn", shop(), 0, now, control="none")
+    Played(db, "none yet", shop(), 0, now, control="none")
     Played(db, "running", shop(), 12.4, now, control="none", holdout=0.1).days(12.3)
     wrong = dict(zip(OPTIONS, (0.3, 0.2, 0.1, 0.02), strict=True))
     Played(db, "contradicted", shop(), 5, now, control="none", policy="random").days(5, 120, wrong)
@@ -95,7 +92,10 @@ def demo(db: Path, now: float | None = None) -> None:
     over = Played(db, "over", shop(), 20, now, control="none", holdout=0.1).days(8)
     over.campaign.extend(1700)
     over.days(12)
-    segments = Played(db, "two segments", two_segments(), 10, now, control=["mobile: none", "desktop: none"])
+    gone = Played(db, "withdrawn arm", shop(), 8, now, control="none").days(5)
+    gone.campaign.withdraw("15 % off")
+    gone.days(3)
+    segments = Played(db, "two segments", two_segments(), 10, now, control=[0, 4])
     segments.days(10)
 
 
@@ -127,14 +127,11 @@ def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
     """Take every page: telephone and desk, light and dark, whole and first screen, and as printed."""
     from playwright.sync_api import sync_playwright
 
-    path = os.environ.get("ELSV_CHROMIUM") or next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
     out.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
     with sync_playwright() as playwright:
         chrome = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            executable_path=_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         for screen, viewport in (("phone", PHONE), ("wide", WIDE)):
             for scheme in ("light", "dark"):
@@ -155,15 +152,35 @@ def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
     return made
 
 
+def for_docs(address: str, path: Path) -> None:
+    """Take the page of a campaign for the documentation."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chrome = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        page = chrome.new_page(viewport={"width": 1100, "height": 1000})
+        page.goto(f"{address}/ui/campaigns/running")
+        taken = page.screenshot()
+        chrome.close()
+    Image.open(io.BytesIO(taken)).convert("RGB").quantize(128).save(path, optimize=True)
+
+
+def _chromium() -> str | None:
+    known = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    return os.environ.get("ELSV_CHROMIUM") or next(filter(None, known), None)
+
+
 def main() -> None:
     """Make the campaigns, serve them and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/screenshots"))
     parser.add_argument("--only", help="names of pages, with commas between them")
     parser.add_argument("--db", type=Path, help="campaigns that are there already")
+    parser.add_argument("--docs", action="store_true", help="take the picture of the documentation alone")
     chosen = parser.parse_args()
     pages = {"overview": "/", "form": "/ui/new"}
-    states = ("autumn", "running", "contradicted", "paused", "over", "two segments")
+    states = ("none yet", "running", "contradicted", "paused", "over", "withdrawn arm", "two segments")
     pages |= {
         f"report-{state.replace(' ', '-')}": f"/ui/campaigns/{state.replace(' ', '%20')}/report.html"
         for state in ("over", "two segments")
@@ -176,6 +193,9 @@ def main() -> None:
         if chosen.db is None:
             demo(db)
         with serving(db) as address:
+            if chosen.docs:
+                for_docs(address, Path("docs/figures/page.png"))
+                return
             for path in take(address, chosen.out, pages):
                 print(path)
 
