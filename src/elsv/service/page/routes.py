@@ -373,7 +373,7 @@ class Pages:
                     forms.rehearsed, problem, job.form.policy, today, job.form.unit, job.report
                 )
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
-            values = {"error": None, "found": found, "cut": cut}
+            values: dict[str, Any] = {"error": None, "found": found, "cut": cut}
             values |= {"against": choice_name(problem, found.against), "heads": HEADS}
             job.values = values | {"answers": forms.answers(found), "precision": forms.precision(found)}
         except ElsvError as error:
