@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from elsv._base.files import unreadable, write_atomically, write_text
 from elsv._base.html import block, note, shortened, table
 from elsv._base.numbers import numbers, shown
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
@@ -181,10 +181,55 @@ class Problem:
         values = {key: value for key, value in self.to_dict().items() if key != "discount"}
         return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
 
-    def with_prior(self, prior: ArrayLike, structure: Structure | None = None) -> Problem:
-        """Return the same problem with other prior rows, and with another structure if one is given."""
+    def with_prior(
+        self,
+        prior: ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike | None],
+        structure: Structure | None = None,
+        factor: float | None = None,
+    ) -> Problem:
+        """Return the same problem with other prior rows, and with another structure if one is given.
+
+        Parameters
+        ----------
+        prior
+            Rows in the order of the arms, or by name. An arm whose row is None or left out takes its rate
+            from its neighbours, given the structure (`elsv.prior.untried`).
+        structure
+            Instead of the problem's own.
+        factor
+            Odds of such an arm are within this factor of its neighbour's for each step between them, with
+            95 % probability; default: 2, or 3 where nothing is known of an order.
+
+        Examples
+        --------
+        >>> from elsv import State
+        >>> shop = Problem([20, 18, 16], order="increasing", horizon=500, names=["none", "5 %", "10 %"])
+        >>> known = shop.with_prior({"none": (30, 770), "5 %": (40, 560)})
+        >>> known.belief.mean(State.initial(known)).round(3).tolist()
+        [0.037, 0.067, 0.089]
+        """
+        rows, known = self._rows(prior)
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return Problem(**values | {"prior": prior, "structure": structure or self.structure})
+        new = Problem(**values | {"prior": rows, "structure": structure or self.structure})
+        if known.all():
+            return new
+        from elsv.prior.untried import from_neighbours, neutral
+
+        return from_neighbours(neutral(new, known), known, factor)[0]
+
+    def _rows(self, given: Any) -> tuple[Any, AnyArray]:
+        """Return rows for `Problem`, uniform where none are given, and of which arms some are ``[N]``."""
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in self.names:
+                    raise unknown_name("arm", str(name), self.names)
+            given = [given.get(name) for name in self.names]
+        if isinstance(given, np.ndarray) or not isinstance(given, Sequence):
+            return given, np.ones(self.arms, dtype=bool)
+        known = np.array([row is not None for row in given])
+        if not known.any():
+            raise InvalidInputError("prior must have a row [alpha, beta] for at least one arm, got none")
+        return [(1.0, 1.0) if row is None else row for row in given], known
 
     def __repr__(self) -> str:
         shown = self.to_dict()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import with_minus
+from elsv._base.numbers import many, with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
@@ -158,9 +158,14 @@ class Status:
         return next((g for g in self.gains if g.against == first and g.method == method), None)
 
     @property
+    def misfit(self) -> bool:
+        """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
+        return any(doubt.about == "outcomes" for doubt in self.doubts)
+
+    @property
     def sure(self) -> bool:
         """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
-        known = self.answer(BELIEF)
+        known = None if self.misfit else self.answer(BELIEF)
         seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
         agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
         return known is not None and known.told and agree
@@ -187,7 +192,7 @@ class Status:
         if not self.decided:
             first = "No customer has come yet."
         elif over:
-            first = f"The campaign brought {self.money(self.earned)} from {self.decided:,} customers{waited}."
+            first = f"The campaign brought {self.money(self.earned)} from {many(self.decided)}{waited}."
         else:
             first = (
                 f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
@@ -225,6 +230,12 @@ class Status:
             rests.append(f"{before:,} outcomes are from before")
         if self.expected is not None:
             rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
+        if self.misfit and (alone := self.answer(OUTCOMES)) is not None:
+            return (
+                "What was expected beforehand does not fit the outcomes: by these alone the gain over "
+                f"{gain.name} is {self.between(alone)}; by all that is known it would be "
+                f"{self.money(gain.gain, True)} ({'; '.join(rests)})."
+            )
         known = f"by all that is known ({'; '.join(rests)})"
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
@@ -252,17 +263,20 @@ class Status:
         gain, arm = self.answer(OUTCOMES), self.gains[0].name.removeprefix("always ")
         if gain is None:
             return f"This campaign cannot tell by itself: nobody had {arm}."
+        if self.misfit:
+            return ""
         if gain.told:
-            return f"By this campaign's outcomes alone it lies between {self.between(gain)}."
-        return f"This campaign cannot tell by itself: only {gain.customers:,} customers had {arm}."
+            return f"By this campaign's outcomes alone it is {self.between(gain)}."
+        return f"This campaign cannot tell by itself: only {many(gain.customers)} had {arm}."
 
     def notes(self) -> tuple[str, ...]:
         """Return what else there is to say: the gain by holdout, where it comes from, what is ahead."""
         said = [] if self.precision is None else [self.precision.advice]
         if (gain := self.answer(HOLDOUT)) is not None:
             said.append(
-                f"By the {gain.customers:,} held-out customers the gain is {self.money(gain.gain, True)}, "
-                f"95 % interval {self.between(gain)}; that holds even if conversions change with time."
+                f"By the {many(gain.customers, 'held-out customer')} the gain is "
+                f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}; that holds even if "
+                "conversions change with time."
             )
         if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
             if known.name == f"always {from_.name}":
