@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import paper_measure as plain
 from campaigns import NAMES, Clock, postgres_server, shop
 from elsv import Campaign, Problem, make_policy
+from elsv.campaign import measured
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import gains_of
 from elsv.campaign.measured import Measured, split_doubt, split_of
@@ -377,6 +378,17 @@ def test_the_page(tmp_path, decided):
     words = html.unescape(re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)))
     for sentence in (*campaign.status().sentences(), *campaign.status().notes()):
         assert re.sub(r"\s", " ", sentence) in words
+
+
+def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeypatch):
+    campaign = played(tmp_path / "shop.db")
+    whole, _ = campaign.status(), campaign._measured[1]
+    monkeypatch.setattr(measured, "_RECENT", 100)
+    campaign._measured = None
+    found = campaign.status()
+    assert found.gains == whole.gains  # all who were held out still count
+    assert sum(seen for arm in campaign._measured[1].halves for _, seen in arm) == 100
+    assert sum(campaign._measured[1].split.given) <= 100
 
 
 def told_everywhere(store):
