@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import math
 import re
 
 import numpy as np
@@ -249,6 +250,18 @@ def test_the_split_is_compared_with_the_logged_probabilities():
         [(0, "0.5,0.5,,", 200), (1, "0.5,0.5,,", 180), (2, ",,0.5,0.5", 30), (3, ",,0.5,0.5", 30)], 4
     )
     assert empty.chance > 0.3
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.02, 0.0015), (0.05, 0.0013), (0.3, 0.0012)])
+def test_a_fair_split_hardly_ever_warns(share, most):
+    """Sums of binomial probabilities: 1,000 customers, 20 of them or more promised to the arm."""
+    text, warned = f"{share},{1 - share}", 0.0
+    for given in range(1001):
+        found = split_of([(0, text, given), (1, text, 1000 - given)], 2)
+        if split_doubt(found, "ab"):
+            warned += math.comb(1000, given) * share**given * (1 - share) ** (1000 - given)
+    assert 0.0005 < warned < most
+    assert split_of([(0, "0.01,0.99", 40), (1, "0.01,0.99", 960)], 2) is None  # too few were promised
 
 
 def test_words_are_plain():

@@ -16,7 +16,9 @@ from elsv.campaign.records import Tally
 from elsv.stores.base import Transaction
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
 
-_EXPECTED = 5.0  # customers that an arm must be promised, and others too, to be compared
+EXPECTED = (
+    20.0  # customers that an arm must be promised, and others too: with fewer chi-square has no far tail
+)
 _PARTS = 64  # of a log, by which halves are cut
 _RECENT = 50_000  # customers, the last ones, of whom halves and split are looked at: a log may be long
 _CLOSED = """
@@ -93,7 +95,7 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     With q the probabilities of a decision and a its arm, :math:`\sum (e_a - q)` has mean 0 and covariance
     :math:`V = \sum (\mathrm{diag}\,q - q q^T)` whatever the policy did. Its square in terms of V is about
     :math:`\chi^2`.
-    Arms that are promised fewer than five customers count together with the others.
+    Arms that are promised fewer than 20 customers count together with the others.
     """
     from scipy.special import chdtrc
 
@@ -105,7 +107,7 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     chances = np.array([[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows])
     promised, products = counts @ chances, (counts[:, None] * chances).T @ chances
     total = given.sum()
-    kept = np.flatnonzero((promised >= _EXPECTED) & (total - promised >= _EXPECTED))
+    kept = np.flatnonzero((promised >= EXPECTED) & (total - promised >= EXPECTED))
     if not len(kept):
         return None
     spread = (np.diag(promised) - products)[np.ix_(kept, kept)]
