@@ -65,7 +65,13 @@ class Decision:
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None
+    option: str | None = None  # of segments that have the same options; None without segments
     why: str | None = None  # it is the fallback: what went wrong
+
+    @property
+    def shown(self) -> str:
+        """What to show to the customer: the option, or the name of the arm."""
+        return self.name if self.option is None else self.option
 
 
 @dataclass(frozen=True)
