@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import math
 import re
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 import paper_measure as plain
 from campaigns import NAMES, Clock, postgres_server, shop
 from elsv import Campaign, Problem, make_policy
+from elsv.campaign import measured
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import gains_of
 from elsv.campaign.measured import Measured, split_doubt, split_of
@@ -152,7 +154,10 @@ def test_one_control_customer_proves_nothing():
 
 
 def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
-    new = status([Tally(i) for i in range(4)], control=3)
+    said = shop(prior=[(12, 88), (10, 90), (8, 92), (6, 94)])
+    assert status([Tally(i) for i in range(4)], control=3).precision is None  # nothing was said of the shop
+    assert status([Tally(i, past_successes=3) for i in range(4)], control=3).unsaid is None
+    new = status([Tally(i) for i in range(4)], said, control=3)
     assert new.precision.customers == 300
     assert new.tables()[0].title == "Precision"
     assert new.precision.advice in new.notes()
@@ -245,6 +250,18 @@ def test_the_split_is_compared_with_the_logged_probabilities():
         [(0, "0.5,0.5,,", 200), (1, "0.5,0.5,,", 180), (2, ",,0.5,0.5", 30), (3, ",,0.5,0.5", 30)], 4
     )
     assert empty.chance > 0.3
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.02, 0.0015), (0.05, 0.0013), (0.3, 0.0012)])
+def test_a_fair_split_hardly_ever_warns(share, most):
+    """Sums of binomial probabilities: 1,000 customers, 20 of them or more promised to the arm."""
+    text, warned = f"{share},{1 - share}", 0.0
+    for given in range(1001):
+        found = split_of([(0, text, given), (1, text, 1000 - given)], 2)
+        if split_doubt(found, "ab"):
+            warned += math.comb(1000, given) * share**given * (1 - share) ** (1000 - given)
+    assert 0.0005 < warned < most
+    assert split_of([(0, "0.01,0.99", 40), (1, "0.01,0.99", 960)], 2) is None  # too few were promised
 
 
 def test_words_are_plain():
@@ -371,9 +388,20 @@ def test_the_page(tmp_path, decided):
     assert text.count('<figure class="figure"') == (3 if decided else 1)
     assert text.index("In short") < text.index("Settings")
     assert "Reports of earlier versions" in text
-    words = re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)).replace("&#39;", "'").replace("&#x27;", "'")
+    words = html.unescape(re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)))
     for sentence in (*campaign.status().sentences(), *campaign.status().notes()):
         assert re.sub(r"\s", " ", sentence) in words
+
+
+def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeypatch):
+    campaign = played(tmp_path / "shop.db")
+    whole, _ = campaign.status(), campaign._measured[1]
+    monkeypatch.setattr(measured, "_RECENT", 100)
+    campaign._measured = None
+    found = campaign.status()
+    assert found.gains == whole.gains  # all who were held out still count
+    assert sum(seen for arm in campaign._measured[1].halves for _, seen in arm) == 100
+    assert sum(campaign._measured[1].split.given) <= 100
 
 
 def told_everywhere(store):

@@ -21,6 +21,7 @@ from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import Settings, in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
+from elsv.prior.untried import nothing_said
 from elsv.simulation.precision import HEADS, Precision, precision
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Doubt, doubts, evidence
@@ -123,6 +124,7 @@ class Status:
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:
@@ -245,16 +247,19 @@ class Status:
                 f"{begin} {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
                 f"95 % interval {self.between(gain)}, {known}."
             )
-        remedy = "" if self.phase == "over" else self._remedy()
         return (
             f"Whether that is more than {gain.name} would have earned cannot be told: {known} the gain is "
-            f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}.{remedy}"
+            f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}. {self._remedy()}"
         )
 
     def _remedy(self) -> str:
-        if self.answer(HOLDOUT) is None and self.gains[0].against == "control":
-            return " A holdout would measure it."
-        return " More customers would narrow it."
+        """Return what would make the gain tellable, or would have."""
+        measures = self.answer(HOLDOUT) is None and self.gains[0].against == "control"
+        if self.phase == "over":
+            return (
+                f"{'A holdout would have measured' if measures else 'More customers would have narrowed'} it."
+            )
+        return f"{'A holdout would measure' if measures else 'More customers would narrow'} it."
 
     def _alone(self) -> str:
         """Return what this campaign's outcomes say by themselves."""
@@ -278,7 +283,8 @@ class Status:
                 f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}; that holds even if "
                 "conversions change with time."
             )
-        if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
+        known, from_ = self.answer(BELIEF), self.sources
+        if known is not None and from_ is not None and not self.misfit:
             if known.name == f"always {from_.name}":
                 said.append(
                     f"{from_.name} also looked best beforehand: all of the {self.money(known.gain, True)} "
@@ -289,7 +295,9 @@ class Status:
                     f"Switching to {from_.name}, which looked best beforehand, would have brought "
                     f"{self.money(from_.switching, True)}; learning added {self.money(from_.learning, True)}."
                 )
-        if self.left is None or self.ahead is None:
+        if self.unsaid is not None:
+            said.append(self.unsaid)
+        elif self.left is None or self.ahead is None:
             said.append("The campaign has no last customer: later ones count less and less.")
         elif not self.left:
             said.append("No planned customers are left. Extend the campaign to go on learning.")
@@ -422,7 +430,7 @@ def status_of(
             expired=t.expired,
             under_way=t.open,
             late=t.late,
-            history=t.past_successes + t.past_failures,
+            history=_past(t),
             conversion=float(mean[i]),
             low=float(low[i]),
             high=float(high[i]),
@@ -438,6 +446,7 @@ def status_of(
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
+    unsaid = None if decided or any(map(_past, tallies)) else nothing_said(problem)
     return Status(
         name=name,
         at=as_time(now).isoformat(timespec="seconds"),
@@ -474,8 +483,9 @@ def status_of(
         sources=sources,
         expected=_expected(chooser, tallies, leaders if control is None else control),
         precision=None
-        if decided or control is None or settings.horizon is None
+        if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
+        unsaid=unsaid,
     )
 
 
@@ -489,7 +499,12 @@ def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -
     if has_own_prior(chooser.problem.structure):
         return None
     rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(tallies[i].past_successes + tallies[i].past_failures for i in arms))
+    return float(rows - sum(_past(tallies[i]) for i in arms))
+
+
+def _past(tally: Tally) -> int:
+    """Return the outcomes of an arm from before the campaign."""
+    return tally.past_successes + tally.past_failures
 
 
 def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
