@@ -393,17 +393,20 @@ class Status:
                 f"{begin} {self.money(abs(gain.gain), near=True)}{share} {word} than {rival}, "
                 f"95 % interval {self.between(gain)}."
             )
-        remedy = "" if self.phase == "over" else self._remedy()
         near = self.money(gain.gain, True, near=True)
         return (
             f"Whether that is more than {rival} cannot be told: about {near}, 95 % interval "
-            f"{self.between(gain)}.{remedy}"
+            f"{self.between(gain)}. {self._remedy()}"
         )
 
     def _remedy(self) -> str:
-        if self.answer(HOLDOUT) is None and self.gains[0].against == "control":
-            return " A holdout would measure it."
-        return " More customers would narrow it."
+        """Return what would make the gain tellable, or would have."""
+        measures = self.answer(HOLDOUT) is None and self.gains[0].against == "control"
+        if self.phase == "over":
+            return (
+                f"{'A holdout would have measured' if measures else 'More customers would have narrowed'} it."
+            )
+        return f"{'A holdout would measure' if measures else 'More customers would narrow'} it."
 
     def _offered(self) -> str:
         """Return what customers get now, and why."""
@@ -550,7 +553,8 @@ class Status:
                 f"{self.money(gain.gain, True, near=True)}, 95 % interval {self.between(gain)}; that holds "
                 "even if conversions change with time."
             )
-        if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
+        known, from_ = self.answer(BELIEF), self.sources
+        if known is not None and from_ is not None and not self.misfit:
             whole, switching, learning = (
                 self.money(part, True, near=True) for part in (known.gain, from_.switching, from_.learning)
             )
