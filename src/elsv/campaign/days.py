@@ -78,6 +78,12 @@ def _days(
     for key, count in reading.rows(query, mine):
         came.setdefault(int(key) // arms, [0] * arms)[int(key) % arms] = int(count)
     query = (
+        f"SELECT {packed.format('d.at')}d.arm, COUNT(*) FROM elsv_void v JOIN elsv_decision d "
+        "ON d.campaign = v.campaign AND d.number = v.number WHERE v.campaign = ? GROUP BY 1"
+    )
+    for key, count in reading.rows(query, mine):  # nobody saw these
+        came[int(key) // arms][int(key) % arms] -= int(count)
+    query = (
         f"SELECT {day.format('at')}, COUNT(*) FROM elsv_reward WHERE campaign = ? AND counted = 1 GROUP BY 1"
     )
     known = {int(place): int(count) for place, count in reading.rows(query, mine)}
