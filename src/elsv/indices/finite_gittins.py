@@ -44,8 +44,8 @@ from elsv.indices._common import (
     check_tolerance,
     horizon_of,
 )
-from elsv.indices._gittins_solver import solve_state
-from elsv.indices._gittins_tables import Source, block, distinct_corners, offsets
+from elsv.indices._gittins_solver import Source, solve_state
+from elsv.indices._gittins_tables import block, distinct_corners, offsets
 from elsv.indices.base import IndexBase, Setting
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own

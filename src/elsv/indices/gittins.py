@@ -20,9 +20,8 @@ from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
 from elsv.indices._common import check_counts, check_tolerance, positive
-from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_state, table_sweeps
+from elsv.indices._gittins_solver import STATE_SWEEPS, Source, run_out, solve_state, table_sweeps
 from elsv.indices._gittins_tables import (
-    Source,
     block,
     distinct_corners,
     farthest_prior,

@@ -23,9 +23,8 @@ from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.state import State
 from elsv.structure.base import Offers, Statement, Structure, register
-from elsv.structure.facts import Facts
+from elsv.structure.facts import Facts, Outline
 from elsv.structure.fit import fit_line
-from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
 _AGAIN = 4096  # draws of what is believed after data
