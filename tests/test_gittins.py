@@ -124,8 +124,9 @@ def test_run_out_and_band_take_little_of_the_tolerance(discount, state):
     from elsv.indices._gittins_kernels import solve_state
 
     def root(tolerance, longer=0):
-        g = _gittins_solver.ground(*state, 1 + longer, discount, tolerance, None)
-        return sum(solve_state(discount, g.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
+        source = _gittins_solver.Source(*state, discount, tolerance)
+        g = _gittins_solver.ground(source, 1 + longer, None)
+        return sum(solve_state(discount, source.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
 
     far = root(1e-12, longer=int(10 / (1 - discount)))
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-9):
@@ -141,7 +142,8 @@ PRIORS = st.tuples(st.floats(-3, 3), st.floats(-3, 3)).map(lambda p: (10 ** p[0]
 def test_tables_hold_what_single_states_give(prior, levels, discount, log_tolerance, finite):
     tolerance = 10**log_tolerance
     horizon = levels + 5 if finite else None
-    table = _gittins_solver.solve_levels(*prior, 0, levels, discount, tolerance, horizon)
+    source = _gittins_solver.Source(*prior, discount, tolerance)
+    table = _gittins_solver.solve_levels(source, 0, levels, horizon)
     wins, pulls = triangle.states(levels)
     for i in {0, len(table) // 3, len(table) // 2, len(table) - levels, len(table) - 1}:
         left = None if horizon is None else horizon - int(pulls[i])

@@ -45,11 +45,6 @@ def weighs(belief: Belief) -> bool:
     return factors(belief) or any(_weight(belief, way) is not None for way in ("layer_weights", "log_weight"))
 
 
-def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return joint points ``[..., M, N]`` and weights ``[..., M]``, the same for the same state."""
-    return joint_points(belief, state, count)
-
-
 def _by_parts(
     belief: Belief, state: State, read: Callable[[FloatArray, FloatArray], FloatArray]
 ) -> FloatArray:
@@ -57,7 +52,7 @@ def _by_parts(
     alpha, beta = state.rows()
     size = max(1, _TOGETHER // POINTS)
     found = [
-        read(*points(belief, State.trusted(alpha[k : k + size], beta[k : k + size]), POINTS))
+        read(*joint_points(belief, State.trusted(alpha[k : k + size], beta[k : k + size]), POINTS))
         for k in range(0, len(alpha), size)
     ]
     return np.concatenate(found) if found else np.empty((0, state.arms))
@@ -185,7 +180,7 @@ def log_weight(belief: Belief, state: State) -> FloatArray:
     own = _weight(belief, "log_weight")
     if own is None:
         raise InvalidInputError(
-            f"this needs the weight W of a state, which {_name(belief)} does not give; "
+            f"this needs the weight W of a state, which {belief!r} does not give; "
             "add log_weight(state) to it, or simulate instead (elsv compare)"
         )
     return np.asarray(own(state))
@@ -234,7 +229,7 @@ def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Cr
             return chances
     if layer.size > _MOST_BEST:
         raise InvalidInputError(
-            f"thompson with {arms.arms} arms under {_name(belief)} needs P(best) of {layer.size:,} states, "
+            f"thompson with {arms.arms} arms under {belief!r} needs P(best) of {layer.size:,} states, "
             f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
         )
     out = np.empty((arms.arms, layer.size))
@@ -274,7 +269,3 @@ def _check_one_each(name: str, found: FloatArray, shape: tuple[int, ...]) -> Non
             f"{name} of a belief must be a number for each state, shape {shape}, "
             f"got {np.array2string(found, threshold=6)} of shape {found.shape}"
         )
-
-
-def _name(belief: Any) -> str:
-    return repr(belief)

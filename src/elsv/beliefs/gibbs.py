@@ -16,8 +16,7 @@ import numpy as np
 
 from elsv._base.notices import say_once
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs.base import MethodUsed
-from elsv.beliefs.best.counted import CountedBest
+from elsv.beliefs.base import CountedBest, MethodUsed
 from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.beliefs.points import check_count
 from elsv.state import State

@@ -63,14 +63,14 @@ class Mixture(MeasuredBest):
     def _log_start(self) -> FloatArray:
         """Logarithm of the share over W of the prior of every part, ``[C]``."""
         start = State(self.prior[:, 0], self.prior[:, 1])
-        before = np.array([float(_log_weight(part, start)) for part in self.parts])
+        before = np.array([float(abilities.log_weight(part, start)) for part in self.parts])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.shares) - before)
 
     def _logs(self, state: State) -> FloatArray:
         """Return the logarithms of what the parts add to W, ``[C, ...]``."""
         start = self._log_start
-        return np.stack([_log_weight(part, state) + start[c] for c, part in enumerate(self.parts)])
+        return np.stack([abilities.log_weight(part, state) + start[c] for c, part in enumerate(self.parts)])
 
     def log_weight(self, state: State) -> FloatArray:
         """Return log W, relative to the prior's, ``[...]``."""
@@ -225,7 +225,3 @@ class Mixture(MeasuredBest):
 def _beside(chance: FloatArray, share: FloatArray) -> FloatArray:
     """Return `chance` ``[...]`` with axes of length 1 for those that `share` has besides."""
     return chance.reshape(chance.shape + (1,) * (share.ndim - chance.ndim))
-
-
-def _log_weight(part: Belief, state: State) -> FloatArray:
-    return abilities.log_weight(part, state)

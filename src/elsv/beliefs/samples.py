@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
 from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.base import MethodUsed, check_level, grouped
-from elsv.beliefs.best.counted import CountedBest
+from elsv.beliefs.base import CountedBest, MethodUsed, check_level, grouped
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
 from elsv.state import State

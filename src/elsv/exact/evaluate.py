@@ -21,8 +21,7 @@ from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.device import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
-from elsv.exact.memory import SHORTER, Cost, check_memory
-from elsv.exact.passes import Found, Weights, cost_of_all, passes_of, share_of
+from elsv.exact.passes import SHORTER, Cost, Found, Weights, check_memory, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
 from elsv.policies import Policy, make_policy
 from elsv.policies.layers import (

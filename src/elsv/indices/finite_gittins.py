@@ -37,15 +37,15 @@ from elsv._base import triangle
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices._common import horizon_of
-from elsv.indices._gittins_checks import (
+from elsv.indices._common import (
     check_counts,
     check_discount_of_horizon,
     check_pulls_left,
     check_tolerance,
+    horizon_of,
 )
-from elsv.indices._gittins_solver import solve_state
-from elsv.indices._gittins_tables import Source, block, distinct_corners, offsets
+from elsv.indices._gittins_solver import Source, solve_state
+from elsv.indices._gittins_tables import block, distinct_corners, offsets
 from elsv.indices.base import IndexBase, Setting
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own

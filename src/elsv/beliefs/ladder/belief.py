@@ -238,11 +238,11 @@ class Ladder(MeasuredBest):
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
         if self.nodes > _MANY_NODES:
-            from elsv.beliefs.best.counted import best_of_points
+            from elsv.beliefs.base import best_of_points
 
             return best_of_points(partial(self.points, count=_POINTS), state, payoff)
         from elsv.beliefs.best.integral import best_of_states
-        from elsv.beliefs.best.ladder import best_of_ladder
+        from elsv.beliefs.best.states import best_of_ladder
 
         best_of = partial(
             best_of_ladder,
