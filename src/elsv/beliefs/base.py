@@ -144,21 +144,11 @@ def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class MethodUsed:
-    """A way to compute a belief in a state.
+    """A way to compute a belief in a state."""
 
-    Parameters
-    ----------
-    name
-        One word, such as ``"ladder"``.
-    words
-        The same for people, with its figures.
-    figures
-        What tells its cost or quality: messages, draws, acceptance, effective, r_hat.
-    """
-
-    name: str
-    words: str
-    figures: Mapping[str, float] = field(default_factory=dict)
+    name: str  # one word, such as "ladder"
+    words: str  # the same for people, with its figures
+    figures: Mapping[str, float] = field(default_factory=dict)  # such as messages, draws, acceptance, r_hat
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -194,27 +194,13 @@ def check_limits(names: Iterable[str], limits: Limits) -> Limits:
 
 @dataclass(frozen=True)
 class Outline:
-    """What can be drawn of a statement; arms from 0.
+    """What can be drawn of a statement; arms from 0. One without an outline is shown by its means alone."""
 
-    Parameters
-    ----------
-    pairs
-        ``(larger, smaller)``, only those that no third arm lies between.
-    grid
-        Rows and columns, where the arms form them row by row.
-    peak
-        Whether the arms, in their numbering, rise to one of them and fall from there.
-    scale
-        What order and peak are those of: ``"mean"`` or ``"reward"`` (reward times mean).
-    parts
-        Of a mixture: probability, words and outline of each part.
-    """
-
-    pairs: Pairs = ()
-    grid: tuple[int, int] | None = None
-    peak: bool = False
-    scale: Scale = "mean"
-    parts: tuple[tuple[float, str, Outline], ...] = ()
+    pairs: Pairs = ()  # (larger, smaller), only those that no third arm lies between
+    grid: tuple[int, int] | None = None  # rows and columns, where the arms form them row by row
+    peak: bool = False  # whether the arms, in their numbering, rise to one of them and fall from there
+    scale: Scale = "mean"  # of what order and peak are: the means, or reward times mean
+    parts: tuple[tuple[float, str, Outline], ...] = ()  # of a mixture: probability, words and outline
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, arms from 1."""

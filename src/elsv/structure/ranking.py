@@ -142,18 +142,9 @@ class All:
 def belief_of_facts(
     facts: Facts, prior: FloatArray, method: Method = "auto", conditions: tuple[Condition, ...] = ()
 ) -> Belief:
-    """Return the belief under facts and further conditions.
+    """Return the belief under facts and further `conditions`, from the counts `prior` ``[N, 2]``.
 
-    Parameters
-    ----------
-    facts
-        Order, peak and bounds.
-    prior
-        Counts before any data, ``[N, 2]``.
-    method
-        ``"exact"``, ``"keep"``, ``"gibbs"``, or ``"auto"``, which takes the first of them that works.
-    conditions
-        What else must hold of means ``[..., N]``.
+    `method` is ``"exact"``, ``"keep"``, ``"gibbs"``, or ``"auto"``: the first of them that works.
     """
     if facts.gaps:
         conditions = (*conditions, facts.holds)

@@ -182,22 +182,10 @@ def best_of_ladder(
     rewards: FloatArray,
     tolerance: float,
 ) -> Largest:
-    """Return P(arm is best) ``[N]`` and E[max] of one state.
+    """Return P(arm is best) ``[N]`` and E[max] of one state, from the programs of its independent parts.
 
-    Parameters
-    ----------
-    solvers
-        Programs of the parts, which are independent.
-    above
-        Whether arm a is known to be at least as large as arm b, ``[N, N]``.
-    unit
-        The r of which it is known that r μ is larger ``[N]``; None if that is known of the means.
-    alpha, beta
-        The state.
-    rewards
-        What the arms pay.
-    tolerance
-        Error that is aimed for.
+    `above` ``[N, N]`` says whether arm a is known to be at least as large as arm b: in the mean, or in r μ
+    where the r of every arm are given as `unit` ``[N]``.
     """
     from elsv.beliefs.ladder.readout_kernels import cut_off, open_ladder
     from elsv.beliefs.ladder.solve_kernels import Setup
