@@ -119,7 +119,7 @@ def _sampled(
     beta: tuple[float, ...],
 ) -> FloatArray:
     """Return the chains of one state, ``[CHAINS, KEPT, N]``."""
-    from elsv.beliefs._gibbs_kernels import gibbs
+    from elsv.beliefs._sampling_kernels import gibbs
 
     scale = np.ones(arms) if rewards is None else np.array(rewards) / max(rewards)
     ends = np.array(bounds or ((0.0, 1.0),) * arms)

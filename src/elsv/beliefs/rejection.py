@@ -109,7 +109,7 @@ class Rejection:
         self, state: State, rng: np.random.Generator, wanted: int, limit: int
     ) -> tuple[FloatArray, IntArray, IntArray]:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
-        from elsv.beliefs._rejection_kernels import add_draws, collect
+        from elsv.beliefs._sampling_kernels import add_draws, collect
 
         sign = 1.0 if self.order == "decreasing" else -1.0
         alpha, beta = state.rows()

@@ -99,8 +99,8 @@ class Contenders:
     def largest(self, evaluate: Evaluate, tolerance: float, noise: float) -> Largest:
         """Integrate over the largest reward, to about `tolerance`.
 
-        `evaluate` gives G and its derivatives for the arms that are `alive`. Nothing is refined below `noise`,
-        its rounding error.
+        `evaluate` gives G and its derivatives for the arms that are `alive`. Nothing is refined below its
+        rounding error, `noise`.
         """
         goal, field = goal_of(tolerance), self._field
         if not len(field.limit):
