@@ -61,7 +61,7 @@ def gibbs(
     """Set means ``[draws, N]`` of one chain that begins with `place` ``[N]``, which is changed.
 
     Places lie on the common axis, where the mean of an arm is 1 at its `scale`. `lower` and `upper` are the
-    arms just below and above every arm. `burn` sweeps come before the first draw, `thin` from one to the next.
+    arms just below and above every arm. `burn` sweeps come before the first draw, `thin` between draws.
     """
     for sweep in range(burn + thin * len(out)):
         for i in order:
