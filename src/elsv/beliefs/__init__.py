@@ -8,12 +8,11 @@ then `independent` and `chain`. `best` has P(best) of a state; `layers` answers 
 from elsv.beliefs.base import Belief, ExactBelief, MethodUsed
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.filtered import Kept
-from elsv.beliefs.gibbs import Gibbs
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.ladder.belief import Ladder
 from elsv.beliefs.mixture import Mixture
-from elsv.beliefs.rejection import Estimate, Rejection
 from elsv.beliefs.samples import Samples
+from elsv.beliefs.sampling import Estimate, Gibbs, Rejection
 
 __all__ = [
     "Belief",
