@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.inheritance import still_holds
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError
@@ -70,9 +70,7 @@ def variance(belief: Belief, state: State) -> FloatArray:
     return _by_parts(belief, state, read).reshape(state.alpha.shape)
 
 
-def moments(
-    belief: Belief, state: State, rng: np.random.Generator | None = None
-) -> tuple[FloatArray, FloatArray]:
+def moments(belief: Belief, state: State, rng: Rng | None = None) -> tuple[FloatArray, FloatArray]:
     """Return means and variances ``[..., N]``, together where the belief gives them together."""
     own = getattr(belief, "mean_and_variance", None)
     if own is not None:
@@ -103,7 +101,7 @@ def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatA
 
 
 def marginals(
-    belief: Belief, state: State, levels: tuple[float, ...], rng: np.random.Generator | None = None
+    belief: Belief, state: State, levels: tuple[float, ...], rng: Rng | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, together where the belief can."""
     own = getattr(belief, "marginals", None)

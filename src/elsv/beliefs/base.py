@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.inheritance import still_holds
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 
@@ -27,11 +27,11 @@ class Belief(Protocol):
     `rng`; an exact one ignores it in `mean`.
     """
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``."""
         ...
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         ...
 
@@ -88,7 +88,7 @@ class MeasuredBest(ABC):
         return self.best_with_error(state, rewards, tolerance)[:2]
 
 
-def mean_of(belief: Belief, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+def mean_of(belief: Belief, state: State, rng: Rng | None = None) -> FloatArray:
     """Return the means of any belief ``[..., N]`` if there is one for each arm of each state."""
     answer = getattr(belief, "mean", None)
     if answer is None:

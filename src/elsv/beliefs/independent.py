@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
     MeasuredBest,
     MethodUsed,
@@ -37,7 +37,7 @@ class Independent(MeasuredBest):
     repeats: ClassVar[bool] = True
     factors: ClassVar[bool] = True
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`\alpha_i/(\alpha_i+\beta_i)`, shape ``[..., N]``; `rng` is not used."""
         return state.mean
 
@@ -47,7 +47,7 @@ class Independent(MeasuredBest):
         variance: FloatArray = (state.alpha / pulls) * (state.beta / pulls) / (pulls + 1)
         return variance
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one draw of every mean, shape ``[..., N]``."""
         return rng.beta(state.alpha, state.beta)
 

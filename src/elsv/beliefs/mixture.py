@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import abilities
 from elsv.beliefs.base import Belief, MeasuredBest, MethodUsed, check_level, mean_of, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
@@ -84,7 +84,7 @@ class Mixture(MeasuredBest):
         weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``."""
         chance = self.chances(state)
         means = [mean_of(part, state, rng) for part in self.parts]
@@ -137,7 +137,7 @@ class Mixture(MeasuredBest):
                 out[b, i] = np.interp(wanted, np.maximum.accumulate(below), places)
         return out.reshape(state.alpha.shape)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = state.rows()
         chance = self.chances(State.trusted(alpha, beta))

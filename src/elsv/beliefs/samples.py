@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import CountedBest, MethodUsed, check_level, grouped
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
@@ -94,7 +94,7 @@ class Samples(CountedBest):
         sign = np.sign(direction[np.abs(direction).argmax()])
         return np.argsort(away @ (sign * direction), kind="stable")
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``; `rng` is not used."""
         out = np.empty(state.rows()[0].shape)
         for here, weight in self._shares(state):
@@ -154,7 +154,7 @@ class Samples(CountedBest):
                 out[here, i] = self.draws[rank[np.minimum(at, len(rank) - 1), i], i]
         return out.reshape(state.alpha.shape)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
         uniform = rng.random(len(alpha))

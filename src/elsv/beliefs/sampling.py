@@ -1,14 +1,15 @@
 r"""Beliefs under an order by draws: Gibbs sampling, and the paper's own rejection.
 
-`Gibbs` is for partial orders whose ladder is too wide. Each arm in turn is drawn from its Beta density between
-the arms just below and just above it. Several chains begin far apart; how far they still are is told by R-hat,
-and the error of the means by their spread. Long chains of arms mix slowly (100 arms in about 1,650 sweeps) and
-have an exact belief: this is for wide orders, whose sweeps are nearly independent after 2 to 7.
+`Gibbs` is for partial orders whose ladder is too wide. Each arm in turn is drawn from its Beta density
+between the arms just below and just above it. Several chains begin far apart; how far they still are is
+told by R-hat, and the error of the means by their spread. Long chains of arms mix slowly (100 arms in about
+1,650 sweeps) and have an exact belief: this is for wide orders, whose sweeps are nearly independent after 2
+to 7.
 
-`Rejection` draws, and keeps what is in order (paper Algorithm 4). The algorithm does not say how many draws to
-make, nor what to do when none is kept. Two readings are offered: a fixed number of draws with the independent
-means as the answer when nothing passes, counted; or as many draws as it takes, up to a cap. For N equal arms
-one draw in N! passes.
+`Rejection` draws, and keeps what is in order (paper Algorithm 4). The algorithm does not say how many draws
+to make, nor what to do when none is kept. Two readings are offered: a fixed number of draws with the
+independent means as the answer when nothing passes, counted; or as many draws as it takes, up to a cap. For
+N equal arms one draw in N! passes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from elsv._base.notices import say_once
 from elsv._base.numbers import shown, whole
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs.base import CountedBest, MethodUsed, Order, check_order
 from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.beliefs.points import check_count
@@ -61,7 +62,7 @@ class Gibbs(CountedBest):
     rewards: tuple[float, ...] | None = None
     repeats: ClassVar[bool] = True
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``; `rng` is not used."""
         return self._each(state, lambda chains: chains.mean(axis=(0, 1)))
 
@@ -84,7 +85,7 @@ class Gibbs(CountedBest):
         words = f"Gibbs sampling, {CHAINS} chains of {KEPT} draws: R-hat {apart:.3f} (1 is good)"
         return MethodUsed("Gibbs", words, {"draws": CHAINS * KEPT, "r_hat": apart})
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = state.rows()
         out = np.empty_like(alpha)
@@ -231,7 +232,7 @@ class Rejection:
                     f"{name} must be at most {_MOST_DRAWS:,}, got {shown(value)}; the exact belief needs none"
                 )
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return means over accepted draws, shape ``[..., N]``; drawn afresh for every state."""
         if rng is None:
             raise InvalidInputError(
@@ -239,7 +240,7 @@ class Rejection:
             )
         return self.estimate(state, rng).mean
 
-    def estimate(self, state: State, rng: np.random.Generator) -> Estimate:
+    def estimate(self, state: State, rng: Rng) -> Estimate:
         """Return the means with how many draws were accepted and where none was."""
         wanted = self.samples if self.draws is None else self.draws
         limit = self.cap if self.draws is None else self.draws
@@ -258,14 +259,14 @@ class Rejection:
             fallback.reshape(shape),
         )
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return the first joint draw that is in order for every instance, shape ``[..., N]``."""
         total, accepted, _ = self._collect(state, rng, 1, self.cap)
         _give_up_unless(bool(accepted.all()), 1, self.cap, self.order)
         return total.reshape(state.alpha.shape)
 
     def _collect(
-        self, state: State, rng: np.random.Generator, wanted: int, limit: int
+        self, state: State, rng: Rng, wanted: int, limit: int
     ) -> tuple[FloatArray, IntArray, IntArray]:
         """Sum up to `wanted` accepted draws of at most `limit` for every instance, flattened to ``[B]``."""
         from elsv.beliefs._sampling_kernels import add_draws, collect

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.abilities import marginals, quantiles
 from elsv.beliefs.base import mean_of
@@ -114,11 +114,11 @@ class _OfEachPrior:
 
     problem: Problem
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return the means before any data of problems with these rows ``[B, N]``."""
         return np.stack([mean_of(one.belief, State.initial(one), rng) for one in self._problems(state)])
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return a draw for each of them ``[B, N]``."""
         return np.stack([one.belief.draw(State.initial(one), rng) for one in self._problems(state)])
 

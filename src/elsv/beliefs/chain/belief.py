@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
     MeasuredBest,
     MethodUsed,
@@ -68,7 +68,7 @@ class Chain(MeasuredBest):
         check_order(self.order)
         check_tolerance(self.tolerance)
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
         return self._marginals(state, (), *_rule(self.tolerance))[0]
 
@@ -108,7 +108,7 @@ class Chain(MeasuredBest):
         words = f"a chain of {state.arms} arms, integrated: {state.arms} messages"
         return MethodUsed("chain", words, {"messages": state.arms})
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means, in order, for every instance, shape ``[..., N]``."""
         from elsv.beliefs.chain.readout_kernels import batch_draw
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
     MeasuredBest,
     MethodUsed,
@@ -92,7 +92,7 @@ class Ladder(MeasuredBest):
         """Number of messages: what a state costs is proportional to it."""
         return sum(part.nodes for part in self.parts)
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s]`, shape ``[..., N]``; `rng` is not used."""
         return self.mean_and_variance(state)[0]
 
@@ -152,7 +152,7 @@ class Ladder(MeasuredBest):
             return MethodUsed("tree", f"a tree of {self.arms} arms, integrated: {said}", count)
         return MethodUsed("ladder", f"a ladder of {said}, integrated", count)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
         won, lost, starts, order = grouped(alpha, beta)
