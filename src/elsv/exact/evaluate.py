@@ -24,12 +24,7 @@ from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
 from elsv.exact.passes import SHORTER, Cost, Found, Weights, check_memory, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
 from elsv.policies import Policy, make_policy
-from elsv.policies.layers import (
-    InPlacePolicy,
-    LayerPolicy,
-    OnLayers,
-    Optimum,
-)
+from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum
 from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
 

@@ -40,13 +40,7 @@ class Setting:
     @classmethod
     def of(cls, problem: Problem) -> Setting:
         """Return the setting of all arms of `problem`."""
-        return cls(
-            problem.prior[:, 0],
-            problem.prior[:, 1],
-            problem.arms,
-            problem.horizon,
-            problem.discount,
-        )
+        return cls(problem.prior[:, 0], problem.prior[:, 1], problem.arms, problem.horizon, problem.discount)
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""

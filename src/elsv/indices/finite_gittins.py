@@ -60,11 +60,7 @@ _one_state = lru_cache(maxsize=1 << 18)(solve_state)
 
 
 def finite_gittins_index(
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    pulls_left: ArrayLike,
-    discount: float = 1.0,
-    tolerance: float = 1e-6,
+    alpha: ArrayLike, beta: ArrayLike, pulls_left: ArrayLike, discount: float = 1.0, tolerance: float = 1e-6
 ) -> FloatArray:
     """Return the index with `pulls_left` pulls to come, elementwise, within `tolerance` of the true one.
 

@@ -141,11 +141,7 @@ def step_of(problem: Customers, sweep: Sweep) -> Step:
 
 
 def overwrite_layers(
-    lattice: Lattice,
-    weights: FloatArray,
-    sweep_of: Callable[[Layer], Work],
-    workers: int,
-    progress: Progress,
+    lattice: Lattice, weights: FloatArray, sweep_of: Callable[[Layer], Work], workers: int, progress: Progress
 ) -> None:
     """Sweep over the layers T - 1 … 1, each in the place of the next one, and so `weights` unless empty."""
 

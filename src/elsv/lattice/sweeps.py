@@ -142,12 +142,7 @@ class Sweeps:
         return out
 
     def follow(
-        self,
-        layer: Layer,
-        values: FloatArray,
-        arms: AnyArray,
-        belief: Any,
-        rewards: FloatArray | None = None,
+        self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray | None = None
     ) -> FloatArray:
         """Return the worth of a policy in every state; `values` of the next layer is given back.
 

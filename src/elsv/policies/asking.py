@@ -68,11 +68,7 @@ def with_expected(state: State, mean: FloatArray, waiting: FloatArray) -> State:
 
 
 def planning_state(
-    problem: Problem,
-    policy: BasePolicy,
-    state: State,
-    open_decisions: ArrayLike,
-    rng: Rng | None = None,
+    problem: Problem, policy: BasePolicy, state: State, open_decisions: ArrayLike, rng: Rng | None = None
 ) -> State:
     """Return the state in which a policy is asked while decisions are open, by its own way with them.
 

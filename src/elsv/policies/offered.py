@@ -32,12 +32,7 @@ def offered(problem: Problem, segment: Segment, shape: tuple[int, ...]) -> AnyAr
 
 
 def ask(
-    policy: Any,
-    problem: Problem,
-    state: State,
-    step: int,
-    rng: Rng,
-    segment: Segment = None,
+    policy: Any, problem: Problem, state: State, step: int, rng: Rng, segment: Segment = None
 ) -> IntArray:
     """Return a policy's arms ``[...]``, telling it who has come where that is said."""
     problem.segments.numbers(segment)

@@ -34,11 +34,7 @@ _INSIDE = 1e-12  # from 0 and 1, for log odds
 
 
 def rows_for(
-    belief: Belief,
-    start: FloatArray,
-    means: FloatArray,
-    ends: FloatArray,
-    coverage: float = 0.9,
+    belief: Belief, start: FloatArray, means: FloatArray, ends: FloatArray, coverage: float = 0.9
 ) -> FloatArray:
     r"""Return rows ``[N, 2]`` under which the belief has given means, or given central intervals.
 

@@ -14,16 +14,7 @@ Examples
 'arm 1 is at least as good as arm 2 and arm 3; arm 1 lies from 0 to 0.5'
 """
 
-from elsv.structure.base import (
-    Free,
-    Offers,
-    Statement,
-    Structure,
-    free,
-    from_dict,
-    register,
-    structure_of,
-)
+from elsv.structure.base import Free, Offers, Statement, Structure, free, from_dict, register, structure_of
 from elsv.structure.compound import Both, MixtureOf, mixture
 from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples, where
 from elsv.structure.facts import Facts, Outline

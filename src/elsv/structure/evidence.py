@@ -213,10 +213,7 @@ def _ratio(problem: Stated, state: State) -> tuple[float | None, float | None]:
 
 
 def doubts(
-    problem: Stated,
-    state: State,
-    found: Evidence | None,
-    halves: Sequence[tuple[Counts, Counts] | None] = (),
+    problem: Stated, state: State, found: Evidence | None, halves: Sequence[tuple[Counts, Counts] | None] = ()
 ) -> tuple[Doubt, ...]:
     """Return what speaks against what is assumed: structure, prior, time, each only if there is something.
 
