@@ -17,7 +17,7 @@ from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import Lattice
+from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
 
@@ -218,33 +218,22 @@ def layer_weights(
     return np.exp(out)
 
 
-def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew) -> FloatArray:
-    """Return P(arm i is best) in all states after `made` pulls, ``[N, states]``."""
-    layer = lattice.layer(made)
-    if (own := getattr(belief, "layer_best", None)) is not None:
+def layer_best(
+    belief: Belief, arms: Arms, layer: Layer, crew: Crew, groups: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Return P(arm i is the best of its group) in all states of a layer, ``[N, states]``.
+
+    A belief may know whole layers where all arms are one group.
+    """
+    if len(groups) == 1 and (own := getattr(belief, "layer_best", None)) is not None:
         chances: FloatArray | None = own(arms, layer, crew)
         if chances is not None:
             return chances
     if layer.size > _MOST_BEST:
+        where = f"under {belief!r}" if len(groups) == 1 else f"in {len(groups)} segments"
         raise InvalidInputError(
-            f"thompson with {arms.arms} arms under {belief!r} needs P(best) of {layer.size:,} states, "
+            f"thompson with {arms.arms} arms {where} needs P(best) of {layer.size:,} states, "
             f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
-        )
-    out = np.empty((arms.arms, layer.size))
-    for here, state in layer.batches(arms, BATCH):
-        out[:, here] = best(belief, state, arms.rewards)[0].T
-    return out
-
-
-def layer_best_within(
-    belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew, groups: Sequence[Sequence[int]]
-) -> FloatArray:
-    """Return P(arm i is the best of its group) in all states after `made` pulls, ``[N, states]``."""
-    layer = lattice.layer(made)
-    if layer.size > _MOST_BEST:
-        raise InvalidInputError(
-            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} "
-            f"states, more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
         )
     out = np.empty((arms.arms, layer.size))
 

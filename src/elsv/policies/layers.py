@@ -17,7 +17,7 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, layer_best, layer_best_within
+from elsv.beliefs.abilities import factors, layer_best
 from elsv.beliefs.layers.memory import best_bytes
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
@@ -297,11 +297,7 @@ class ByChance:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            where, groups = (sweeps.arms, sweeps.lattice, layer.made, sweeps.crew), sweeps.segments.groups
-            if len(groups) == 1:  # a belief may know a whole layer
-                chances = layer_best(self.belief, *where)
-            else:
-                chances = layer_best_within(self.belief, *where, groups)
+            chances = layer_best(self.belief, sweeps.arms, layer, sweeps.crew, sweeps.segments.groups)
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
