@@ -96,8 +96,8 @@ def arms_of(problem: Problem, new: Problem, coverage: float, given: Iterable[Any
     """Return the arms with the rows of `new`, and what was `given` of each, by the fields of `ArmPrior`."""
     both = zip(implied(problem, coverage), implied(new, coverage), new.prior.tolist(), given, strict=True)
     return tuple(
-        ArmPrior(i, problem.names[i], *row, before, after, **own)
-        for i, (before, after, row, own) in enumerate(both)
+        ArmPrior(i, problem.names[i], alpha, beta, before, after, **own)
+        for i, (before, after, (alpha, beta), own) in enumerate(both)
     )
 
 

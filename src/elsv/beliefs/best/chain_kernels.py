@@ -13,6 +13,7 @@ import numpy as np
 from elsv._base.jit import helper, kernel, merged
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.best.integral_kernels import Rule, add_up, collect, first_nodes, open_field
+from elsv.beliefs.chain.batch_kernels import Solution, new_room, solve
 from elsv.beliefs.chain.messages_kernels import (
     NODES,
     POINTS,
@@ -28,7 +29,6 @@ from elsv.beliefs.chain.messages_kernels import (
     upper_message,
 )
 from elsv.beliefs.chain.panels import Placed
-from elsv.beliefs.chain.readout_kernels import Solution, new_room, solve
 
 
 @kernel

@@ -82,7 +82,7 @@ class Chain(MeasuredBest):
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
-        from elsv.beliefs.chain.readout_kernels import batch_log_weight
+        from elsv.beliefs.chain.batch_kernels import batch_log_weight
 
         alpha, beta = self._rows(state)
         out = np.empty(len(alpha))
@@ -324,7 +324,7 @@ def moments(
     alpha: FloatArray, beta: FloatArray, nats: float, cut: float, ends: tuple[float, float] = _WHOLE
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return means and variances ``[B, N]`` and log W ``[B]`` of chains between the logits `ends`."""
-    from elsv.beliefs.chain.readout_kernels import batch_moments
+    from elsv.beliefs.chain.batch_kernels import batch_moments
 
     mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
     for here, placed in in_parts(alpha, beta, nats, cut, *ends):

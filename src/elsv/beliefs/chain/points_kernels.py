@@ -13,11 +13,12 @@ import numpy as np
 
 from elsv._base.jit import helper, kernel, merged
 from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.chain.batch_kernels import new_room, solve
 from elsv.beliefs.chain.gauss_kernels import gauss_rule
 from elsv.beliefs.chain.grid_kernels import Grid, carry, edge_at, first_from, make_grid
 from elsv.beliefs.chain.messages_kernels import BARYCENTRIC, NODES, POINTS, integrate, probability
 from elsv.beliefs.chain.panels import Placed
-from elsv.beliefs.chain.readout_kernels import draw_chain, invert, new_room, solve
+from elsv.beliefs.chain.readout_kernels import draw_chain, invert
 
 STEEP = 1e-3  # part of itself down to which a message falls within a panel, for its ratios to be no use
 

@@ -359,7 +359,7 @@ def _solvers(
 
 
 def _program(part: Ranking) -> Any:
-    from elsv.beliefs.ladder.messages_kernels import Program
+    from elsv.beliefs.ladder.program_kernels import Program
 
     number = len(part.from_above)
     owner = np.repeat(np.arange(number), np.diff(part.terms)).astype(np.int64)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsv._base.jit import borrowing, helper
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import FloatArray
 from elsv.beliefs.ladder.axis_kernels import (
     CUMULATIVE,
     NEVER,
@@ -32,24 +32,12 @@ from elsv.beliefs.ladder.axis_kernels import (
     WEIGHTS,
     Densities,
 )
+from elsv.beliefs.ladder.program_kernels import Program
 
 _UPWARD = np.ascontiguousarray(CUMULATIVE.T)
 _DOWNWARD = np.ascontiguousarray(CUMULATIVE[::-1, ::-1].T)
 _STEEP_PANEL = 1e-13  # the smallest value on a panel over the largest from which on it is too wide
 _TINY = 1e-150  # relative to what factors can be, from which on an integrand is taken relative to itself
-
-
-class Program(NamedTuple):
-    """Messages, each after those it needs; the last one is the whole."""
-
-    from_above: AnyArray  # [M], whether a message is the integral from x on
-    terms: IntArray  # [M + 1], where the terms of each message begin
-    arm: IntArray  # [T]
-    factors: IntArray  # [T + 1], where the factors of each term begin
-    factor: IntArray  # [F], messages
-    owner: IntArray  # [T], the message of a term
-    uses: IntArray  # [M + 1], where the uses of each message begin
-    use: IntArray  # [F], terms of which a message is a factor
 
 
 class Messages(NamedTuple):

@@ -21,7 +21,8 @@ from elsv.beliefs.ladder.axis_kernels import (
     log_density,
     log_share,
 )
-from elsv.beliefs.ladder.messages_kernels import Messages, Program, new_messages
+from elsv.beliefs.ladder.messages_kernels import Messages, new_messages
+from elsv.beliefs.ladder.program_kernels import Program
 from elsv.beliefs.ladder.solve_kernels import Setup, inside, new_tally, outside, solve
 
 _KNOTS = np.concatenate((np.zeros(1), NODES, np.ones(1)))

@@ -25,12 +25,12 @@ from elsv.beliefs.ladder.axis_kernels import (
 )
 from elsv.beliefs.ladder.messages_kernels import (
     Messages,
-    Program,
     accumulate,
     new_messages,
     term_log,
     term_values,
 )
+from elsv.beliefs.ladder.program_kernels import Program
 from elsv.beliefs.ladder.scout_kernels import scout
 
 _NOTHING = -700.0
