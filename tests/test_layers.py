@@ -38,6 +38,8 @@ LAYERS = (
 ALLOWED = {
     ("simulation/compare.py", "elsv.report.comparison_page"),
     ("exact/evaluation.py", "elsv.report.evaluation"),
+    ("exact/evaluation.py", "elsv.report.latex"),
+    ("simulation/compare.py", "elsv.report.latex"),
     ("exact/evaluation.py", "elsv.report.plots"),
     ("simulation/compare.py", "elsv.report.plots"),
     ("exact/solve.py", "elsv.report.plots"),

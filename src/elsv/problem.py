@@ -11,14 +11,14 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.files import unreadable, write_text
+from elsv._base.files import unreadable, write_atomically, write_text
 from elsv._base.html import block, note, shortened, table
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
@@ -28,6 +28,7 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.segments import Segments, Stated, stated
 from elsv.structure import Offers, Structure, structure_of
 from elsv.structure.base import from_dict, on
+from elsv.structure.drawn import SampleDraws, digest, draws_as
 
 _KEYS = (
     "rewards",
@@ -209,7 +210,10 @@ class Problem:
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Problem) and self.to_dict() == other.to_dict()
+        if not isinstance(other, Problem):
+            return False
+        with draws_as(digest):  # the same draws are the same prior, wherever they are kept
+            return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.rewards.tobytes(), self.prior.tobytes(), self.horizon, self.discount))
@@ -274,11 +278,35 @@ class Problem:
             raise InvalidInputError(f"{path}: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as TOML, atomically; `load` gives an equal problem back."""
-        write_text(path, self.to_toml())
+        """Write the problem as TOML, atomically; `load` gives an equal problem back.
+
+        Draws of `elsv.structure.samples` go into a file beside it, such as ``shop.draws.npy``, unless they
+        come from one that is there already.
+        """
+        text, draws = self.files(path)
+        for name, statement in draws.items():
+            write_atomically(Path(path).parent / name, partial(np.save, arr=statement.draws))
+        write_text(path, text)
+
+    def files(self, path: str | Path) -> tuple[str, dict[str, SampleDraws]]:
+        """Return the text that `save` writes to `path`, and what it writes beside it, by file name."""
+        given, draws = Path(path), dict[str, SampleDraws]()
+
+        def keep(statement: SampleDraws) -> str:
+            if statement.path is not None and Path(statement.path).parent == given.absolute().parent:
+                return Path(statement.path).name
+            for name, known in draws.items():
+                if digest(known) == digest(statement):
+                    return name
+            name = f"{given.stem}.draws{len(draws) + 1 if draws else ''}.npy"
+            draws[name] = statement
+            return name
+
+        with draws_as(keep):
+            return self.to_toml(), draws
 
     def to_toml(self) -> str:
-        """Return the text that `save` writes."""
+        """Return the problem as TOML."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.to_dict().items())
 
 

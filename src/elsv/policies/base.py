@@ -126,6 +126,12 @@ class BestScore(BasePolicy):
         return best_offered(self.problem, scores, segment, what)
 
 
+def compares_scores(policy: BasePolicy) -> bool:
+    """Return whether equal states have the same scores, and nothing but these decides for whoever comes."""
+    scored = isinstance(policy, BestScore) and still_holds(policy, "scores", "__call__")
+    return scored and policy.deterministic
+
+
 @dataclass(frozen=True, eq=False)
 class FunctionPolicy(BasePolicy):
     """A user's own function or object, its answers checked; it may declare the facts of `BasePolicy`."""

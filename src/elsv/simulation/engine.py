@@ -256,7 +256,7 @@ def _play(
     waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
     asked = Asked(policy, helpers or Helpers())
     if ledger is not None:
-        choose = ledger.chooser(run.problem, policy, waiting, run.asks if run.patience else None, rng)
+        choose = ledger.chooser(run.problem, policy, asked, waiting, run.asks if run.patience else None, rng)
     elif waiting is None:
         choose = _chooser(run, policy, asked, instances, rng)
     else:
