@@ -166,7 +166,7 @@ def method_of(belief: Belief, state: State) -> MethodUsed:
 
 
 def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Return the distinct states ``[U, N]`` of rows, where their instances begin, and these in that order."""
+    """Return the distinct states ``[U, N]``, where the rows of each begin, and the rows in that order."""
     distinct, group = np.unique(np.hstack([alpha, beta]), axis=0, return_inverse=True)
     order = np.argsort(group.reshape(-1), kind="stable")
     counts = np.bincount(group.reshape(-1), minlength=len(distinct))

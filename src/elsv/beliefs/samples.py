@@ -6,7 +6,7 @@ M draws :math:`\theta_m` of the means, of weight :math:`w_m`, stand for the prio
 .. math:: w_m \prod_i \theta_{mi}^{s_i} (1-\theta_{mi})^{f_i},
 
 so that :math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)` holds to rounding, and everything is
-exact for that discrete prior. How well it stands for the one that was meant is told by the effective number
+exact for that discrete prior. How well it stands for the prior that was meant shows in the effective number
 of draws, :math:`(\sum w)^2 / \sum w^2`.
 """
 

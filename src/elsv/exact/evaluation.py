@@ -45,7 +45,7 @@ class PolicyValue:
 
     name: str
     value: float  # what the policy earns in expectation
-    regret: float  # what it earns less than one who knew the best arm
+    regret: float  # what knowing the best arm would add
     seconds: float  # for this policy; what policies share is in the first one's
     label: str = ""  # what people read instead of the name, if that is something else
     by_segment: tuple[SegmentValue, ...] = ()  # what is earned from each segment, if there are some

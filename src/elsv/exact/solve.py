@@ -185,8 +185,8 @@ def solve(
         check_writable(save)
     start = time.perf_counter()
     with watch as report:
-        told = report or (lambda done, total: None)
-        scores, kept = _backward(problem, horizon, last, cores(jobs), told)
+        layers_done = report or (lambda done, total: None)
+        scores, kept = _backward(problem, horizon, last, cores(jobs), layers_done)
     actions = Actions(problem, kept) if last else None
     solution = _solution(problem, scores, cost, time.perf_counter() - start, actions)
     if actions is not None and save is not None:

@@ -142,7 +142,7 @@ def _corners(prior: bytes, horizon: int | None) -> FloatArray:
 
 
 def _meet(prior: FloatArray, most: int) -> list[AnyArray]:
-    """Return for every prior which of them it may meet: `most` pulls of the two lead to one state."""
+    """Return which priors each prior may meet: at most `most` pulls of the two arms lead to one state."""
     rows = []
     for row in prior:
         apart = prior - row

@@ -276,7 +276,7 @@ class Uniform:
         return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
 
     def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes; the chances before are dropped only once there are new ones."""
+        """Return what `decide` takes: the old chances are dropped after the new ones are there."""
         return Room(passing=problem.arms, kept=problem.arms)
 
 
