@@ -1,11 +1,12 @@
 r"""The rates within a statement that explain outcomes best.
 
-With k of n successes of each arm the log likelihood :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)` is
-a sum of concave functions. Its maximum under a partial order with bounds is found exactly by splitting. All
-arms begin with one common value, the best for all of them. Of the sets that contain every arm above their
-own, the one that gains most from a larger value is split off and goes up. That is repeated until no set
-gains. For means without bounds it is isotonic regression with weights n. Least differences between means need a logarithmic barrier
-instead: with m constraints and weight 1/t of the barrier, m/t at most is missing from the best value.
+With k of n successes of each arm the log likelihood :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)`
+is a sum of concave functions. Its maximum under a partial order with bounds is found exactly by splitting.
+All arms begin with one common value, the best for all of them. Of the sets that contain every arm above
+their own, the one that gains most from a larger value is split off and goes up. That is repeated until no
+set gains. For means without bounds it is isotonic regression with weights n. Least differences between
+means need a logarithmic barrier instead: with m constraints and weight 1/t of the barrier, m/t at most is
+missing from the best value.
 """
 
 from __future__ import annotations
