@@ -21,8 +21,7 @@ from elsv._base.numbers import as_float, counted
 from elsv._base.numbers import memory as memory_in_words
 from elsv._base.progress import Share
 from elsv._base.typing import FloatArray
-from elsv.beliefs.abilities import factors, layer_weights
-from elsv.beliefs.layers.memory import weights_bytes
+from elsv.beliefs.abilities import factors, layer_weights, weights_bytes
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, block_count, layer_size, states_up_to
 from elsv.lattice.steps import blocks_of, overwrite_layers, step_of

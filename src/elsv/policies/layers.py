@@ -17,8 +17,7 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, layer_best
-from elsv.beliefs.layers.memory import best_bytes
+from elsv.beliefs.abilities import best_bytes, factors, layer_best
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
