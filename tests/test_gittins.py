@@ -153,10 +153,11 @@ def test_tables_hold_what_single_states_give(prior, levels, discount, log_tolera
 
 
 def test_a_table_in_parts_is_the_table(monkeypatch):
-    whole = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
-    later = _gittins_solver.solve_levels(1.0, 2.0, 25, 40, 0.9, 1e-7)
+    source = _gittins_solver.Source(1.0, 2.0, 0.9, 1e-7)
+    whole = _gittins_solver.solve_levels(source, 0, 40)
+    later = _gittins_solver.solve_levels(source, 25, 40)
     monkeypatch.setattr(_gittins_solver, "_STATES_AT_ONCE", 100)
-    parts = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
+    parts = _gittins_solver.solve_levels(source, 0, 40)
     np.testing.assert_allclose(parts, whole, atol=2e-7)
     np.testing.assert_allclose(later, whole[triangle.size(25) :], atol=2e-7)
 
@@ -339,7 +340,7 @@ def test_fine_tolerances_are_not_interpolated(monkeypatch):
 
 
 def test_up_to_512_pulls_made_and_left_each_sum_has_its_own_table():
-    table = _gittins_solver.solve_levels(1.0, 1.0, 0, 512, 1.0, 1e-4, 512)
+    table = _gittins_solver.solve_levels(_gittins_solver.Source(1.0, 1.0, 1.0, 1e-4), 0, 512, 512)
     arm, index = setting(horizon=900).arm(0), FiniteGittins(tolerance=1e-4)
     for pulls in (0, 40, 300, 511):
         wins = np.arange(pulls + 1)
