@@ -46,6 +46,8 @@ ALLOWED = {
     ("exact/evaluation.py", "elsv.report.terminal"),
     ("exact/solve.py", "elsv.report.terminal"),
     ("simulation/compare.py", "elsv.report.terminal"),
+    # A problem fills in rows that are left out by a rule that needs problems.
+    ("problem.py", "elsv.prior.untried"),
 }
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 MODULES = sorted(ROOT.rglob("*.py"))

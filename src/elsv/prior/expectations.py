@@ -22,12 +22,13 @@ from elsv.beliefs.abilities import factors
 from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
-from elsv.prior.found import ArmPrior, Prior, arms_of, percent
+from elsv.prior.found import ArmPrior, Prior, arm_priors, percent
 from elsv.prior.solving import before_data, rows_alone, rows_for
 from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import ranking_of
+from elsv.structure.product import arms_of
 
 COVERAGE = 0.9
 WORTH = 25  # customers that one number counts for
@@ -52,8 +53,8 @@ def from_expectations(
     problem
         Rows that are not uniform stay as they are where nothing is said.
     expected
-        For arms, by name or number from 1 as text: ``"4%"`` or ``0.04``, worth 25 customers; or an interval,
-        ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
+        For arms, by name or number from 1 as text, or for an option that all segments have: ``"4%"`` or
+        ``0.04``, worth 25 customers; or an interval, ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
     coverage
         Probability that the mean lies in its interval, the rest half on each side.
     factor
@@ -94,7 +95,7 @@ def from_expectations(
         new, notes = from_neighbours(new, known, factor, ends, float(coverage), by_mean)
     given = zip(wanted.tolist(), said, strict=True)
     fields = ({"said": tuple(interval) if stated else None} for interval, stated in given)
-    arms = arms_of(problem, new, float(coverage), fields)
+    arms = arm_priors(problem, new, float(coverage), fields)
     worth = new.prior[by_mean].sum(axis=1)
     more = "" if (worth < 1.01 * WORTH).all() else ": with fewer what is assumed could not imply it"
     words = [f"one number is worth {worth.max():.0f} customers{more}"] if by_mean.any() else []
@@ -131,10 +132,10 @@ def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
         )
     wanted = np.full((problem.arms, 2), np.nan)
     for arm, interval in expected.items():
-        i = find_arm(problem, arm)
-        if not np.isnan(wanted[i, 0]):
-            raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
-        wanted[i] = _ends(problem.names[i], interval)
+        for i in arms_of(arm, problem.names) or [find_arm(problem, arm)]:
+            if not np.isnan(wanted[i, 0]):
+                raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
+            wanted[i] = _ends(problem.names[i], interval)
     return wanted
 
 

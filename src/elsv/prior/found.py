@@ -92,7 +92,7 @@ class Prior:
         return "\n".join(lines)
 
 
-def arms_of(problem: Problem, new: Problem, coverage: float, given: Iterable[Any]) -> tuple[ArmPrior, ...]:
+def arm_priors(problem: Problem, new: Problem, coverage: float, given: Iterable[Any]) -> tuple[ArmPrior, ...]:
     """Return the arms with the rows of `new`, and what was `given` of each, by the fields of `ArmPrior`."""
     both = zip(implied(problem, coverage), implied(new, coverage), new.prior.tolist(), given, strict=True)
     return tuple(

@@ -37,7 +37,7 @@ from elsv.beliefs.abilities import error, factors, repeats
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.single import find_arm
-from elsv.prior.found import Prior, arms_of, percent
+from elsv.prior.found import Prior, arm_priors, percent
 from elsv.prior.solving import before_data, rows_for
 from elsv.prior.untried import check_factor, from_neighbours, known_arms, neutral
 from elsv.problem import Problem
@@ -102,7 +102,7 @@ def from_history(
     warning = None if proof is None else proof.warning()
     given = np.stack([won, lost, share * seen], axis=1).tolist()
     fields = ({"successes": s, "failures": k, "worth": w} for s, k, w in given)
-    arms = arms_of(problem, new, COVERAGE, fields)
+    arms = arm_priors(problem, new, COVERAGE, fields)
     warned = () if warning is None else (warning.replace("the data speak", "the history speaks"),)
     return Prior(new, arms, COVERAGE, tuple(words), notes, warned, share, proof)
 
