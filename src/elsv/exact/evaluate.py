@@ -161,10 +161,8 @@ def _on_gpu(
 
 
 def _row(name: str, found: Found, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
-    by_segment: tuple[SegmentValue, ...] = ()
-    if problem.segments.stated:
-        parts = zip(problem.segments.names, found.parts, largest.tolist(), strict=True)
-        by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
+    parts = zip(problem.segments.named, found.parts, largest.tolist(), strict=False)
+    by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
     return PolicyValue(
         name, found.value, float(largest.sum()) - found.value, found.seconds, label, by_segment
     )

@@ -40,8 +40,8 @@ class Arriving(Protocol):
         ...
 
     @property
-    def stated(self) -> bool:
-        """Whether somebody named segments, so that a policy is told whose turn it is."""
+    def turns(self) -> tuple[int | None, ...]:
+        """Whose turn a policy is told it is: each segment's number, or None where nobody named segments."""
         ...
 
     def chances(self, pulls: ArrayLike) -> FloatArray:
