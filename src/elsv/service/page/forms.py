@@ -28,8 +28,8 @@ from elsv.campaign.views import figure
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
 from elsv.prior.expectations import from_expectations
-from elsv.prior.files import read_history
 from elsv.prior.history import from_history
+from elsv.prior.sources import read_history
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
 from elsv.simulation.precision import Precision
