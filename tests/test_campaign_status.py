@@ -152,7 +152,10 @@ def test_one_control_customer_proves_nothing():
 
 
 def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
-    new = status([Tally(i) for i in range(4)], control=3)
+    said = shop(prior=[(12, 88), (10, 90), (8, 92), (6, 94)])
+    assert status([Tally(i) for i in range(4)], control=3).precision is None  # nothing was said of the shop
+    assert status([Tally(i, past_successes=3) for i in range(4)], control=3).unsaid is None
+    new = status([Tally(i) for i in range(4)], said, control=3)
     assert new.precision.customers == 300
     assert new.tables()[0].title == "Precision"
     assert new.precision.advice in new.notes()
@@ -371,7 +374,7 @@ def test_the_page(tmp_path, decided):
     assert text.count('<figure class="figure"') == (3 if decided else 1)
     assert text.index("In short") < text.index("Settings")
     assert "Reports of earlier versions" in text
-    words = re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)).replace("&#39;", "'").replace("&#x27;", "'")
+    words = html.unescape(re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)))
     for sentence in (*campaign.status().sentences(), *campaign.status().notes()):
         assert re.sub(r"\s", " ", sentence) in words
 

@@ -106,7 +106,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_arms_on_offer_are_chosen(name):
-    given = problem(order="decreasing", horizon=30)
+    given = problem(structure={"order": "decreasing"}, horizon=30)
     policy = make_policy(name, given)
     rng = np.random.default_rng(3)
     came = rng.integers(2, size=60)

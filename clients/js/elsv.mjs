@@ -69,7 +69,7 @@ export class Elsv {
       if (typeof made?.id !== "string" || typeof made?.name !== "string") {
         throw new Failure("the answer is no decision; is there an elsv service?", { sent: true });
       }
-      return { name: made.name, id: made.id, why: null };
+      return { name: made.option ?? made.name, id: made.id, why: null };
     } catch (error) {
       if (error.sent) await this.#remember({ void: key, campaign, at: Math.floor(Date.now() / 1000) }, true);
       this.#tell("decide", error);

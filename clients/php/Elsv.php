@@ -75,7 +75,7 @@ final class Elsv
             if (!is_string($made['id'] ?? null) || !is_string($made['name'] ?? null)) {
                 throw new ElsvFailure('the answer is no decision; is there an elsv service?', sent: true);
             }
-            return new ElsvDecision($made['name'], $made['id']);
+            return new ElsvDecision($made['option'] ?? $made['name'], $made['id']);
         } catch (Throwable $error) {
             if ($error instanceof ElsvFailure && $error->sent) {
                 $this->remember(['void' => $key, 'campaign' => $campaign, 'at' => time()], quick: true);
@@ -500,7 +500,7 @@ final class Elsv
 final class ElsvDecision
 {
     public function __construct(
-        public readonly string $name,         // of the arm
+        public readonly string $name,         // of the arm; with segments that have the same options, the option
         public readonly ?string $id,          // keep it with the order; null: the fallback
         public readonly ?string $why = null,  // why it is the fallback
     ) {

@@ -26,9 +26,10 @@ from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.segments import Segments, Stated, stated
-from elsv.structure import Offers, Structure, structure_of
+from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as
+from elsv.structure.product import Product, check_order_of_lists
 
 _KEYS = (
     "rewards",
@@ -41,6 +42,7 @@ _KEYS = (
     "segments",
     "segment_shares",
     "segment_prior",
+    "across",
 )
 _MOST_ROWS = 20  # of arms that a notebook shows
 EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
@@ -58,7 +60,7 @@ class Problem:
         :math:`r_i > 0`, what arm i pays on success. Default 1 for every arm of `prior`.
     order
         ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse: the short
-        form of the two commonest structures.
+        form of the two commonest structures. With segments that have the same options it holds within each.
     horizon
         Number of pulls T whose rewards are summed.
     discount
@@ -71,17 +73,26 @@ class Problem:
     structure
         What is known of the means, a statement of `elsv.structure` or one of your own; default: nothing.
     segments
-        Who may come, each with the arms on offer to them, by name or number from 1: ``[[1, 2], [3, 4]]`` or
-        ``{"new": [1, 2], "returning": [3, 4]}``; every arm is in one. Default: every arm is for everyone.
+        Who may come. With shares, ``{"mobile": 0.5, "desktop": 0.5}``, or names alone, ``["mobile",
+        "desktop"]``, every segment has the same options: rewards, names and prior are theirs, and each
+        option for each segment becomes an arm, ``option × segment``. Otherwise each segment has a list of
+        arms, by name or number from 1: ``{"new": [1, 2], "returning": [3, 4]}`` or ``[[1, 2], [3, 4]]``.
+        Every arm is in one. Default: every arm is for everyone.
     segment_shares
         With which probability a customer is of each segment, if that is known.
     segment_prior
         Dirichlet counts of the shares if they are to be learnt from who comes; default 1 for each.
+    across
+        Ranks segments with the same options, such as ``"mobile, desktop"``: with the same option later ones
+        succeed at least as often.
 
     Examples
     --------
     >>> Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=50).arms
     3
+    >>> two = Problem(rewards=[1.0, 2.0], order="decreasing", horizon=50, segments=["mobile", "desktop"])
+    >>> two.names
+    ('arm 1 × mobile', 'arm 2 × mobile', 'arm 1 × desktop', 'arm 2 × desktop')
     """
 
     rewards: FloatArray  # [N]
@@ -104,11 +115,27 @@ class Problem:
         segments: Segments | Stated | None = None,
         segment_shares: Sequence[float] | Mapping[str, float] | None = None,
         segment_prior: Sequence[float] | Mapping[str, float] | None = None,
+        across: str | Sequence[str] | None = None,
     ) -> None:
         if rewards is None and prior is None:
             raise InvalidInputError("rewards or prior must say how many arms there are; give rewards=[1, 1]")
         table = None if prior is None else _numbers("prior", prior, 2)
         payoff = np.ones(len(cast(FloatArray, table))) if rewards is None else _numbers("rewards", rewards, 1)
+        product = Product.of(segments, across)
+        if product is not None and len(payoff):
+            options = _numbered(len(payoff)) if names is None else _labels(names)
+            count = len(options)
+            payoff = product.repeated("rewards", payoff, count)
+            table = None if table is None else product.repeated("prior", table, count)
+            pairs, order = product.pairs(order, structure, count), None
+            structure = PartialOrder(tuple(pairs)) if pairs else None
+            names, segments = product.arms(options), product.segments(count)
+            if product.shares is not None:
+                if segment_shares is not None:
+                    raise InvalidInputError(
+                        f"give the shares once, got them in segments and segment_shares={segment_shares!r}"
+                    )
+                segment_shares = product.shares
         arms = len(payoff)
         if arms == 0:
             raise InvalidInputError("rewards must name at least one arm, got none")
@@ -128,6 +155,8 @@ class Problem:
             )
         if len(set(labels)) != arms:
             raise InvalidInputError(f"names must differ from one another, got {list(labels)}")
+        who = stated(segments, labels, segment_shares, segment_prior)
+        check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
         checked_horizon, checked_discount = _objective(horizon, discount)
@@ -139,7 +168,7 @@ class Problem:
             ("discount", checked_discount),
             ("prior", table),
             ("names", labels),
-            ("segments", stated(segments, labels, segment_shares, segment_prior)),
+            ("segments", who),
         ):
             object.__setattr__(self, name, value)
 
@@ -267,7 +296,7 @@ class Problem:
         """Return plain Python values under the keys of the TOML file."""
         values: dict[str, Any] = {"rewards": self.rewards.tolist()}
         known = self.structure.to_dict()
-        if self.order is not None:
+        if self.order is not None and self.segments.count == 1:
             values |= known
         elif known:
             values["structure"] = known
@@ -290,6 +319,14 @@ class Problem:
             if key not in _KEYS:
                 raise unknown_name("key", key, _KEYS)
         return cls(**values)
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Problem:
+        """Build a problem from what `to_dict` wrote; older versions wrote order beside lists of arms."""
+        if "order" in values and "segments" in values:
+            kept = {key: value for key, value in values.items() if key != "order"}
+            return cls.from_dict(kept | {"structure": {"order": values["order"]}})
+        return cls.from_dict(values)
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:

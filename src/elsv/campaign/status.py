@@ -22,6 +22,7 @@ from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import Settings, in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
+from elsv.prior.untried import nothing_said
 from elsv.simulation.precision import HEADS, Precision, precision
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Doubt, doubts, evidence
@@ -126,6 +127,7 @@ class Status:
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
     rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
     voided: int = 0  # decisions that nobody saw
     created: str | None = None  # times in UTC
@@ -299,7 +301,9 @@ class Status:
                     f"Switching to {from_.name}, which looked best beforehand, would have brought "
                     f"{self.money(from_.switching, True)}; learning added {self.money(from_.learning, True)}."
                 )
-        if self.left is None or self.ahead is None:
+        if self.unsaid is not None:
+            said.append(self.unsaid)
+        elif self.left is None or self.ahead is None:
             said.append("The campaign has no last customer: later ones count less and less.")
         elif not self.left:
             said.append("No planned customers are left. Extend the campaign to go on learning.")
@@ -448,7 +452,7 @@ def status_of(
             expired=t.expired,
             under_way=t.open,
             late=t.late,
-            history=t.past_successes + t.past_failures,
+            history=_past(t),
             conversion=float(mean[i]),
             low=float(low[i]),
             high=float(high[i]),
@@ -466,6 +470,7 @@ def status_of(
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
+    unsaid = None if decided or any(map(_past, tallies)) else nothing_said(problem)
     return Status(
         name=name,
         at=as_time(now).isoformat(timespec="seconds"),
@@ -502,8 +507,9 @@ def status_of(
         sources=sources,
         expected=_expected(chooser, tallies, leaders if control is None else control),
         precision=None
-        if decided or control is None or settings.horizon is None
+        if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
+        unsaid=unsaid,
         rested=sum(t.rested for t in tallies),
         voided=sum(t.voided for t in tallies),
         created=before.created,
@@ -523,7 +529,12 @@ def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -
     if has_own_prior(chooser.problem.structure):
         return None
     rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(tallies[i].past_successes + tallies[i].past_failures for i in arms))
+    return float(rows - sum(_past(tallies[i]) for i in arms))
+
+
+def _past(tally: Tally) -> int:
+    """Return the outcomes of an arm from before the campaign."""
+    return tally.past_successes + tally.past_failures
 
 
 def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:

@@ -157,7 +157,7 @@ class Bandit:
                 raise InvalidInputError(
                     f"{path} was saved with a policy of your own; pass it: Bandit.load(path, policy=…)"
                 )
-            bandit = cls(Problem.from_dict(content["problem"]), chosen)
+            bandit = cls(Problem.from_stored(content["problem"]), chosen)
             bandit.state = _one(State(content["alpha"], content["beta"]), bandit.problem)
             bandit._rng.bit_generator.state = content["rng"]
             if bandit._rng.bit_generator.state != content["rng"]:

@@ -65,7 +65,13 @@ class Decision:
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None
+    option: str | None = None  # of segments that have the same options; None without segments
     why: str | None = None  # it is the fallback: what went wrong
+
+    @property
+    def shown(self) -> str:
+        """What to show to the customer: the option, or the name of the arm."""
+        return self.name if self.option is None else self.option
 
 
 @dataclass(frozen=True)
@@ -232,6 +238,7 @@ class Status:
     )
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:
