@@ -74,8 +74,13 @@ class Chooser:
     problem: Problem  # as it is planned for: the present horizon, history in the prior
     policy: BasePolicy
     settings: Settings
-    asked: Problem  # what the policy chooses among: the arms on offer, or all
-    arms: tuple[int, ...] | None = None  # these, from 0; None: all
+    arms: tuple[int, ...] | None = None  # on offer, from 0; None: all
+    offer: Problem | None = None  # of these arms alone; None: the problem itself
+
+    @property
+    def asked(self) -> Problem:
+        """What the policy chooses among: the arms on offer, or all."""
+        return self.problem if self.offer is None else self.offer
 
     @classmethod
     def of(
@@ -88,10 +93,10 @@ class Chooser:
                 "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
             )
         if not settings.withdrawn:
-            return cls(problem, make_policy(policy, problem), settings, problem)
+            return cls(problem, make_policy(policy, problem), settings)
         arms = tuple(arm for arm in range(problem.arms) if arm not in settings.withdrawn)
         asked, state = on_offer(problem, arms, tallies), state_of(problem, tallies)
-        return cls(problem, _policy_on_offer(policy, problem, asked, arms, state), settings, asked, arms)
+        return cls(problem, _policy_on_offer(policy, problem, asked, arms, state), settings, arms, asked)
 
     def state(self, tallies: Sequence[Tally]) -> State:
         """Return what the outcomes that are in amount to, of all arms."""
