@@ -104,11 +104,7 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
         return None
     counts = np.array([count for _, _, count in rows], dtype=np.float64)
     given = np.bincount([arm for arm, _, _ in rows], counts, arms)
-<<<<<<< HEAD
-    # Nothing stands for an arm that was not on offer, or was added since.
-=======
     # Nothing stands for an arm that was not on offer, or has been added since.
->>>>>>> main
     listed = [[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows]
     chances = np.array([row + [0.0] * (arms - len(row)) for row in listed])
     promised, products = counts @ chances, (counts[:, None] * chances).T @ chances

@@ -160,25 +160,18 @@ class Status:
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
-<<<<<<< HEAD
-=======
-    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
->>>>>>> main
     rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
     voided: int = 0  # decisions that nobody saw
     created: str | None = None  # times in UTC
     started: str | None = None  # when the first customer came
     ended: str | None = None  # when it was ended, or the last customer planned for came
     changes: tuple[Change, ...] = ()  # in the order of the log
-<<<<<<< HEAD
     timezone: str = "UTC"  # whose days are the campaign's
     last: str | None = None  # when the last customer came
     days: tuple[Day, ...] = ()
     resting: str = ""  # what customers get while it is paused
     counting: bool = False  # whether a long log is still being read: days and held-out customers follow
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
-=======
->>>>>>> main
 
     @property
     def leader(self) -> ArmStatus:
@@ -820,25 +813,18 @@ def status_of(
         precision=None
         if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
-<<<<<<< HEAD
-=======
-        unsaid=unsaid,
->>>>>>> main
         rested=sum(t.rested for t in tallies),
         voided=sum(t.voided for t in tallies),
         created=before.created,
         started=before.started,
         ended=before.ended if left == 0 else None,
         changes=before.changes,
-<<<<<<< HEAD
         timezone=zone.key,
         last=None if times.last is None else as_time(times.last).isoformat(timespec="seconds"),
         days=times.days,
         resting=arms_in_words(problem, (resting,) if isinstance(resting, int) else resting),
         counting=measured is None and calendar is None and sum(t.decided for t in tallies) > 0,
         unsaid=unsaid,
-=======
->>>>>>> main
     )
 
 
