@@ -398,13 +398,13 @@ def test_the_page(tmp_path, decided):
 
 def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeypatch):
     campaign = played(tmp_path / "shop.db")
-    whole, _ = campaign.status(), campaign._measured[1]
+    whole = campaign.status()
     monkeypatch.setattr(measured, "_RECENT", 100)
-    campaign._measured = None
+    campaign._said = None
     found = campaign.status()
     assert found.gains == whole.gains  # all who were held out still count
-    assert sum(seen for arm in campaign._measured[1].halves for _, seen in arm) == 100
-    assert sum(campaign._measured[1].split.given) <= 100
+    assert sum(seen for arm in campaign._said.values[0].halves for _, seen in arm) == 100
+    assert sum(campaign._said.values[0].split.given) <= 100
 
 
 def told_everywhere(store):
