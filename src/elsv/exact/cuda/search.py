@@ -14,7 +14,7 @@ from typing import Any
 from elsv.exact.cuda.device import NULL
 from elsv.exact.cuda.sweeps import LayerSweeps
 from elsv.lattice.steps import Sweep
-from elsv.policies.plan_rules import SETTLED, STALLED, WORTHWHILE, Way
+from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED, Way
 from elsv.problem import Problem
 
 
@@ -100,8 +100,7 @@ def follow_search(
         if made in chosen:
             ahead = room.ahead(made)
     if most:
-        gains = (STALLED, WORTHWHILE, SETTLED)
-        more = (ahead, room.stops_of(layer + 1), room.size, float(left), *gains)
+        more = (ahead, room.stops_of(layer + 1), room.size, float(left), RECOVERED, OUTWEIGH, EQUAL)
         sweeps.whole("sweep_plan", layer, later, values[1], more)
     else:
         sweeps.whole("sweep_search", layer, later, values[1], (ahead,))
