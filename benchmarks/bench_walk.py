@@ -1,13 +1,16 @@
 """Every policy, one customer at a time to step 3,000: its worst step against its median.
 
-A policy that prepares something on the way must not make one customer wait for it. Times are CPU time of this
-process, with kernels compiled and no tables left from earlier runs. A policy whose steps take long is walked
-in part: its first steps, then some steps before and after every power of two.
+A policy that prepares something on the way must not make one customer wait for it. Times are CPU time of the
+thread that asks, with kernels compiled and no tables left from earlier runs. The walk is made three times,
+and each step counts with its quickest time: the policy does the same every time, the machine does not. A
+policy whose steps take long is walked once and in part: its first steps, then some steps before and after
+every power of two.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -21,6 +24,7 @@ from elsv._base.cache import forget_tables
 STEPS, ARMS = 3000, [0.8, 0.9, 1.0]
 TRUTH = (0.5, 0.45, 0.42)
 FIRST, AROUND = 64, 6  # steps of a costly policy that are walked
+WALKS, ONCE = 3, 20.0  # seconds past which one walk is enough
 PATIENCE = 90.0  # seconds for one policy, after which it counts as costly
 
 
@@ -31,8 +35,14 @@ def run(names: tuple[str, ...] = ()) -> list[dict]:
         for number, name in enumerate(names or policy_names(problem)):
             os.environ["ELSV_CACHE_DIR"] = os.path.join(folder, str(number))
             walk(problem, name, 40)  # compiles
-            forget_tables()
-            times = walk(problem, name, STEPS)
+            times: dict[int, float] = {}
+            for _ in range(WALKS):
+                forget_tables()
+                shutil.rmtree(os.environ["ELSV_CACHE_DIR"], ignore_errors=True)
+                again = walk(problem, name, STEPS)
+                times = {step: min(took, times.get(step, took)) for step, took in again.items()}
+                if sum(times.values()) > ONCE:
+                    break
             worst, median = max(times.values()), statistics.median(times.values())
             at = max(times, key=times.__getitem__)
             rows += [
@@ -57,9 +67,9 @@ def walk(problem: Problem, name: str, steps: int) -> dict[int, float]:
         if costly and step > FIRST and not near:
             arm = step % len(ARMS)
         else:
-            clock = time.process_time()
+            clock = time.thread_time()
             arm = bandit.choose()
-            times[step] = time.process_time() - clock
+            times[step] = time.thread_time() - clock
         bandit.observe(arm, rng.random() < TRUTH[arm])
     return times
 

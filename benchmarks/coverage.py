@@ -1,13 +1,16 @@
 """How often a campaign's answers are right, and how often it warns: tables for docs/campaign.md.
 
-    python -m benchmarks.coverage [--campaigns 300] [--alarms 1000] [--out DIR]
+    python -m benchmarks.coverage [--campaigns 300] [--alarms 1000] [--jobs 2] [--out DIR]
 
 Four discounts under an order, control is the first. A campaign of 300 or 2,000 customers runs for 30 days
 and is looked at every evening. All campaigns of a cell run at once: the policy is asked once a day, customers
 of a day are drawn from its probabilities with floor and holdout on top, outcomes come at night. The policy
-is Thompson sampling, or else the arm that earns most by what is known: no rule follows the outcomes more
-closely, so none is harder on an estimate. True rates are drawn from the right prior. The wrong prior expects
-twice those rates, just as surely.
+is `plan`, Thompson sampling, or else the arm that earns most by what is known: no rule follows the outcomes
+more closely, so none is harder on an estimate. True rates are drawn from the right prior. The wrong prior
+expects twice those rates, just as surely.
+
+Campaigns are played in parts, each with a seed of its own, on as many processes as asked for; `--only alarms`
+and `--seed` measure false alarms on seeds that no threshold was chosen with.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +47,9 @@ WAYS = {
     "thompson": ("thompson", 0.0, 0.0),
     "holdout 0.1": ("greedy", 0.0, 0.1),
     "no floor": ("greedy", 0.0, 0.0),
+    "plan, no floor": ("plan", 0.0, 0.0),
 }
+PART = 100  # campaigns that are played together
 
 
 def shop(rates: tuple[float, ...], strength: float, customers: int, factor: float = 1.0) -> Problem:
@@ -151,57 +157,99 @@ def answers(group: Campaigns) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndar
     return {k: (earned - paid * m, earned - paid * b, earned - paid * a) for k, (m, a, b) in found.items()}
 
 
-def cell(way: str, rates: str, customers: int, factor: float, count: int, seed: int) -> dict[str, object]:
-    """Return how often each answer covered the true gain, in one cell."""
+def cell(way: str, rates: str, customers: int, factor: float, count: int, seed: object) -> dict[str, object]:
+    """Return in how many campaigns of one part of a cell each answer covered the true gain, look by look."""
     rng = np.random.default_rng(seed)
     means, strength = RATES[rates]
     right = shop(means, strength, customers)
-    start = State.initial(right, (count,))
-    truth = right.belief.draw(start, rng)
+    truth = right.belief.draw(State.initial(right, (count,)), rng)
     group = Campaigns(shop(means, strength, customers, factor), way, truth, rng)
     inside: dict[str, list[np.ndarray]] = {}
-    wrong: dict[str, list[np.ndarray]] = {}
+    wrong: dict[str, list[np.ndarray]] = {"headline": []}
     warned = np.zeros(count, dtype=bool)
-    confident = []
     for _ in group.run():
         true = group.won @ REWARDS - group.expected
         found = answers(group)
-        for name, (_, low, high) in found.items():
-            inside.setdefault(name, []).append((low <= true + 1e-9) & (true <= high + 1e-9))
-            wrong.setdefault(name, []).append(((low > 0) & (true < 0)) | ((high < 0) & (true > 0)))
-        seen = group.seen[:, 0] > 0
-        gain, (_, low, high) = found["belief"][0], found["outcomes"]
-        warned |= seen & ((gain < low) | (gain > high))
-        # As `Status.sure`: the headline tells more from less, and the outcomes or the holdout agree.
         sign = {
             name: np.sign(low) * (np.sign(low) == np.sign(high)) for name, (_, low, high) in found.items()
         }
-        agree = [sign["belief"] == sign[name] for name in found if name != "belief"]
-        confident.append((sign["belief"] * true < 0) & np.any(agree, axis=0))
-    out: dict[str, object] = {"way": way, "rates": rates, "customers": customers, "prior": factor}
-    for name, each in inside.items():
-        looks, signs = np.array(each), np.array(wrong[name])
-        out[name] = {
-            "mean": float(looks.mean()),
-            "worst_look": float(looks.mean(axis=1).min()),
-            "always": float(looks.all(axis=0).mean()),
-            "wrong_sign_at_a_look": float(signs.mean(axis=1).max()),
-            "wrong_sign_at_the_end": float(signs[-1].mean()),
-        }
-    out["warned"] = float(warned.mean())
-    out["headline_wrong"] = float(np.array(confident).mean(axis=1).max())
-    belief, start = group.problem.belief, State.initial(group.problem)
-    mean, variance = moments(belief, start)
+        for name, (_, low, high) in found.items():
+            inside.setdefault(name, []).append((low <= true + 1e-9) & (true <= high + 1e-9))
+            wrong.setdefault(name, []).append(sign[name] * true < 0)
+        gain, (_, low, high) = found["belief"][0], found["outcomes"]
+        outside = (group.seen[:, 0] > 0) & ((gain < low) | (gain > high))
+        warned |= outside
+        # As `Status.sure`: the headline tells more from less, and the outcomes or the holdout agree.
+        agree = np.any([sign["belief"] == sign[name] for name in found if name != "belief"], axis=0)
+        stated = np.where(outside, sign["outcomes"], np.where(agree, sign["belief"], 0))
+        wrong["headline"].append(stated * true < 0)
+    mean, variance = moments(group.problem.belief, State.initial(group.problem))
     noted = [
         min(predictive(*four) for four in zip(mean, variance, won, seen, strict=True))
         <= SURPRISING / (seen > 0).sum()
         for won, seen in zip(group.won, group.seen, strict=True)
     ]
-    out["noted"] = float(np.mean(noted))
+    return {
+        "cell": (way, rates, customers, factor),
+        "campaigns": count,
+        "inside": {name: np.array(each) for name, each in inside.items()},  # [looks, campaigns]
+        "wrong": {name: np.array(each) for name, each in wrong.items()},
+        "warned": warned,
+        "noted": np.array(noted),
+    }
+
+
+def summary(parts: list[dict[str, object]]) -> dict[str, object]:
+    """Return the shares of all parts of a cell together."""
+    way, rates, customers, factor = parts[0]["cell"]
+    out: dict[str, object] = {"way": way, "rates": rates, "customers": customers, "prior": factor}
+    out["campaigns"] = sum(part["campaigns"] for part in parts)
+    for name in parts[0]["inside"]:
+        looks = np.concatenate([part["inside"][name] for part in parts], axis=1)
+        out[name] = {
+            "mean": float(looks.mean()),
+            "worst_look": float(looks.mean(axis=1).min()),
+            "always": float(looks.all(axis=0).mean()),
+        }
+    for name in parts[0]["wrong"]:
+        looks = np.concatenate([part["wrong"][name] for part in parts], axis=1)
+        out.setdefault(name, {})["wrong_sign"] = float(looks.mean(axis=1).max())
+    for name in ("warned", "noted"):
+        out[name] = float(np.concatenate([part[name] for part in parts]).mean())
     return out
 
 
-def alarms(kind: str, way: str, rates: str, customers: int, count: int, seed: int, every: int = 5):
+def cells_table(cells: list[dict[str, object]]) -> str:
+    """Return the rows of docs/campaign.md."""
+    heads = ("campaign", "conversions", "customers", "1: known", "2: outcomes", "3: holdout")
+    heads += ("wrong prior: 2", "3", "sure and wrong", "headline outside 2", "prior noted")
+    lines = [f"| {' | '.join(heads)} |", "|---|---|" + "---:|" * 9]
+    by_key = {(c["way"], c["rates"], c["customers"], c["prior"]): c for c in cells}
+    for (way, rates, customers, factor), right in by_key.items():
+        wrong = by_key.get((way, rates, customers, 2.0))
+        if factor != 1.0 or wrong is None:
+            continue
+        shares = [right["belief"]["mean"], right["outcomes"]["always"]]
+        shares += [one["holdout"]["worst_look"] if "holdout" in one else None for one in (right, wrong)]
+        shares.insert(3, wrong["outcomes"]["always"])
+        worst = max(right["headline"]["wrong_sign"], wrong["headline"]["wrong_sign"])
+        shares += [worst, wrong["warned"], wrong["noted"]]
+        text = " | ".join("–" if share is None else f"{100 * share:.1f}" for share in shares)
+        lines.append(f"| {way} | {rates} | {customers:,} | {text} |")
+    for name in ("belief", "outcomes", "holdout", "headline"):
+        for factor, words in ((1.0, "right"), (2.0, "wrong")):
+            each = [c for c in cells if name in c and c["prior"] == factor]
+            if each:
+                said = [f"wrong sign at most {100 * max(c[name]['wrong_sign'] for c in each):.1f}"]
+                if "mean" in each[0][name]:
+                    for share in ("mean", "worst_look", "always"):
+                        found = [100 * c[name][share] for c in each]
+                        said.append(f"{share} {min(found):.1f} to {max(found):.1f}, {np.mean(found):.1f}")
+                lines.append(f"{name}, {words} prior: {'; '.join(said)}")
+    return "\n".join(lines)
+
+
+def alarms(kind: str, way: str, rates: str, customers: int, count: int, seed: object, every: int = 5):
     """Return in how many campaigns each doubt was ever raised, looked at every fifth evening."""
     rng = np.random.default_rng(seed)
     means, strength = RATES[rates]
@@ -228,38 +276,99 @@ def alarms(kind: str, way: str, rates: str, customers: int, count: int, seed: in
     return {"kind": kind, "way": way, "rates": rates, "customers": customers, "campaigns": count, **shares}
 
 
+def alarms_table(watched: list[dict[str, object]]) -> str:
+    """Return the rows of docs/campaign.md, parts of the same campaigns together."""
+    together: dict[tuple[str, str, str], list[dict[str, object]]] = {}
+    for one in watched:
+        together.setdefault((one["kind"], one["way"], one["rates"]), []).append(one)
+    lines = ["| what is wrong | campaign | conversions | campaigns | structure | prior | time | split |"]
+    lines.append("|---|---|---|---:|---:|---:|---:|---:|")
+    for names, parts in together.items():
+        sizes = [part["campaigns"] for part in parts]
+        shares = [
+            np.average([part[about] for part in parts], weights=sizes)
+            for about in ("structure", "prior", "time", "split")
+        ]
+        text = " | ".join(f"{100 * share:.1f}" for share in shares)
+        lines.append(f"| {' | '.join(names)} | {sum(sizes):,} | {text} |")
+    return "\n".join(lines)
+
+
+def _work(task: tuple[str, tuple[object, ...]]) -> tuple[str, dict[str, object]]:
+    kind, given = task
+    return kind, (cell if kind == "cell" else alarms)(*given)
+
+
+def tasks_of(given: argparse.Namespace) -> list[tuple[str, tuple[object, ...]]]:
+    """Return what is played, in parts, those that take longest first."""
+    found: list[tuple[str, tuple[object, ...]]] = []
+    ways = sorted(WAYS, key=lambda way: ("plan" not in way, way != "thompson"))
+    each = product(ways, RATES, (2000, 300), (1.0, 2.0)) if given.only != "alarms" else ()
+    for k, (way, rates, customers, factor) in enumerate(each):
+        total = given.plans if "plan" in way else given.campaigns
+        for part, start in enumerate(range(0, total, PART)):
+            count, seed = min(PART, total - start), (given.seed, k, part)
+            found.append(("cell", (way, rates, customers, factor, count, seed)))
+    calm = ("no floor", "5 % apart"), ("floor 0.05", "30 % apart"), ("thompson", "5 % apart")
+    calm += (("holdout 0.1", "5 % alike"),)
+    runs = [("nothing wrong", way, rates, given.alarms) for way, rates in calm]
+    wrongs = ("order reversed", "rates doubled half-way", "prior ten times too high")
+    runs += [
+        (kind, way, rates, max(1, given.alarms // 5))
+        for kind, way, rates in product(wrongs, ("floor 0.05", "thompson"), ("5 % apart", "30 % apart"))
+        if not (kind.startswith("prior ten") and rates.startswith("30"))
+    ]
+    for k, (kind, way, rates, total) in enumerate(() if given.only == "cells" else runs):
+        for part, start in enumerate(range(0, total, PART)):
+            count, seed = min(PART, total - start), (given.seed, 1000 + k, part)
+            found.append(("alarms", (kind, way, rates, 1500, count, seed)))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--campaigns", type=int, default=300)
-    parser.add_argument("--alarms", type=int, default=1000)
+    parser.add_argument("--campaigns", type=int, default=300, help="of a cell")
+    parser.add_argument("--plans", type=int, default=300, help="of a cell in which plan decides")
+    parser.add_argument("--alarms", type=int, default=1000, help="campaigns in which nothing is wrong, each")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--at-most", type=float, default=1e9, help="seconds, after which the rest is left out"
+    )
     parser.add_argument("--out", type=Path, default=Path("coverage"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=("cells", "alarms"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    began, cells = time.perf_counter(), []
-    each = () if given.only == "alarms" else product(WAYS, RATES, (300, 2000), (1.0, 2.0))
-    for k, (way, rates, customers, factor) in enumerate(each):
-        cells.append(cell(way, rates, customers, factor, given.campaigns, given.seed + k))
-        (given.out / "cells.json").write_text(json.dumps(cells, indent=1))
-        print(f"{time.perf_counter() - began:6.0f} s", cells[-1], flush=True)
-    watched = []
-    part = max(1, given.alarms // 4)
-    calm = ("no floor", "5 % apart"), ("floor 0.05", "30 % apart"), ("thompson", "5 % apart")
-    calm += (("holdout 0.1", "5 % alike"),)
-    runs = [("nothing wrong", way, rates, 1500, part) for way, rates in calm]
-    wrongs = ("order reversed", "rates doubled half-way", "prior ten times too high")
-    runs += [
-        (kind, way, rates, 1500, max(1, given.alarms // 5))
-        for kind, way, rates in product(wrongs, ("floor 0.05", "thompson"), ("5 % apart", "30 % apart"))
-        if not (kind.startswith("prior ten") and rates.startswith("30"))
-    ]
-    for k, (kind, way, rates, customers, count) in enumerate(() if given.only == "cells" else runs):
-        watched.append(alarms(kind, way, rates, customers, count, 1000 + given.seed + k))
-        (given.out / "alarms.json").write_text(json.dumps(watched, indent=1))
-        print(f"{time.perf_counter() - began:6.0f} s", watched[-1], flush=True)
+    began, tasks = time.perf_counter(), tasks_of(given)
+    for way in WAYS:  # compiles before processes are made of this one
+        cell(way, "5 % apart", 300, 1.0, 2, 0)
+    alarms("nothing wrong", "floor 0.05", "5 % apart", 300, 2, 0)
+    print(f"{time.perf_counter() - began:6.0f} s: compiled; {len(tasks)} parts to play", flush=True)
+    parts: dict[object, list[dict[str, object]]] = {}
+    watched: list[dict[str, object]] = []
+    with get_context("fork").Pool(given.jobs) as pool:
+        for done, (kind, found) in enumerate(pool.imap(_work, tasks), 1):
+            if kind == "cell":
+                parts.setdefault(found["cell"], []).append(found)
+            else:
+                watched.append(found)
+            spent = time.perf_counter() - began
+            if done % 50 == 0:
+                print(f"{spent:6.0f} s: {done} of {len(tasks)} parts", flush=True)
+            if spent > given.at_most:
+                print(f"stopped after {done} of {len(tasks)} parts", flush=True)
+                pool.terminate()
+                break
+    cells = [summary(each) for each in parts.values()]
+    (given.out / "cells.json").write_text(json.dumps(cells, indent=1))
+    (given.out / "alarms.json").write_text(json.dumps(watched, indent=1))
+    if cells:
+        print(cells_table(cells))
+    if watched:
+        print(alarms_table(watched))
+    print(f"{time.perf_counter() - began:6.0f} s")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from scipy.special import betainc, betaln, expit
 
 from elsv import State
 from elsv._base.typing import FloatArray, IntArray
-from elsv.policies.ids import least_ratio
-from elsv.policies.mixing import drawn
+from elsv.policies.mixing import drawn, least_ratio
 
 _STEP = 0.04  # a few of them within the spread of a logit after a thousand pulls
 _LOGIT = np.arange(-22.0, 22.0, _STEP)

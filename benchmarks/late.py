@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from elsv import Problem, State, make_policy
-from elsv.policies.pending import planning_state
+from elsv.policies.asking import planning_state
 
 State_ = tuple[tuple[int, int], ...]  # successes and failures of each arm, whose outcomes are in
 Open = tuple[int, ...]  # arms of the open decisions, the oldest first

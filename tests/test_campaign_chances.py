@@ -10,7 +10,7 @@ from elsv.campaign import choosing
 from elsv.campaign.choosing import Chooser, choice_stream, policy_stream
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
-from elsv.policies.chances import COPIES, chances_of
+from elsv.policies.asking import COPIES, chances_of
 
 TALLIES = [
     Tally(i, decided=s + f + o, open=o, successes=s, failures=f)

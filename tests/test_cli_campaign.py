@@ -102,3 +102,29 @@ def test_errors_end_with_exit_code_2():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("elsv: there is no campaign file none.db")
+
+
+def test_what_is_expected_or_was_seen_makes_the_prior(tmp_path):
+    (tmp_path / "seen.csv").write_text(f"arm,successes,trials\n{NAMES[3]},30,800\n{NAMES[2]},40,600\n")
+    begin = ("new", "shop.db")
+    plain = answer(*begin, "plain", "shop.toml", "--control", "4")
+    assert plain["notes"] == [plain["unsaid"]]
+    assert plain["unsaid"].startswith("No verdict: with uniform rows this expects 80 % of customers to buy")
+    assert plain["precision"] is None
+    one = answer(*begin, "one", "shop.toml", "--expect", f"{NAMES[3]}=4%", "--control", "4")
+    assert one["unsaid"] is None
+    assert [round(row["holdout"], 2) for row in one["precision"]["rows"]] == [0, 0.05, 0.1, 0.2]
+    assert one["arms"][3]["conversion"] == pytest.approx(0.04, rel=0.05)
+    shop = ("shop.toml", "--history", "seen.csv")
+    usual, wide = answer(*begin, "usual", *shop), answer(*begin, "wide", *shop, "--factor", "4")
+    assert usual["arms"][3]["conversion"] == pytest.approx(30 / 800, rel=0.1)
+    assert 0.08 < usual["arms"][1]["conversion"] < 0.09 < usual["arms"][0]["conversion"] < 0.12
+    assert wide["arms"][0]["conversion"] > usual["arms"][0]["conversion"] + 0.03
+    said = RUN.invoke(app, ["campaign", *begin, "again", *shop]).stderr
+    assert f"nothing is known of {NAMES[0]}, {NAMES[1]}" in said
+    assert "--factor" in said
+    for words in (("--factor", "0.5", "--history", "seen.csv"), ("--expect", "nono=4%"), ("--expect", "x")):
+        with pytest.raises(InvalidInputError):
+            call(*begin, "none", "shop.toml", *words)
+    with pytest.raises(InvalidInputError, match="none"):
+        call("status", "shop.db", "none")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import paper_pending as paper
 from elsv import InvalidInputError, Problem, State, compare, make_policy, solve
-from elsv.policies.pending import expected_state, planning_state
+from elsv.policies.asking import expected_state, planning_state
 from elsv.simulation.delays import Delays, delays_of
 
 PROBLEM = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=30)

@@ -28,8 +28,7 @@ from elsv.indices import make_index
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Lattice
 from elsv.lattice.workers import crew
-from elsv.policies.index_layers import ByIndex, OneStep
-from elsv.policies.layers import Search, StateByState
+from elsv.policies.layers import ByIndex, OneStep, Search, StateByState
 from elsv.values.commit import BlockCommitValue, CommitValue
 from test_solve import brute_force
 

@@ -20,11 +20,9 @@ from elsv.paper import (
     decomposition,
     depth,
     discount,
-    exact_cases,
     growth,
     long_horizon,
     optimum,
-    registry,
     run,
     theorem,
     transition,
@@ -45,12 +43,11 @@ from elsv.paper.claims import (
     minus,
     no_difference,
 )
-from elsv.paper.exact_views import short_of_memory
-from elsv.paper.registry import EXPERIMENTS, NAMES, chosen
-from elsv.paper.run import reproduce
+from elsv.paper.run import EXPERIMENTS, NAMES, chosen, reproduce
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report._drawing import last_finite
+from elsv.simulation.compare import compare
 
 TINY = {
     "transition": transition.Settings(),
@@ -62,7 +59,7 @@ TINY = {
         authors_horizon=4,
     ),
     "discount": discount.Settings(horizon=12, instances=32, grid_points=3, repetitions=2),
-    "optimum": exact_cases.Settings(
+    "optimum": optimum.Settings(
         horizons=(3, 6, 8, 9), wide_to=8, free_to=8, discounts_to=6, thompson_to=3, searches_to=6,
         depth_horizon=6, depths=(1, 2, 6), region_horizon=12,
     ),
@@ -94,7 +91,7 @@ CLAIMED = {
 def in_tiny_settings(patch):
     """Make ``quick`` tiny, and leave out nothing."""
     small = tuple(dataclasses.replace(e, quick=TINY[e.name]) for e in EXPERIMENTS)
-    patch.setattr(registry, "EXPERIMENTS", small)
+    patch.setattr(run, "EXPERIMENTS", small)
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +143,7 @@ def test_no_policy_beats_the_optimum_and_commit_to_the_end_meets_it(outcomes):
 def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
     regret = outcomes["optimum"].numbers["regret"]
     ends = {
-        name: {
-            label: max(int(t) for t, row in rows.items() if label in row) for label in exact_cases.POLICIES
-        }
+        name: {label: max(int(t) for t, row in rows.items() if label in row) for label in optimum.POLICIES}
         for name, rows in regret.items()
     }
     pair, discounts, wide, free = ends.values()
@@ -164,16 +159,16 @@ def test_every_policy_is_followed_as_far_as_the_settings_say(outcomes):
 
 def test_horizons_that_need_more_memory_than_there_is_are_left_out(monkeypatch):
     full = optimum.EXPERIMENT.full
-    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: 10**9)
-    cases = exact_cases.cases_of(full)
+    monkeypatch.setattr("elsv.paper.optimum.available_memory", lambda: 10**9)
+    cases = optimum.cases_of(full)
     assert cases["wide"].horizons[-1] == 70
     assert cases["pair"].horizons == full.horizons
-    assert short_of_memory(full, cases).endswith("memory: T = 100 (ordered, rewards 0.4, 0.7, 1).")
-    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: 0)
-    assert exact_cases.cases_of(full)["discounts"].horizons[-1] == 50
-    monkeypatch.setattr("elsv.paper.exact_cases.available_memory", lambda: None)
-    assert exact_cases.cases_of(full)["wide"].horizons[-1] == 100
-    assert short_of_memory(full, exact_cases.cases_of(full)) == ""
+    assert optimum.short_of_memory(cases).endswith("memory: T = 100 (ordered, rewards 0.4, 0.7, 1).")
+    monkeypatch.setattr("elsv.paper.optimum.available_memory", lambda: 0)
+    assert optimum.cases_of(full)["discounts"].horizons[-1] == 50
+    monkeypatch.setattr("elsv.paper.optimum.available_memory", lambda: None)
+    assert optimum.cases_of(full)["wide"].horizons[-1] == 100
+    assert optimum.short_of_memory(optimum.cases_of(full)) == ""
 
 
 def test_a_line_that_ends_early_has_its_place_by_its_last_value():
@@ -184,12 +179,12 @@ def test_a_line_that_ends_early_has_its_place_by_its_last_value():
 
 def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
     problem = Problem(rewards=[1.0, 1.0, 1.0], horizon=6)
-    case = exact_cases.Case("free", (1.0, 1.0, 1.0), None, (6,))
-    labels = [*exact_cases.POLICIES, "best fixed arm"]
-    names = [*exact_cases.POLICIES.values(), "fixed:arm=1"]
+    case = optimum.Case("free", (1.0, 1.0, 1.0), None, (6,))
+    labels = [*optimum.POLICIES, "best fixed arm"]
+    names = [*optimum.POLICIES.values(), "fixed:arm=1"]
     found = {label: row.regret for label, row in zip(labels, evaluate(problem, names), strict=True)}
     found["optimum"] = solve(problem).regret
-    assert exact_cases.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
+    assert optimum.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):
@@ -211,7 +206,7 @@ def test_comparisons_side_by_side_are_those_one_by_one():
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
     for key, one in several.items():
-        alone = context.compare((0, 1), problem, one.policies, one.instances, **one.options)
+        alone = compare(problem, one.policies, one.instances, 3, **one.options)
         assert np.array_equal(found[key]["ours"].mean, alone["ours"].mean)
 
 
@@ -504,14 +499,14 @@ def test_out_is_required():
 
 def test_the_papers_own_horizon_is_shown_from_the_results_that_are_kept():
     from elsv.paper.long_horizon import EXPERIMENT as LONG
-    from elsv.paper.long_runs import computed, kept
+    from elsv.paper.long_horizon import computed, kept
 
     known = kept()
     row = known["regrets"][(0.8, 0.9, 1.0)][290]
     assert row["optimum"] == pytest.approx(2.0297, abs=5e-5)
     assert row["optimum"] < row["arm 1 always"] < row["ELSV-Gittins"] < row["Gittins"]
     assert all(r["optimum"] == min(r.values()) for rows in known["regrets"].values() for r in rows.values())
-    assert all(loss.loss > 0 for loss in known["plan"])
+    assert all(loss["loss"] > 0 for loss in known["plan"])
     outcome = LONG.run(LONG.full, Context())
     assert [claim.label for claim in outcome.claims] == ["C4 at T = 290", "C6 at T = 290"]
     assert "does not beat a fixed arm" in outcome.text

@@ -447,6 +447,25 @@ def test_arms_that_are_not_connected_do_not_matter_to_one_another():
     np.testing.assert_allclose(whole.mean(given), np.hstack([left, right]), rtol=0, atol=1e-8)
 
 
+def test_groups_that_no_pair_connects_have_beliefs_of_their_own():
+    groups, bounded = ((4, 1, 0), (2,), (3, 5)), ((0.1, 0.9), *((0.0, 1.0),) * 5)
+    ladder = Ladder(6, order=((4, 1), (4, 0), (1, 0), (5, 3)))
+    parts = ladder.apart(groups)
+    assert parts == (Chain("decreasing"), Independent(), Chain("increasing"))
+    assert isinstance(replace(ladder, bounds=bounded).apart(groups)[0], Ladder)
+    counts = np.random.default_rng(3).integers(1, 30, (2, 4, 6)).astype(float)
+    mean = ladder.mean(State(*counts))
+    weight = 0.0
+    for group, part in zip(groups, parts, strict=True):
+        own = State(*counts[..., list(group)])
+        assert part.mean(own) == pytest.approx(mean[:, list(group)], abs=1e-7)
+        weight = weight + part.log_weight(own)
+    assert weight == pytest.approx(ladder.log_weight(State(*counts)), abs=1e-6)
+    assert abilities.apart(ladder, ((0, 1, 2), (3, 4, 5))) is None
+    assert abilities.apart(Ladder(3, unimodal=True), ((0, 1), (2,))) is None
+    assert abilities.apart(Independent(), ((0,), (1,))) is None
+
+
 def test_batches_of_any_shape_are_their_states():
     ladder = Ladder(4, DIAMOND)
     given = states(4, 6, np.random.default_rng(8))

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,6 +184,20 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
         bandit.save(path)
     assert path.read_text() == before
     assert [p.name for p in tmp_path.iterdir()] == ["b.json"]
+
+
+def test_what_is_out_of_scope_is_refused_with_what_to_use_instead():
+    bandit = Bandit(Problem([0.8, 1.0], "decreasing", horizon=9))
+    with pytest.raises(InvalidInputError, match=r"context must be left out.*segments.*Vowpal Wabbit"):
+        bandit.choose(context={"age": 31})
+    with pytest.raises(InvalidInputError, match=r"reward must be left out.*success=True.*Gaussian"):
+        bandit.observe(0, reward=3.2)
+    with pytest.raises(InvalidInputError, match=r"success must be true or false \(1 or 0\), got None"):
+        bandit.observe(0)
+    assert bandit.step == 1
+    scope = " ".join((Path(__file__).parent.parent / "docs" / "method.md").read_text().split())
+    for said in ("Outcomes are yes or no", "Gaussian rewards", "Vowpal Wabbit", "Means do not change"):
+        assert said in scope
 
 
 def test_bad_use_is_refused():

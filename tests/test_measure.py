@@ -77,6 +77,17 @@ def test_the_confidence_set_is_hardly_ever_left_by_a_true_rate():
     assert ((rates < low) | (rates > high)).any(axis=0).mean() <= 0.05
 
 
+def test_one_look_covers_at_every_size_of_holdout():
+    """Sums of binomial probabilities: no simulation, so no noise."""
+    rates = (0.01, 0.03, 0.05, 0.075, 0.1, 0.2, 0.22, 0.3, 0.38, 0.5)
+    for seen in (5, 12, 30, 55, 100, 200, 333, 340, 375, 424, 445):
+        won = np.arange(seen + 1)
+        low, high = one_look(won, np.full(seen + 1, seen))
+        for rate in rates:
+            chances = [math.comb(seen, k) * rate**k * (1 - rate) ** (seen - k) for k in range(seen + 1)]
+            assert np.array(chances)[(low <= rate) & (rate <= high)].sum() >= 0.95
+
+
 def test_one_look_is_wilson_where_there_is_enough():
     for won, seen, same in ((40, 190, wilson), (9, 190, anytime), (181, 190, anytime)):
         np.testing.assert_allclose(one_look(won, seen), same(won, seen))

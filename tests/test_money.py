@@ -198,7 +198,7 @@ def test_tables_and_sentences_of_a_comparison(shops):
     ]  # fmt: skip
     assert "; and " in earned(shops)
     latex = shops.to_latex()
-    assert latex.startswith("\\begin{tabular}{l" + "r" * (len(heads) - 1) + "}\n\\toprule\n")
+    assert latex.startswith("\\begin{tabular}{l" + "r" * (len(heads) - 2) + "}\n\\toprule\n")  # no times
     assert "over always full price in \\% $\\pm$ 95 \\%" in latex
     assert latex.count(r"\\") == 5
     columns = shops.columns()
@@ -288,6 +288,47 @@ def test_latex_has_options(shops):
             result.to_latex(digits=-1)
     assert f"& {found[0].value:.2f} &" in found.to_latex()
     assert f"& {found[0].value:.5f} &" in found.to_latex(digits=5)
+
+
+def test_latex_has_the_columns_asked_for_and_the_best_in_bold(shops):
+    assert "time /" not in shops.to_latex()
+    assert "time / decision" in shops.to_latex(columns=["time"])
+    found = elsv.evaluate(FREE, ["optimal", "greedy", "thompson"], horizon=6)
+    latex = found.to_latex(columns=["regret", "earns"], bold_best=True).splitlines()
+    assert latex[2] == r"policy & regret & earns \\"
+    by_policy = {line.partition(" &")[0]: line for line in latex[4:-2]}
+    assert "textbf" not in by_policy["optimal"]  # it is a bound, not a rival
+    assert "textbf" not in by_policy["thompson"]
+    assert by_policy["greedy"].count(r"\textbf{") == 2
+    with pytest.raises(InvalidInputError, match=r"unknown column 'regrets'.*above_optimum"):
+        found.to_latex(columns=["regrets"])
+    with pytest.raises(InvalidInputError, match="unknown column 'time'"):
+        found.to_latex(columns=["time"])
+
+
+def test_figures_that_read_the_same_are_both_the_best():
+    found = elsv.evaluate(FREE, ["fixed:arm=2", "greedy", "fixed:arm=1"], horizon=1)
+    assert found.to_latex(columns=["earns"], bold_best=True).count(r"\textbf{") == 2
+
+
+def test_several_problems_stand_in_one_table(shops):
+    exact = elsv.evaluate(FREE, ["optimal", "thompson"], horizon=6)
+    table = elsv.to_latex({"shops": shops, "6 & free": exact}, bold_best=True, caption="Both").splitlines()
+    assert table[3] == r"\begin{tabular}{lrr}"
+    assert table[5] == r" & \multicolumn{1}{c}{shops} & \multicolumn{1}{c}{6 \& free} \\"
+    assert table[6] == r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}"
+    rows = {line.partition(" &")[0]: line.removesuffix(r" \\").split(" & ") for line in table[9:-3]}
+    assert len({len(row) for row in rows.values()}) == 1
+    assert rows["optimal"][1] == ""  # it was not simulated
+    assert rows["thompson"][1]
+    assert rows["thompson"][2]
+    assert r"\cline{2-4}\cline{5-7}" in elsv.to_latex(
+        {"a": exact, "b": exact}, columns=["earns", "regret", "above_optimum"], booktabs=False
+    )
+    with pytest.raises(InvalidInputError, match="got none"):
+        elsv.to_latex({})
+    with pytest.raises(InvalidInputError, match=r"got list.*by their titles"):
+        elsv.to_latex([exact])
 
 
 def test_latex_is_escaped():

@@ -161,6 +161,7 @@ def test_the_preview_says_what_is_missing(client):
 def test_the_rehearsal_answers_whether_it_is_worth_it(client):
     said = text_of(send(client, "/ui/new/rehearsal", filled(horizon="60", order="free")).text)
     assert "Worth it: with 60 customers it brings" in said
+    assert all(f"{size} customers" in said for size in (20, 30, 60, 120))  # around what was asked for
     assert "Against always full price, in 60 imaginary shops." in said
     assert "must be a whole number" in text_of(send(client, "/ui/new/rehearsal", filled(horizon="x")).text)
 

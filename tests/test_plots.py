@@ -11,8 +11,8 @@ import elsv
 from elsv.errors import InvalidInputError
 from elsv.indices.gittins import gittins_table
 from elsv.paper.base import Drawing, Outcome
-from elsv.paper.regions import regions
-from elsv.paper.registry import chosen
+from elsv.paper.optimum import regions
+from elsv.paper.run import chosen
 from elsv.report import figures
 from elsv.report._drawing import equal_series, wrapped
 from elsv.report.page import Page
@@ -140,6 +140,32 @@ def test_lines_are_named_in_the_order_in_which_they_end(plt):
     user = plt.subplots()[1]
     figures.lines([0, 1], series, x_label="x", y_label="y", axes=[user])
     assert user.get_legend() is not None
+
+
+def test_panels_that_share_an_axis_show_every_curve_whole(plt):
+    low, high = comparison({"elsv": 1.0, "thompson": 2.0}), comparison({"elsv": 30.0, "greedy": 50.0})
+    for order in ((low, high), (high, low)):
+        panels = plt.subplots(1, 2, sharey=True)[1]
+        for result, ax in zip(order, panels, strict=True):
+            result.plot(ax=ax)
+        bottom, top = panels[0].get_ylim()
+        assert bottom == 0
+        assert top >= max(line.get_ydata().max() for ax in panels for line in ax.lines)
+    few, many = plt.subplots(1, 2, sharey=True)[1]
+    TWELVE.plot(ax=many, kind="final")
+    low.plot(ax=few, kind="final")
+    assert few.get_ylim() == (len(TWELVE.names) - 0.5, -0.5)
+
+
+def test_legends_of_ones_own_know_the_policies(plt):
+    axes = comparison({"elsv": 1.0, "thompson": 2.0}).plot(labels="none")
+    handles, names = axes.get_legend_handles_labels()
+    assert names == ["elsv", "thompson"]
+    assert handles == axes.lines[:2]
+    axes = FORTY.plot(kind="pulls", policy="thompson")
+    assert axes.get_legend_handles_labels()[1] == list(FORTY.problem.names)
+    axes = plot_index(gittins_table(1, 1, levels=3, discount=0.9))
+    assert axes.get_legend_handles_labels()[1] == ["1 pull", "2 pulls"]
 
 
 def test_many_policies_and_arms_can_be_told_apart():

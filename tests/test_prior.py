@@ -401,3 +401,27 @@ def test_one_number_is_enough():
 def test_true_rates_lie_in_the_intervals_of_untried_arms():
     inside, total, _ = covered(40, weight=0.3, seed=1)
     assert 0.85 <= inside / total <= 0.97
+
+
+def test_rows_that_are_left_out_follow_their_neighbours():
+    boss = Problem(
+        [20, 19, 18, 17], order="increasing", horizon=1500, names=["none", "5 % off", "10 % off", "15 % off"]
+    )
+    known = boss.with_prior({"none": (30, 770), "5 % off": (40, 560)})
+    assert known == boss.with_prior([(30, 770), (40, 560), None, None])
+    start = State.initial(known)
+    mean = known.belief.mean(start)
+    assert mean[:2] == pytest.approx([30 / 800, 40 / 600], rel=0.02)
+    assert 0.08 < mean[2] < 0.09 < 0.11 < mean[3] < 0.12
+    wide = boss.with_prior([(30, 770), (40, 560), None, None], factor=4)
+    assert wide.belief.mean(State.initial(wide))[3] > mean[3] + 0.02
+    free = Problem([1, 1, 1], horizon=9).with_prior([(4, 96), None, (6, 94)])
+    assert free.prior[1, 0] / free.prior[1].sum() == pytest.approx(0.05, abs=0.01)
+    rows = [(1, 1), (4, 96), (1, 1), (1, 1)]
+    assert boss.with_prior(rows).prior.tolist() == [[1, 1], [4, 96], [1, 1], [1, 1]]  # what is said stays
+    with pytest.raises(InvalidInputError, match="at least one arm"):
+        boss.with_prior([None] * 4)
+    with pytest.raises(InvalidInputError, match="20 % off"):
+        boss.with_prior({"20 % off": (1, 2)})
+    with pytest.raises(InvalidInputError, match="factor must be above 1"):
+        boss.with_prior([(30, 770), None, None, None], factor=0.5)

@@ -14,11 +14,9 @@ from elsv import Bandit, Problem, State, compare, evaluate, make_policy
 from elsv import structure as st
 from elsv.errors import InvalidInputError
 from elsv.paper.theorem import random_states
-from elsv.policies.glm_ucb import logistic_fit
-from elsv.policies.ids import least_ratio, losses_and_news
 from elsv.policies.meanings import legend, meaning
-from elsv.policies.mixing import drawn
-from elsv.policies.top_two import top_two
+from elsv.policies.mixing import drawn, least_ratio, losses_and_news, top_two
+from elsv.policies.rivals import logistic_fit
 from elsv.structure.facts import Facts, ranking_of
 
 ORDERED = Problem([0.8, 0.9, 1.0], order="decreasing", horizon=30)

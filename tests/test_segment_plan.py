@@ -141,6 +141,29 @@ def test_independent_arms_get_their_segments_index():
     assert Plan(forever).scores(state(), 9, None)[:2] == pytest.approx((forever.rewards * exact)[:2])
 
 
+def test_segments_that_nothing_connects_are_planned_for_apart():
+    rewards, groups, pairs = [0.5, 0.7, 0.8, 1.0], [[1, 2, 3, 4], [5, 6, 7, 8]], []
+    for first, *_ in groups:
+        pairs += [(first + k, first + k + 1) for k in range(3)]
+    given = Problem(
+        rewards=rewards * 2,
+        horizon=40,
+        prior=[(2, 3)] * 4 + [(1, 5)] * 4,
+        structure=known.order(pairs),
+        segments=groups,
+        segment_shares=[0.7, 0.3],
+    )
+    wins, losses = np.random.default_rng(5).integers(0, 5, size=(2, 3, 8))
+    seen = State(given.prior[:, 0] + wins, given.prior[:, 1] + losses)
+    q = Plan(given, effort=500).scores(seen, 11, None)
+    for own, prior, customers in ((slice(0, 4), (2, 3), 21), (slice(4, 8), (1, 5), 10)):  # 1 + 29 shares
+        alone = Problem(rewards=rewards, order="decreasing", horizon=40, prior=[prior] * 4)
+        part = State(seen.alpha[:, own], seen.beta[:, own])
+        assert (q[:, own] == Plan(alone, effort=500).scores(part, 41 - customers, None)).all()
+    joined = Problem(**given.to_dict() | {"structure": {"order": [*pairs, (1, 5)]}})
+    assert Plan(joined)._alone is None
+
+
 def test_segments_of_one_arm_leave_nothing_to_choose():
     given = Problem(rewards=[1.0, 0.5], horizon=9, segments=[[1], [2]], structure=known.order([(1, 2)]))
     assert [int(make_policy("plan", given)(State.initial(given), 1, None, g)) for g in (0, 1)] == [0, 1]

@@ -11,7 +11,7 @@ from elsv import InvalidInputError, Problem, State, make_policy, policy_names
 from elsv import lookahead as search
 from elsv import structure as known
 from elsv.beliefs.abilities import best_in_groups
-from elsv.policies.chances import chances_of
+from elsv.policies.asking import chances_of
 from elsv.policies.offered import ask
 from elsv.values import BlockCommitValue, CommitValue
 from paper_segments import Who, commit, lookahead
@@ -106,7 +106,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_arms_on_offer_are_chosen(name):
-    given = problem(order="decreasing", horizon=30)
+    given = problem(structure={"order": "decreasing"}, horizon=30)
     policy = make_policy(name, given)
     rng = np.random.default_rng(3)
     came = rng.integers(2, size=60)

@@ -71,7 +71,8 @@ def test_shares_are_learnt_from_who_comes():
 @pytest.mark.parametrize("more", [{}, {"segments": [[1, 2], [3, 4]]}, {"segment_shares": None}])
 @pytest.mark.parametrize("order", [None, "decreasing"])
 def test_round_trips(tmp_path, more, order):
-    problem = shop(order=order, **more)
+    known = None if order is None else {"order": order}
+    problem = shop(structure=known, **more)
     problem.save(tmp_path / "shop.toml")
     assert Problem.load(tmp_path / "shop.toml") == problem
     assert Problem.load(tmp_path / "shop.toml").segments == problem.segments

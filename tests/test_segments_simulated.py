@@ -8,6 +8,7 @@ import pytest
 
 from commands import elsv
 from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate, make_policy, rehearse
+from elsv.policies.library import Greedy
 from elsv.policies.sharing import part_of, pooled_problem
 from elsv.policies.single import choices
 from elsv.simulation.arrivals import Arrivals
@@ -132,6 +133,27 @@ def test_rehearsal_keeps_an_arm_for_every_segment() -> None:
     small, large = (row for row in found.outcomes if row.policy == "greedy")
     assert small.exact
     assert large.gain > small.gain
+
+
+@pytest.mark.parametrize("late", [None, 7])
+def test_scores_are_asked_for_once_for_all_who_may_come(late: int | None) -> None:
+    problem, asked = shop(60), []
+
+    class Once(Greedy):
+        deterministic = True
+
+        def scores(self, state: State, step: int, rng: np.random.Generator) -> np.ndarray:
+            asked.append(step)
+            return super().scores(state, step, rng)
+
+    def own(*given: object, segment: object) -> object:
+        return Greedy(problem, problem.belief)(*given, segment)
+
+    policies = (Once(problem, problem.belief), own)
+    run = a_run(problem, policies, patience=3, keep_raw=True, delays=delays_of(late, None, None))
+    one, other = run_chunk(run, 0).policies
+    assert (one.curves == other.curves).all()
+    assert len(asked) == len(set(asked)) == sum(map(run.asks, range(1, 61)))
 
 
 def test_parts_have_what_is_known_of_their_own_arms() -> None:

@@ -12,6 +12,7 @@ import pytest
 from services import serving
 
 PAGE = Path(__file__).parent.parent / "docs" / "clients.md"
+CLIENTS = PAGE.parent.parent / "clients"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = {  # by language: what runs it, the suffix of its files, what Debian calls its package
     "sh": (["bash", "-eu"], "sh", "curl"),
@@ -21,9 +22,10 @@ PROGRAMS = {  # by language: what runs it, the suffix of its files, what Debian 
 }
 SAID = {
     "sh": r'"status": ?"recorded"',
-    "python": r"take another name[\s\S]* recorded\n[\s\S]*arm 1",
-    "php": r"^(30 % off|15 % off|full price)\nrecorded\n$",
-    "javascript": r"^(30 % off|15 % off|full price)\nrecorded\n$",
+    "python": r"(30 % off|15 % off|full price)\nrecorded\nFlushed\(sent=0, left=0, refused=0\)\n"
+    r"[\s\S]*take another name[\s\S]* recorded\n[\s\S]*arm 1",
+    "php": r"^(30 % off|15 % off|full price)\nrecorded\n0 sent, 0 left, 0 refused\n$",
+    "javascript": r"^(30 % off|15 % off|full price)\nrecorded\n0 sent, 0 left, 0 refused\n$",
 }
 
 
@@ -58,6 +60,8 @@ def test_snippets(language, server, tmp_path):
     code = code.replace("/campaigns/spring ", "/campaigns/spring-of-curl ").replace(
         "/campaigns/spring/decisions)", "/campaigns/spring-of-curl/decisions)"
     )
+    for client in (CLIENTS / "php" / "Elsv.php", CLIENTS / "js" / "elsv.mjs"):
+        shutil.copy(client, tmp_path)
     path = tmp_path / f"snippet.{suffix}"
     path.write_text(code)
     environment = os.environ | {

@@ -168,6 +168,37 @@ def test_files_of_samples_are_found_beside_the_problem_and_from_anywhere(tmp_pat
     assert Problem.load(os.path.join(".", "copy.toml")) == relative
 
 
+def test_a_saved_problem_keeps_its_draws_in_a_file_beside_it(tmp_path):
+    folder = tmp_path / "a"
+    weighted = samples(DRAWS[::-1], np.arange(400.0))
+    several = mixture([(0.3, samples(DRAWS)), (0.5, weighted), (0.2, samples(DRAWS))])
+    for k, structure in enumerate((samples(DRAWS), weighted, several)):
+        stated = problem(structure)
+        stated.save(folder / f"p{k}.toml")
+        assert f"p{k}.draws.npy" in (folder / f"p{k}.toml").read_text()
+        assert (folder / f"p{k}.draws.npy").exists()
+        read = Problem.load(folder / f"p{k}.toml")
+        assert read == stated
+        assert read.structure == stated.structure
+        assert read.belief.mean(STATE) == pytest.approx(stated.belief.mean(STATE), abs=0)
+    assert sorted(p.name for p in folder.glob("p2*")) == ["p2.draws.npy", "p2.draws2.npy", "p2.toml"]
+    read.save(folder / "again.toml")  # its draws are in this folder already
+    assert not list(folder.glob("again.draws*"))
+    folder.rename(tmp_path / "b")  # the folder may be moved
+    assert Problem.load(tmp_path / "b" / "again.toml") == read
+    assert problem(samples(DRAWS)) != problem(samples(DRAWS[::-1]))
+    assert problem(samples(DRAWS)) != stated
+
+
+def test_more_draws_than_a_file_of_text_holds_are_saved_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("elsv.structure.drawn._INLINE", 100)
+    many = problem(samples(DRAWS))
+    with pytest.raises(InvalidInputError, match="too many for a problem's file"):
+        many.to_dict()
+    many.save(tmp_path / "many.toml")
+    assert Problem.load(tmp_path / "many.toml") == many
+
+
 def test_weights_of_draws_count_and_are_saved_with_a_path(tmp_path):
     np.save(tmp_path / "d.npy", DRAWS)
     weights = np.r_[np.ones(200), np.zeros(200)]

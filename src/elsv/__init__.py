@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from elsv.policies import Policy, make_policy, policy_names
     from elsv.policies.single import Gain
     from elsv.problem import Problem, belief_of
+    from elsv.report.latex import to_latex
     from elsv.search.lookahead import lookahead
     from elsv.simulation.compare import Comparison, compare
     from elsv.simulation.rehearse import Rehearsal, rehearse
@@ -92,6 +93,7 @@ __all__ = [
     "rehearse",
     "solve",
     "structure",
+    "to_latex",
 ]
 
 _HOMES = {
@@ -108,6 +110,7 @@ _HOMES = {
         "policies": "Policy make_policy policy_names",
         "policies.single": "Gain",
         "problem": "Problem belief_of",
+        "report.latex": "to_latex",
         "search": "lookahead",
         "simulation.compare": "Comparison compare",
         "simulation.rehearse": "Rehearsal rehearse",

@@ -11,23 +11,25 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.files import unreadable, write_text
+from elsv._base.files import unreadable, write_atomically, write_text
 from elsv._base.html import block, note, shortened, table
 from elsv._base.numbers import numbers, shown
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.segments import Segments, Stated, stated
-from elsv.structure import Offers, Structure, structure_of
+from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
+from elsv.structure.drawn import SampleDraws, digest, draws_as
+from elsv.structure.product import Product, check_order_of_lists
 
 _KEYS = (
     "rewards",
@@ -40,6 +42,7 @@ _KEYS = (
     "segments",
     "segment_shares",
     "segment_prior",
+    "across",
 )
 _MOST_ROWS = 20  # of arms that a notebook shows
 EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
@@ -57,7 +60,7 @@ class Problem:
         :math:`r_i > 0`, what arm i pays on success. Default 1 for every arm of `prior`.
     order
         ``"decreasing"`` for :math:`\mu_1 \ge \dots \ge \mu_N`, ``"increasing"`` for the reverse: the short
-        form of the two commonest structures.
+        form of the two commonest structures. With segments that have the same options it holds within each.
     horizon
         Number of pulls T whose rewards are summed.
     discount
@@ -70,17 +73,26 @@ class Problem:
     structure
         What is known of the means, a statement of `elsv.structure` or one of your own; default: nothing.
     segments
-        Who may come, each with the arms on offer to them, by name or number from 1: ``[[1, 2], [3, 4]]`` or
-        ``{"new": [1, 2], "returning": [3, 4]}``; every arm is in one. Default: every arm is for everyone.
+        Who may come. With shares, ``{"mobile": 0.5, "desktop": 0.5}``, or names alone, ``["mobile",
+        "desktop"]``, every segment has the same options: rewards, names and prior are theirs, and each
+        option for each segment becomes an arm, ``option × segment``. Otherwise each segment has a list of
+        arms, by name or number from 1: ``{"new": [1, 2], "returning": [3, 4]}`` or ``[[1, 2], [3, 4]]``.
+        Every arm is in one. Default: every arm is for everyone.
     segment_shares
         With which probability a customer is of each segment, if that is known.
     segment_prior
         Dirichlet counts of the shares if they are to be learnt from who comes; default 1 for each.
+    across
+        Ranks segments with the same options, such as ``"mobile, desktop"``: with the same option later ones
+        succeed at least as often.
 
     Examples
     --------
     >>> Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=50).arms
     3
+    >>> two = Problem(rewards=[1.0, 2.0], order="decreasing", horizon=50, segments=["mobile", "desktop"])
+    >>> two.names
+    ('arm 1 × mobile', 'arm 2 × mobile', 'arm 1 × desktop', 'arm 2 × desktop')
     """
 
     rewards: FloatArray  # [N]
@@ -103,11 +115,27 @@ class Problem:
         segments: Segments | Stated | None = None,
         segment_shares: Sequence[float] | Mapping[str, float] | None = None,
         segment_prior: Sequence[float] | Mapping[str, float] | None = None,
+        across: str | Sequence[str] | None = None,
     ) -> None:
         if rewards is None and prior is None:
             raise InvalidInputError("rewards or prior must say how many arms there are; give rewards=[1, 1]")
         table = None if prior is None else _numbers("prior", prior, 2)
         payoff = np.ones(len(cast(FloatArray, table))) if rewards is None else _numbers("rewards", rewards, 1)
+        product = Product.of(segments, across)
+        if product is not None and len(payoff):
+            options = _numbered(len(payoff)) if names is None else _labels(names)
+            count = len(options)
+            payoff = product.repeated("rewards", payoff, count)
+            table = None if table is None else product.repeated("prior", table, count)
+            pairs, order = product.pairs(order, structure, count), None
+            structure = PartialOrder(tuple(pairs)) if pairs else None
+            names, segments = product.arms(options), product.segments(count)
+            if product.shares is not None:
+                if segment_shares is not None:
+                    raise InvalidInputError(
+                        f"give the shares once, got them in segments and segment_shares={segment_shares!r}"
+                    )
+                segment_shares = product.shares
         arms = len(payoff)
         if arms == 0:
             raise InvalidInputError("rewards must name at least one arm, got none")
@@ -127,6 +155,8 @@ class Problem:
             )
         if len(set(labels)) != arms:
             raise InvalidInputError(f"names must differ from one another, got {list(labels)}")
+        who = stated(segments, labels, segment_shares, segment_prior)
+        check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
         checked_horizon, checked_discount = _objective(horizon, discount)
@@ -138,7 +168,7 @@ class Problem:
             ("discount", checked_discount),
             ("prior", table),
             ("names", labels),
-            ("segments", stated(segments, labels, segment_shares, segment_prior)),
+            ("segments", who),
         ):
             object.__setattr__(self, name, value)
 
@@ -180,10 +210,55 @@ class Problem:
         values = {key: value for key, value in self.to_dict().items() if key != "discount"}
         return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
 
-    def with_prior(self, prior: ArrayLike, structure: Structure | None = None) -> Problem:
-        """Return the same problem with other prior rows, and with another structure if one is given."""
+    def with_prior(
+        self,
+        prior: ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike | None],
+        structure: Structure | None = None,
+        factor: float | None = None,
+    ) -> Problem:
+        """Return the same problem with other prior rows, and with another structure if one is given.
+
+        Parameters
+        ----------
+        prior
+            Rows in the order of the arms, or by name. An arm whose row is None or left out takes its rate
+            from its neighbours, given the structure (`elsv.prior.untried`).
+        structure
+            Instead of the problem's own.
+        factor
+            Odds of such an arm are within this factor of its neighbour's for each step between them, with
+            95 % probability; default: 2, or 3 where nothing is known of an order.
+
+        Examples
+        --------
+        >>> from elsv import State
+        >>> shop = Problem([20, 18, 16], order="increasing", horizon=500, names=["none", "5 %", "10 %"])
+        >>> known = shop.with_prior({"none": (30, 770), "5 %": (40, 560)})
+        >>> known.belief.mean(State.initial(known)).round(3).tolist()
+        [0.037, 0.067, 0.089]
+        """
+        rows, known = self._rows(prior)
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return Problem(**values | {"prior": prior, "structure": structure or self.structure})
+        new = Problem(**values | {"prior": rows, "structure": structure or self.structure})
+        if known.all():
+            return new
+        from elsv.prior.untried import from_neighbours, neutral
+
+        return from_neighbours(neutral(new, known), known, factor)[0]
+
+    def _rows(self, given: Any) -> tuple[Any, AnyArray]:
+        """Return rows for `Problem`, uniform where none are given, and of which arms some are ``[N]``."""
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in self.names:
+                    raise unknown_name("arm", str(name), self.names)
+            given = [given.get(name) for name in self.names]
+        if isinstance(given, np.ndarray) or not isinstance(given, Sequence):
+            return given, np.ones(self.arms, dtype=bool)
+        known = np.array([row is not None for row in given])
+        if not known.any():
+            raise InvalidInputError("prior must have a row [alpha, beta] for at least one arm, got none")
+        return [(1.0, 1.0) if row is None else row for row in given], known
 
     def __repr__(self) -> str:
         shown = self.to_dict()
@@ -209,7 +284,10 @@ class Problem:
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Problem) and self.to_dict() == other.to_dict()
+        if not isinstance(other, Problem):
+            return False
+        with draws_as(digest):  # the same draws are the same prior, wherever they are kept
+            return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.rewards.tobytes(), self.prior.tobytes(), self.horizon, self.discount))
@@ -218,7 +296,7 @@ class Problem:
         """Return plain Python values under the keys of the TOML file."""
         values: dict[str, Any] = {"rewards": self.rewards.tolist()}
         known = self.structure.to_dict()
-        if self.order is not None:
+        if self.order is not None and self.segments.count == 1:
             values |= known
         elif known:
             values["structure"] = known
@@ -241,6 +319,14 @@ class Problem:
             if key not in _KEYS:
                 raise unknown_name("key", key, _KEYS)
         return cls(**values)
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Problem:
+        """Build a problem from what `to_dict` wrote; older versions wrote order beside lists of arms."""
+        if "order" in values and "segments" in values:
+            kept = {key: value for key, value in values.items() if key != "order"}
+            return cls.from_dict(kept | {"structure": {"order": values["order"]}})
+        return cls.from_dict(values)
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:
@@ -274,11 +360,35 @@ class Problem:
             raise InvalidInputError(f"{path}: {error}") from error
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as TOML, atomically; `load` gives an equal problem back."""
-        write_text(path, self.to_toml())
+        """Write the problem as TOML, atomically; `load` gives an equal problem back.
+
+        Draws of `elsv.structure.samples` go into a file beside it, such as ``shop.draws.npy``, unless they
+        come from one that is there already.
+        """
+        text, draws = self.files(path)
+        for name, statement in draws.items():
+            write_atomically(Path(path).parent / name, partial(np.save, arr=statement.draws))
+        write_text(path, text)
+
+    def files(self, path: str | Path) -> tuple[str, dict[str, SampleDraws]]:
+        """Return the text that `save` writes to `path`, and what it writes beside it, by file name."""
+        given, draws = Path(path), dict[str, SampleDraws]()
+
+        def keep(statement: SampleDraws) -> str:
+            if statement.path is not None and Path(statement.path).parent == given.absolute().parent:
+                return Path(statement.path).name
+            for name, known in draws.items():
+                if digest(known) == digest(statement):
+                    return name
+            name = f"{given.stem}.draws{len(draws) + 1 if draws else ''}.npy"
+            draws[name] = statement
+            return name
+
+        with draws_as(keep):
+            return self.to_toml(), draws
 
     def to_toml(self) -> str:
-        """Return the text that `save` writes."""
+        """Return the problem as TOML."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.to_dict().items())
 
 

@@ -24,6 +24,7 @@ from elsv._base.numbers import numbers, shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import Arms, State, check_width
+from elsv.structure.product import parts_of
 
 _ROUNDING = 1e-9  # of shares that must sum to 1
 
@@ -172,10 +173,17 @@ class Segments:
 
     def describe(self, arm_names: Sequence[str]) -> str:
         """Say in words who comes and what is on offer to them."""
-        parts = []
-        for g, (name, arms) in enumerate(zip(self.names, self.groups, strict=True)):
-            share = "" if self.shares is None else f" ({100 * self.shares[g]:g} % of customers)"
-            parts.append(f"{name}{share}: {', '.join(arm_names[i] for i in arms)}")
+        shares = self.shares or (None,) * self.count
+        who = [
+            name if share is None else f"{name} ({100 * share:g} % of customers)"
+            for name, share in zip(self.names, shares, strict=True)
+        ]
+        product = parts_of(arm_names)
+        if product is not None and product[1] == list(self.names):
+            parts = [f"{', '.join(who)}, each with {', '.join(product[0])}"]
+        else:
+            offered = [", ".join(arm_names[i] for i in arms) for arms in self.groups]
+            parts = [f"{name}: {arms}" for name, arms in zip(who, offered, strict=True)]
         learnt = ""
         if self.share_prior is not None:
             equal = len(set(self.share_prior)) == 1

@@ -111,8 +111,10 @@ class TableCache:
                 self._remember(key, known)
         return known
 
-    def put(self, key: TableKey, table: FloatArray, states: int, keep: bool) -> FloatArray:
-        """Keep a table; return it, read-only."""
+    def put(
+        self, key: TableKey, table: FloatArray, states: int, keep: bool, later: bool = False
+    ) -> FloatArray:
+        """Keep a table; return it, read-only. Its file is written now, or `later` in a thread of its own."""
         if table.shape != (states,):
             raise InvalidInputError(
                 f"a table of {states} states must be a flat array, got shape {table.shape}"
@@ -120,7 +122,9 @@ class TableCache:
         if keep and states > LARGE:
             name = describe(key)
             path = table_path(name, states)
-            if path is not None:
+            if path is not None and later:  # the thread is no daemon: the process ends when it is done
+                threading.Thread(target=write_table, args=(path, name, table), name="elsv-cache").start()
+            elif path is not None:
                 write_table(path, name, table)
         self._remember(key, table)
         return table
@@ -179,8 +183,8 @@ def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | N
 
 
 def keep_table(key: TableKey, table: FloatArray) -> None:
-    """Keep a table that was computed already, as `cached_table` does."""
-    _shared.put(key, table, len(table), True)
+    """Keep a table that was computed already, as `cached_table` does; nobody waits for its file."""
+    _shared.put(key, table, len(table), True, later=True)
 
 
 def forget_tables() -> None:

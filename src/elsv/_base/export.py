@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -103,6 +103,8 @@ def latex_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
+    bold: Collection[tuple[int, int]] = (),
+    groups: Sequence[tuple[str, int]] = (),
     caption: str | None = None,
     label: str | None = None,
     booktabs: bool = True,
@@ -113,6 +115,10 @@ def latex_table(
     ----------
     headers, rows
         Plain text; what LaTeX would read as its own is escaped.
+    bold
+        Cells in bold, by row and column from 0.
+    groups
+        Titles above the columns after the first, and how many columns each has.
     caption, label
         Put it into a ``table`` with a caption, as plain text, and a label.
     booktabs
@@ -121,9 +127,19 @@ def latex_table(
     top, middle, bottom = (
         (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
     )
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (headers, *rows)]
+    cells = [
+        [rf"\textbf{{{_latex(cell)}}}" if (i, k) in bold else _latex(cell) for k, cell in enumerate(row)]
+        for i, row in enumerate(rows)
+    ]
+    lines = [" & ".join(row) + r" \\" for row in ([_latex(head) for head in headers], *cells)]
+    over, rules, column, rule = [""], "", 2, r"\cmidrule(lr)" if booktabs else r"\cline"
+    for title, span in groups:
+        over.append(rf"\multicolumn{{{span}}}{{c}}{{{_latex(title)}}}")
+        rules += f"{rule}{{{column}-{column + span - 1}}}"
+        column += span
+    above = [" & ".join(over) + r" \\", rules] if groups else []
     begin = rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}"
-    body = [begin, top, lines[0], middle, *lines[1:], bottom, r"\end{tabular}"]
+    body = [begin, top, *above, lines[0], middle, *lines[1:], bottom, r"\end{tabular}"]
     if caption is not None or label is not None:
         said = [] if caption is None else [rf"\caption{{{_latex(caption)}}}"]
         said += [] if label is None else [rf"\label{{{label}}}"]

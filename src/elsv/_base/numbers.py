@@ -73,6 +73,11 @@ def with_minus(text: str) -> str:
     return text.replace("-", "−")
 
 
+def many(number: int, what: str = "customer") -> str:
+    """Return how many there are of something: ``1 customer``, ``2,000 customers``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def counted(number: int) -> str:
     """Return a count for a message, as a power of ten where it has too many digits to be read."""
     return f"{number:,}" if number < 10**15 else f"10^{math.floor(math.log10(number))}"

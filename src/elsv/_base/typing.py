@@ -1,4 +1,4 @@
-"""Array types that the whole package shares."""
+"""Types that the whole package shares."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 AnyArray = NDArray[Any]
+Rng = np.random.Generator

@@ -45,6 +45,15 @@ def weighs(belief: Belief) -> bool:
     return factors(belief) or any(_weight(belief, way) is not None for way in ("layer_weights", "log_weight"))
 
 
+def apart(belief: Belief, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...] | None:
+    """Return the belief of each group of arms by itself where no group tells of another, else None."""
+    own = getattr(belief, "apart", None)
+    if own is None or not still_holds(belief, "apart", "mean"):
+        return None
+    found: tuple[Belief, ...] | None = own(groups)
+    return found
+
+
 def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
     """Return joint points ``[..., M, N]`` and weights ``[..., M]``, the same for the same state."""
     return joint_points(belief, state, count)

@@ -1,7 +1,7 @@
 r"""Which arm the next customers get, and with which probability.
 
 With :math:`\pi` the probabilities of the policy in the state that counts open decisions
-(`elsv.policies.pending`), a floor f for each of N arms and a share h held out for the control arm c, arm i is
+(`elsv.policies.asking`), a floor f for each of N arms and a share h held out for the control arm c, arm i is
 chosen with
 
 .. math:: q_i = h\,[i = c] + (1 - h)\,\bigl(f + (1 - N f)\,\pi_i\bigr).
@@ -24,9 +24,8 @@ from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.policies import BasePolicy, Fixed, Greedy
+from elsv.policies.asking import chances_of, with_expected
 from elsv.policies.base import IGNORE
-from elsv.policies.chances import chances_of
-from elsv.policies.pending import with_expected
 from elsv.problem import Problem
 from elsv.state import State
 

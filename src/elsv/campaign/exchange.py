@@ -19,6 +19,7 @@ from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.stores.base import Transaction
+from elsv.structure.product import arm_name
 
 _READ = (
     *("number", "decision", "at", "expires", "customer", "segment", "arm", "propensity", "propensities"),
@@ -125,7 +126,7 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
         for line, row in zip(places, table.rows, strict=True):
-            arm = find_arm(problem, str(row["arm"]).strip())
+            arm = find_arm(problem, _arm_of(row, problem))
             _check_segment(problem, arm, row.get("segment"), line, path)
             won, lost = totals.get(arm, (0, 0))
             if "success" in columns:
@@ -137,6 +138,13 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     raise InvalidInputError(
         f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
     )
+
+
+def _arm_of(row: dict[str, Any], problem: Problem) -> str:
+    """Return what a row of history calls its arm; where segments have the same options, with its segment."""
+    arm = str(row["arm"]).strip()
+    named = arm_name(arm, str(row.get("segment") or "").strip())
+    return named if named in problem.names else arm
 
 
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:

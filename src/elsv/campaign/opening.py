@@ -21,6 +21,7 @@ from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.stores.base import Store, Transaction
+from elsv.structure.product import arms_of
 
 _FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
 _FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
@@ -210,7 +211,7 @@ def segments_of(head: Head) -> Segments:
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Problem:
     try:
-        return Problem.from_dict(json.loads(text))
+        return Problem.from_stored(json.loads(text))
     except (ValueError, TypeError, OSError, RecursionError) as error:
         raise CorruptFileError(
             f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
@@ -282,7 +283,7 @@ def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
     if not segments.stated:
         return find_arm(problem, given)
     if isinstance(given, str) and given not in problem.names:
-        given = given.split("+")
+        given = arms_of(given.strip(), problem.names) or given.split("+")
     several = list(given) if isinstance(given, list | tuple) else [given]
     arms = [find_arm(problem, arm.strip() if isinstance(arm, str) else arm) for arm in several]
     if sorted(segments.of_arm[arms]) != list(range(segments.count)):

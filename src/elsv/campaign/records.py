@@ -16,6 +16,7 @@ import numpy as np
 from elsv._base.numbers import shown, whole
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
+from elsv.structure.product import option_of
 
 LONGEST = 500  # characters of a name, customer or key
 MOST_AT_ONCE = 100_000
@@ -38,9 +39,14 @@ class Decision:
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None  # who came, where customers are of segments
 
+    @property
+    def option(self) -> str:
+        """What to show: the name of the arm, without the segment where segments have the same options."""
+        return option_of(self.name, self.segment)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1, times as text."""
-        who = {} if self.segment is None else {"segment": self.segment}
+        who = {} if self.segment is None else {"segment": self.segment, "option": self.option}
         return {
             "id": self.id,
             "number": self.number,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import with_minus
+from elsv._base.numbers import many, with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
@@ -21,6 +21,7 @@ from elsv.campaign.measured import Measured, split_doubt
 from elsv.campaign.records import Tally, as_time
 from elsv.campaign.settings import Settings, in_words
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
+from elsv.prior.untried import nothing_said
 from elsv.simulation.precision import HEADS, Precision, precision
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Doubt, doubts, evidence
@@ -123,6 +124,7 @@ class Status:
     sources: Sources | None = None  # of the gain over today's arm
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:
@@ -158,9 +160,14 @@ class Status:
         return next((g for g in self.gains if g.against == first and g.method == method), None)
 
     @property
+    def misfit(self) -> bool:
+        """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
+        return any(doubt.about == "outcomes" for doubt in self.doubts)
+
+    @property
     def sure(self) -> bool:
         """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
-        known = self.answer(BELIEF)
+        known = None if self.misfit else self.answer(BELIEF)
         seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
         agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
         return known is not None and known.told and agree
@@ -187,7 +194,7 @@ class Status:
         if not self.decided:
             first = "No customer has come yet."
         elif over:
-            first = f"The campaign brought {self.money(self.earned)} from {self.decided:,} customers{waited}."
+            first = f"The campaign brought {self.money(self.earned)} from {many(self.decided)}{waited}."
         else:
             first = (
                 f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
@@ -225,6 +232,12 @@ class Status:
             rests.append(f"{before:,} outcomes are from before")
         if self.expected is not None:
             rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
+        if self.misfit and (alone := self.answer(OUTCOMES)) is not None:
+            return (
+                "What was expected beforehand does not fit the outcomes: by these alone the gain over "
+                f"{gain.name} is {self.between(alone)}; by all that is known it would be "
+                f"{self.money(gain.gain, True)} ({'; '.join(rests)})."
+            )
         known = f"by all that is known ({'; '.join(rests)})"
         if gain.told:
             word = "more" if gain.gain > 0 else "less"
@@ -252,17 +265,20 @@ class Status:
         gain, arm = self.answer(OUTCOMES), self.gains[0].name.removeprefix("always ")
         if gain is None:
             return f"This campaign cannot tell by itself: nobody had {arm}."
+        if self.misfit:
+            return ""
         if gain.told:
-            return f"By this campaign's outcomes alone it lies between {self.between(gain)}."
-        return f"This campaign cannot tell by itself: only {gain.customers:,} customers had {arm}."
+            return f"By this campaign's outcomes alone it is {self.between(gain)}."
+        return f"This campaign cannot tell by itself: only {many(gain.customers)} had {arm}."
 
     def notes(self) -> tuple[str, ...]:
         """Return what else there is to say: the gain by holdout, where it comes from, what is ahead."""
         said = [] if self.precision is None else [self.precision.advice]
         if (gain := self.answer(HOLDOUT)) is not None:
             said.append(
-                f"By the {gain.customers:,} held-out customers the gain is {self.money(gain.gain, True)}, "
-                f"95 % interval {self.between(gain)}; that holds even if conversions change with time."
+                f"By the {many(gain.customers, 'held-out customer')} the gain is "
+                f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}; that holds even if "
+                "conversions change with time."
             )
         if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
             if known.name == f"always {from_.name}":
@@ -275,7 +291,9 @@ class Status:
                     f"Switching to {from_.name}, which looked best beforehand, would have brought "
                     f"{self.money(from_.switching, True)}; learning added {self.money(from_.learning, True)}."
                 )
-        if self.left is None or self.ahead is None:
+        if self.unsaid is not None:
+            said.append(self.unsaid)
+        elif self.left is None or self.ahead is None:
             said.append("The campaign has no last customer: later ones count less and less.")
         elif not self.left:
             said.append("No planned customers are left. Extend the campaign to go on learning.")
@@ -408,7 +426,7 @@ def status_of(
             expired=t.expired,
             under_way=t.open,
             late=t.late,
-            history=t.past_successes + t.past_failures,
+            history=_past(t),
             conversion=float(mean[i]),
             low=float(low[i]),
             high=float(high[i]),
@@ -424,6 +442,7 @@ def status_of(
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
+    unsaid = None if decided or any(map(_past, tallies)) else nothing_said(problem)
     return Status(
         name=name,
         at=as_time(now).isoformat(timespec="seconds"),
@@ -460,8 +479,9 @@ def status_of(
         sources=sources,
         expected=_expected(chooser, tallies, leaders if control is None else control),
         precision=None
-        if decided or control is None or settings.horizon is None
+        if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
+        unsaid=unsaid,
     )
 
 
@@ -475,7 +495,12 @@ def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -
     if has_own_prior(chooser.problem.structure):
         return None
     rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(tallies[i].past_successes + tallies[i].past_failures for i in arms))
+    return float(rows - sum(_past(tallies[i]) for i in arms))
+
+
+def _past(tally: Tally) -> int:
+    """Return the outcomes of an arm from before the campaign."""
+    return tally.past_successes + tally.past_failures
 
 
 def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:

@@ -67,10 +67,9 @@ def new(
     """Begin a campaign, or change the settings of one; what is not given stays as it is."""
     from elsv.campaign import Campaign
     from elsv.prior.sources import problem_from
-    from elsv.prior.untried import nothing_said
 
     loaded, notes = problem_from(problem, history, expect or [], factor)
-    for note in (*notes, *filter(None, [nothing_said(loaded)])):
+    for note in notes:
         print(note, file=sys.stderr)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}

@@ -68,6 +68,7 @@ def rehearse(
     from elsv._base.files import check_writable
     from elsv.prior.sources import problem_from
     from elsv.simulation.rehearsal import wrapped
+    from elsv.simulation.rehearse import default_policies
     from elsv.simulation.rehearse import rehearse as run
 
     loaded, notes = problem_from(problem, history, expect or [], factor)
@@ -76,7 +77,7 @@ def rehearse(
 
         require_matplotlib()
         check_writable(out)
-    names = policy or list(DEFAULT_POLICIES)
+    names = policy or list(default_policies(loaded))
     sizes = None if customers is None else _sizes(customers)
     found = run(
         loaded,

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from elsv._base.export import latex_table, pandas_frame, polars_frame
+from elsv._base.export import pandas_frame, polars_frame
 from elsv._base.html import block, note, table
 from elsv._base.typing import FloatArray
 from elsv._base.words import REGRET
@@ -202,25 +202,25 @@ class Evaluation(Sequence[PolicyValue]):
     def to_latex(
         self,
         *,
+        columns: Sequence[str] | None = None,
+        bold_best: bool = False,
         digits: int | None = None,
         caption: str | None = None,
         label: str | None = None,
         booktabs: bool = True,
     ) -> str:
-        """Return the table of policies as LaTeX: earnings, gains and regret.
+        """Return the table of policies as LaTeX: see `elsv.to_latex`, which takes several results too."""
+        from elsv.report.latex import to_latex
 
-        Parameters
-        ----------
-        digits
-            Decimals of earnings, gains and regret; default: three for rewards up to 1, fewer for larger ones.
-        caption, label
-            Put the table into a ``table`` environment with these.
-        booktabs
-            Rules of the package ``booktabs``; else those of LaTeX itself.
-        """
-        from elsv.report.evaluation import latex_rows
-
-        return latex_table(*latex_rows(self, digits), caption=caption, label=label, booktabs=booktabs)
+        return to_latex(
+            self,
+            columns=columns,
+            bold_best=bold_best,
+            digits=digits,
+            caption=caption,
+            label=label,
+            booktabs=booktabs,
+        )
 
     def __repr__(self) -> str:
         return f"Evaluation({[row.name for row in self.rows]}, horizon={self.problem.horizon})"

@@ -25,6 +25,10 @@ from elsv.structure.evidence import Evidence, evidence
 _FORMAT = "elsv-bandit"
 _VERSION = 1
 _FIRST_LOOK = 12  # the step from which on what is assumed is watched
+_CONTEXTS = "for many features use a contextual bandit, such as Vowpal Wabbit or MABWiser (docs/method.md)"
+_AMOUNTS = (
+    "for amounts that vary use a bandit with Gaussian rewards, such as SMPyBandits has (docs/method.md)"
+)
 
 
 class Bandit:
@@ -75,18 +79,34 @@ class Bandit:
         groups = "" if not self.problem.segments.stated else f" in {self.problem.segments.count} segments"
         return f"Bandit({self.problem.arms} arms{groups}, {name!r}, step {self.step})"
 
-    def choose(self, segment: str | int | None = None) -> int:
+    def choose(self, segment: str | int | None = None, *, context: None = None) -> int:
         """Return the arm to pull now, from 0. A policy that draws may answer differently each time.
 
-        In a problem with segments `segment` says who has come, by name or by number from 1.
+        In a problem with segments `segment` says who has come, by name or by number from 1. Nothing else of a
+        customer counts: a `context` is refused.
         """
+        if context is not None:
+            raise InvalidInputError(
+                "context must be left out: means do not depend on what is known of a customer. A few kinds "
+                f"of customers are segments, choose(segment=…); {_CONTEXTS}"
+            )
         self._within_horizon()
         who = number_of(self.problem.segments, segment)
         self._watch()
         return int(ask(self.policy, self.problem, self.state, self.step, self._rng, who))
 
-    def observe(self, arm: int, success: bool) -> None:
-        """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen."""
+    def observe(self, arm: int, success: bool | None = None, *, reward: None = None) -> None:
+        """Record the outcome of pulling `arm` (from 0); it need not be the arm that was chosen.
+
+        An outcome is yes or no, and what a yes earns stands in the problem: a `reward` is refused.
+        """
+        if reward is not None:
+            raise InvalidInputError(
+                f"reward must be left out: an outcome is success=True or False, and a success of arm {arm} "
+                f"earns what the problem's rewards say; {_AMOUNTS}"
+            )
+        if success is None:
+            raise InvalidInputError("success must be true or false (1 or 0), got None")
         self.state = self.state.observe(arm, success)
 
     def evidence(self) -> Evidence | None:
@@ -137,7 +157,7 @@ class Bandit:
                 raise InvalidInputError(
                     f"{path} was saved with a policy of your own; pass it: Bandit.load(path, policy=…)"
                 )
-            bandit = cls(Problem.from_dict(content["problem"]), chosen)
+            bandit = cls(Problem.from_stored(content["problem"]), chosen)
             bandit.state = _one(State(content["alpha"], content["beta"]), bandit.problem)
             bandit._rng.bit_generator.state = content["rng"]
             if bandit._rng.bit_generator.state != content["rng"]:

@@ -202,7 +202,7 @@ def explain(
 ) -> Explanation:
     """Return the policy's choice in one state and what it rests on.
 
-    While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.pending`). In a
+    While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.asking`). In a
     problem with segments `segment` says who has come, and the arms are those on offer.
     """
     check_arms(state, problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -24,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Simulation:
-    """One of several comparisons; `weight` is its share of their time, for the progress bar."""
+    """A comparison with its options; `weight` is its share of the time of all, for the progress bar."""
 
     problem: Problem
     policies: Mapping[str, str | Policy]
@@ -42,34 +41,13 @@ class Context:
     progress: Callable[[float], None] = field(default=lambda share: None, repr=False)
     device: str = "cpu"  # "cuda": what was computed on a GPU once is computed again
 
-    def compare(
-        self,
-        share: tuple[float, float],
-        problem: Problem,
-        policies: Mapping[str, str | Policy],
-        instances: int,
-        **options: Any,
-    ) -> Comparison:
-        """Call `elsv.simulation.compare.compare` with this seed and these jobs.
-
-        `share` says which part of the experiment this is, from and to, for the progress bar.
-        """
-        begin, end = share
-
-        def report(done: int, total: int) -> None:
-            self.progress(begin + (end - begin) * done / total)
-
-        return compare(problem, policies, instances, self.seed, jobs=self.jobs, progress=report, **options)
-
     def compare_all(self, simulations: Mapping[Key, Simulation]) -> dict[Key, Comparison]:
-        """Run several comparisons side by side: one that has few chunks leaves no core idle.
+        """Run comparisons side by side, so that one of few chunks leaves no core idle.
 
-        The threads are shared out among them. If each had them all, the longest would be slowed by the others
-        and then run on alone.
+        They share out the threads. If each had them all, the longest would be slowed by the others and then
+        run on alone.
         """
-        if self.jobs is not None and self.jobs < 1:
-            raise InvalidInputError(f"jobs must be at least 1, got {self.jobs}")
-        jobs = self.jobs or cores()
+        jobs = cores(self.jobs)
         at_once = max(1, min(jobs, len(simulations)))
         total = sum(simulation.weight for simulation in simulations.values())
         shares = dict.fromkeys(simulations, 0.0)
@@ -168,8 +146,3 @@ class Experiment:
     def settings(self, quick: bool) -> Any:
         """Return the settings of a size."""
         return self.quick if quick else self.full
-
-
-def as_data(settings: Any) -> dict[str, Any]:
-    """Return the settings of an experiment as plain values."""
-    return dataclasses.asdict(settings)

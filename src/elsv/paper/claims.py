@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -88,6 +88,39 @@ def least_regret(leads: Sequence[Lead]) -> tuple[Verdict, str]:
     if {lead.rival for lead in leads if lead.in_paper} <= set(beaten):
         return Verdict.PARTLY, f"holds against every rival of the paper, but not against {others}"
     return Verdict.PARTLY, f"holds against {listed(beaten)} only, not against {others}"
+
+
+def exact_lead(
+    label: str,
+    rows: Mapping[int, Mapping[str, float]],
+    horizon: int,
+    in_paper: Collection[str],
+    measured: str,
+    ahead_is: str,
+    and_then: str = "",
+) -> Claim:
+    """Judge from exact regrets by horizon and label that ELSV-Gittins has the least (claim C4).
+
+    `ahead_is` begins the sentence on the policies with less regret at `horizon`.
+    """
+    mine = "ELSV-Gittins"
+    leads = [
+        Lead(f"T = {t}", rival, regret - row[mine], 0.0, rival in in_paper)
+        for t, row in rows.items()
+        for rival, regret in row.items()
+        if rival not in (mine, "optimum")
+    ]
+    last = rows[horizon]
+    ahead = sorted((x for x in last if x != "optimum" and last[x] < last[mine]), key=lambda x: last[x])
+    told = "; ".join(f"{rival} {last[rival]:.3f}" for rival in ahead)
+    return Claim(
+        label,
+        "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
+        measured,
+        *least_regret(leads),
+        f"{ahead_is}{told}.{and_then}" if ahead else "No rival has less regret.",
+        LEAST_REGRET,
+    )
 
 
 NO_DIFFERENCE = (
@@ -173,6 +206,11 @@ def listed(names: Iterable[str]) -> str:
     """Return names parted by commas and a final *and*."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def in_a_row(numbers: Iterable[float]) -> str:
+    """Return numbers with commas between them."""
+    return ", ".join(f"{x:g}" for x in numbers)
 
 
 def minus(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from elsv._base.typing import AnyArray
 from elsv.paper.base import Drawing, Table
-from elsv.paper.claims import Lead, minus
+from elsv.paper.claims import minus
 from elsv.report import figures
 from elsv.report.headline import ranking, shown_digits
 from elsv.report.money import with_half
@@ -44,17 +44,6 @@ def columns_of(comparisons: Mapping[str, Comparison]) -> dict[str, AnyArray]:
         for key, values in table.items():
             columns.setdefault(key, []).append(values)
     return {key: np.concatenate(parts) for key, parts in columns.items()}
-
-
-def leads(
-    comparison: Comparison, setting: str, policy: str, rivals: Sequence[str], in_paper: Sequence[str]
-) -> list[Lead]:
-    """Return the paired leads of `policy` over each rival."""
-    found = []
-    for rival in rivals:
-        difference, half = comparison.difference(rival, policy)
-        found.append(Lead(setting, rival, difference, half, rival in in_paper))
-    return found
 
 
 def curves(

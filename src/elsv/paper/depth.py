@@ -62,10 +62,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         "sweep": f"{settings.sweep_instances:,} instances from the prior, {settings.sweep_horizon} steps",
         "authors": f"the authors' way, {len(means)} ordered means, {settings.authors_horizon} steps",
     }
-    changes = {
-        name: changes_to_depth_1(found[name], titles[name], policies[name])
-        for name in ("whole", "sweep", "authors")
-    }
+    changes = {name: changes_to_depth_1(found[name], titles[name], policies[name]) for name in found}
     judged = changes["whole"] + changes["sweep"]
     return Outcome(
         text=(
@@ -116,16 +113,11 @@ def _drawings(
     sweep: list[Change],
 ) -> list[Drawing]:
     labels = list(policies["whole"])
-    by_value = {
-        value: [0.0] + [c.percent for c in sweep if c.label.startswith(value + ",")] for value in VALUES
-    }
-    halves = {
-        value: [0.0] + [c.half_width for c in sweep if c.label.startswith(value + ",")] for value in VALUES
-    }
+    by_value = {value: [c for c in sweep if c.label.startswith(value + ",")] for value in VALUES}
     figure = figures.lines(
         settings.sweep_depths,
-        by_value,
-        halves,
+        {value: [0.0, *(c.percent for c in rows)] for value, rows in by_value.items()},
+        {value: [0.0, *(c.half_width for c in rows)] for value, rows in by_value.items()},
         x_label="depth of the lookahead",
         y_label="change of regret in %",
         markers=True,
@@ -168,15 +160,9 @@ def _table(
         known = {change.label: change for change in changes[name]}
         for label in policies[name]:
             result, change = comparison[label], known.get(label)
-            shown = None if change is None else f"{change.percent:+.1f} ± {change.half_width:.1f} %"
-            rows.append(
-                [
-                    label,
-                    titles[name],
-                    f"{result.mean[-1]:.2f} ± {result.ci95[-1]:.2f}",
-                    shown and minus(shown),
-                ]
-            )
+            shown = None if change is None else minus(f"{change.percent:+.1f} ± {change.half_width:.1f} %")
+            regret = f"{result.mean[-1]:.2f} ± {result.ci95[-1]:.2f}"
+            rows.append([label, titles[name], regret, shown])
     return Table(
         ["value, depth", "run", "regret ± 95 %", "change to depth 1, paired"],
         rows,
@@ -186,7 +172,6 @@ def _table(
 
 
 def _claim(judged: list[Change], sweep: list[Change], authors: list[Change]) -> Claim:
-    verdict, in_short = no_difference(judged)
     least = min(judged, key=lambda c: c.percent)
     most = max(judged, key=lambda c: c.percent)
     deepest = [c for c in sweep if c.label.endswith(sweep[-1].label.rpartition(" ")[2])]
@@ -202,8 +187,7 @@ def _claim(judged: list[Change], sweep: list[Change], authors: list[Change]) -> 
         "C3",
         "Longer lookahead, 1 to 10 steps, makes virtually no difference to the regret (plain Bernoulli).",
         minus(f"change against depth 1: {_shown(deepest)}"),
-        verdict,
-        in_short,
+        *no_difference(judged),
         minus(why),
         NO_DIFFERENCE,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from elsv._base.typing import IntArray
 from elsv.choice import best_arm
-from elsv.paper.base import Context, Experiment, Outcome
+from elsv.paper.base import Context, Experiment, Outcome, Simulation
 from elsv.paper.claims import (
     FAR_BETTER,
     LEAST_REGRET,
@@ -22,7 +22,7 @@ from elsv.paper.claims import (
     listed,
     minus,
 )
-from elsv.paper.comparisons import columns_of, curves, leads, numbers_of, regret_table
+from elsv.paper.comparisons import columns_of, curves, numbers_of, regret_table
 from elsv.problem import Problem
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid
@@ -98,12 +98,13 @@ def run(settings: Settings, context: Context) -> Outcome:
     """Run both settings and judge the two claims."""
     problem = Problem(rewards=settings.rewards, order="decreasing", horizon=settings.horizon)
     means = grid(len(settings.rewards), settings.grid_points, "decreasing")
-    found = {
-        OURS: context.compare((0, 0.5), problem, policies_of(OURS), settings.instances),
-        AUTHORS: context.compare(
-            (0.5, 1), problem, policies_of(AUTHORS), len(means) * settings.repetitions, means=means
-        ),
-    }
+    instances, grid_of = len(means) * settings.repetitions, {"means": means}
+    found = context.compare_all(
+        {
+            OURS: Simulation(problem, policies_of(OURS), settings.instances),
+            AUTHORS: Simulation(problem, policies_of(AUTHORS), instances, options=grid_of),
+        }
+    )
     fewer = "" if settings.repetitions == 20 else " (the authors: 20 ×)"
     about = {
         OURS: f"{settings.instances:,} instances drawn from the uniform prior conditioned on μ₁ ≥ μ₂ ≥ μ₃, "
@@ -112,7 +113,6 @@ def run(settings: Settings, context: Context) -> Outcome:
         f"{settings.repetitions} × each{fewer}, beliefs by rejection with 100 draws, Bayes-UCB "
         "without the rewards",
     }
-    every = list(policies_of(OURS))
     drawings, tables = [], []
     for setting, comparison in found.items():
         name = "curves" if setting == OURS else "curves-authors"
@@ -137,9 +137,11 @@ def run(settings: Settings, context: Context) -> Outcome:
                 _REJECTION,
             )
         )
-    rivals = [label for label in every if label != "ELSV-Gittins"]
-    all_leads = [
-        lead for setting, c in found.items() for lead in leads(c, setting, "ELSV-Gittins", rivals, _IN_PAPER)
+    leads = [
+        Lead(setting, rival, *comparison.difference(rival, "ELSV-Gittins"), rival in _IN_PAPER)
+        for setting, comparison in found.items()
+        for rival in policies_of(OURS)
+        if rival != "ELSV-Gittins"
     ]
     ratios = [ratio for setting, c in found.items() for ratio in _ratios(c, setting)]
     return Outcome(
@@ -152,10 +154,10 @@ def run(settings: Settings, context: Context) -> Outcome:
             "times 0.4, which is what the authors' α = 0.4 did."
         ),
         numbers={setting: numbers_of(c, policies_of(setting)) for setting, c in found.items()}
-        | {"leads": [vars(lead) for lead in all_leads], "ucb_ratios": [vars(ratio) for ratio in ratios]},
+        | {"leads": [vars(lead) for lead in leads], "ucb_ratios": [vars(ratio) for ratio in ratios]},
         drawings=drawings,
         tables=tables,
-        claims=[_least_regret(all_leads, found), _far_better(ratios, found)],
+        claims=[_least_regret(leads, found), _far_better(ratios, found)],
         columns=columns_of(found),
     )
 
@@ -169,7 +171,6 @@ def _ratios(comparison: Comparison, setting: str) -> list[Ratio]:
 
 
 def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Claim:
-    verdict, in_short = least_regret(found)
     regret = "; ".join(
         f"{setting}: {c['ELSV-Gittins'].mean[-1]:.2f} ± {c['ELSV-Gittins'].ci95[-1]:.2f}"
         for setting, c in comparisons.items()
@@ -183,15 +184,13 @@ def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Clai
         "C4",
         "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
         f"regret of ELSV-Gittins, {regret}",
-        verdict,
-        in_short,
+        *least_regret(found),
         why,
         LEAST_REGRET,
     )
 
 
 def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Claim:
-    verdict, in_short = far_better(ratios)
     by_label = {label: [f"{r.ratio:.2f}" for r in ratios if r.label == label] for label in _PAIRINGS}
     measured = "regret as a share of UCB's, prior and grid: "
     measured += "; ".join(f"{label} {listed(shares)}" for label, shares in by_label.items())
@@ -207,8 +206,7 @@ def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Clai
         "C6",
         "ELSV-UCB is a very significant improvement over plain UCB.",
         measured,
-        verdict,
-        in_short,
+        *far_better(ratios),
         f"With the same bonuses, ELSV-UCB has {listed(f'{r.ratio:.2f}' for r in equal)} times the regret of "
         f"UCB in the two settings: {reason}. Regrets with {OURS}: {listed(regrets)}. The paper says α = 1 "
         "for this figure.",

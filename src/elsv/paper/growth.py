@@ -6,22 +6,23 @@ the slope of log regret on :math:`\log\sqrt{T \log T}`, which the theorem bounds
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table
 from elsv.paper.claims import Claim, at_most
 from elsv.paper.comparisons import columns_of
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.simulation.compare import Comparison
 from elsv.state import State
 
 _MARGIN = 0.05
-_POLICY = "ucb:scale=2"
+_POLICY, _BOTH = "ucb:scale=2", "ELSV-UCB(2)"
 
 
 @dataclass(frozen=True)
@@ -40,22 +41,34 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Outcome:
     """Check the equivalence, run long, fit the slopes."""
-    agreement = _agreement(settings, context)
-    curves, halves, found = {}, {}, {}
-    cases: list[tuple[str, int, list[float] | None]] = [("uniform prior, 3 arms", settings.prior_arms, None)]
-    cases += [(f"gap {gap:g}", 2, [0.5 + gap / 2, 0.5 - gap / 2]) for gap in settings.gaps]
-    for k, (label, arms, means) in enumerate(cases):
-        share = (0.2 + 0.8 * k / len(cases), 0.2 + 0.8 * (k + 1) / len(cases))
-        c = found[label] = _long_run(settings, context, share, arms, means)
-        curves[label], halves[label] = c["UCB(2)"].mean, c["UCB(2)"].ci95
-    gap_labels = [label for label in curves if label.startswith("gap")]
+    prior = "uniform prior, 3 arms"
+    short = Problem(rewards=[1.0] * settings.prior_arms, horizon=settings.agreement_horizon)
+    cases = {
+        _BOTH: Simulation(
+            short, {_BOTH: "elsv:index=ucb,scale=2", "UCB(2)": _POLICY}, settings.agreement_instances
+        )
+    }
+    cases[prior] = _long_run(settings, settings.prior_arms, settings.prior_instances)
+    for gap in settings.gaps:
+        means = {"means": [[0.5 + gap / 2, 0.5 - gap / 2]]}
+        cases[f"gap {gap:g}"] = _long_run(settings, 2, settings.gap_instances, means)
+    found = context.compare_all(cases)
+    both = found.pop(_BOTH)
+    agreement = {
+        "instances": both.instances,
+        "horizon": both.horizon,
+        "difference": float(np.abs(both[_BOTH].mean - both["UCB(2)"].mean).max()),
+    }
+    curves = {label: c["UCB(2)"].mean for label, c in found.items()}
+    halves = {label: c["UCB(2)"].ci95 for label, c in found.items()}
+    gap_labels = [label for label in found if label != prior]
     worst = np.argmax([curves[label] for label in gap_labels], axis=0)
     steps = np.arange(settings.horizon)
     for source in (curves, halves):
         source["worst gap at each T"] = np.array([source[label] for label in gap_labels])[worst, steps]
     fits = {
         label: fitted_slope(curves[label], halves[label], settings.fit_from)
-        for label in (cases[0][0], "worst gap at each T")
+        for label in (prior, "worst gap at each T")
     }
     return Outcome(
         text=(
@@ -89,17 +102,9 @@ def fitted_slope(curve: FloatArray, half: FloatArray, begin: int) -> tuple[float
     return slope, float(np.hypot(*ends) / (scale[-1] - scale[0]))
 
 
-def _agreement(settings: Settings, context: Context) -> dict[str, float | int]:
-    problem = Problem(rewards=[1.0] * settings.prior_arms, horizon=settings.agreement_horizon)
-    both = {"ELSV-UCB(2)": "elsv:index=ucb,scale=2", "UCB(2)": _POLICY}
-    c = context.compare((0, 0.2), problem, both, settings.agreement_instances)
-    apart = float(np.abs(c["ELSV-UCB(2)"].mean - c["UCB(2)"].mean).max())
-    return {"instances": c.instances, "horizon": c.horizon, "difference": apart}
-
-
 def _long_run(
-    settings: Settings, context: Context, share: tuple[float, float], arms: int, means: list[float] | None
-) -> Comparison:
+    settings: Settings, arms: int, instances: int, options: Mapping[str, Any] | None = None
+) -> Simulation:
     problem = Problem(rewards=[1.0] * arms, horizon=settings.horizon)
     policy = make_policy(_POLICY, problem)
 
@@ -107,13 +112,7 @@ def _long_run(
         """Score the states at hand: tables of all states would grow with the square of the step."""
         return policy(state, step, rng)
 
-    return context.compare(
-        share,
-        problem,
-        {"UCB(2)": state_by_state},
-        settings.prior_instances if means is None else settings.gap_instances,
-        means=None if means is None else [means],
-    )
+    return Simulation(problem, {"UCB(2)": state_by_state}, instances, instances, options or {})
 
 
 def _drawing(
@@ -151,14 +150,8 @@ def _table(
     marks = [settings.horizon // 100, settings.horizon // 10, settings.horizon]
     rows = []
     for label, curve in curves.items():
-        fit = fits.get(label)
-        rows.append(
-            [
-                label,
-                *(f"{curve[t - 1]:.1f} ± {halves[label][t - 1]:.1f}" for t in marks),
-                None if fit is None else f"{fit[0]:.3f} ± {fit[1]:.3f}",
-            ]
-        )
+        regrets = [f"{curve[t - 1]:.1f} ± {halves[label][t - 1]:.1f}" for t in marks]
+        rows.append([label, *regrets, "{:.3f} ± {:.3f}".format(*fits[label]) if label in fits else None])
     return Table(
         ["bandit", *(f"T = {t:,}" for t in marks), "growth"],
         rows,

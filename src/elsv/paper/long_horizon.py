@@ -6,31 +6,41 @@ Three arms have 9·10¹¹ states up to T = 290, so that this was computed on a G
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from elsv.exact import evaluate
+from elsv.exact.solve import largest_reward
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import (
-    FAR_BETTER,
-    LEAST_REGRET,
-    Claim,
-    Lead,
-    Ratio,
-    far_better,
-    least_regret,
-    listed,
-)
-from elsv.paper.exact_cases import above, in_a_row
-from elsv.paper.long_runs import POLICIES, PlanLoss, Rows, computed, kept
+from elsv.paper.claims import FAR_BETTER, Claim, Ratio, exact_lead, far_better, in_a_row
+from elsv.paper.optimum import above
+from elsv.problem import Problem
 from elsv.report import figures
+from elsv.state import State
+
+POLICIES = {
+    "optimum": "optimal",
+    "ELSV-Gittins": "elsv:index=gittins",
+    "ELSV-UCB": "elsv:index=ucb",
+    "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
+    "Bayes-UCB": "bayes-ucb",
+    "Gittins": "gittins",
+    "UCB": "ucb",
+    "UCB × 0.4": "ucb:scale=0.16",
+    "greedy on the belief": "greedy",
+}
 
 _IN_PAPER = ("ELSV-UCB", "Bayes-UCB", "Gittins", "UCB")
 _DRAWN = ("optimum", "ELSV-Gittins", "Gittins", "Bayes-UCB", "ELSV-UCB", "UCB", "arm 1 always")
 _PAIRS = {"equal bonuses": ("ELSV-UCB", "UCB"), "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4")}
 _MINE = "ELSV-Gittins"
+
+Rows = dict[int, dict[str, float]]  # horizon: label: regret
 
 
 @dataclass(frozen=True)
@@ -51,16 +61,75 @@ def run(settings: Settings, context: Context) -> Outcome:
     shown = {r: {t: regrets[r][t] for t in settings.horizons if t in regrets[r]} for r in settings.problems}
     paper = settings.problems[0]
     last = settings.horizons[-1]
+    row = shown[paper][last]
     return Outcome(
-        text=_text(shown[paper][last], last, known["about"], context.device),
+        text=_text(row, last, known["about"], context.device),
         numbers={
             "regret": {in_a_row(r): {str(t): row for t, row in rows.items()} for r, rows in shown.items()},
-            "plan": [vars(row) for row in known["plan"]],
+            "plan": known["plan"],
         },
         drawings=[_drawing(shown)],
         tables=[*(_table(rewards, rows) for rewards, rows in shown.items()), _plan_table(known)],
-        claims=[_least_regret(shown[paper], paper), _far_better(shown[paper])],
+        claims=[
+            exact_lead(
+                f"C4 at T = {last}",
+                shown[paper],
+                last,
+                _IN_PAPER,
+                f"exact regret of ELSV-Gittins {row[_MINE]:.3f}, of the optimum {row['optimum']:.3f} "
+                f"(rewards {in_a_row(paper)})",
+                "Less regret at the paper's own horizon: ",
+                " It has the least of the paper's own policies.",
+            ),
+            _far_better(row, last),
+        ],
     )
+
+
+def _problem(rewards: tuple[float, ...], horizon: int) -> Problem:
+    return Problem(rewards=rewards, order="decreasing", horizon=horizon)
+
+
+def kept() -> dict[str, Any]:
+    """Return what the results file holds: how it was computed, and regrets by rewards and horizon."""
+    data: dict[str, Any] = json.loads(
+        files("elsv.paper").joinpath("long_horizon.json").read_text(encoding="utf-8")
+    )
+    regrets: dict[tuple[float, ...], Rows] = {}
+    for row in data["regrets"]:
+        by_label = regrets.setdefault(tuple(row["rewards"]), {}).setdefault(row["horizon"], {})
+        by_label[row["label"]] = row["regret"]
+    for rewards, rows in regrets.items():
+        for horizon, row in rows.items():
+            row |= always(rewards, horizon)
+    return {"about": data["about"], "regrets": regrets, "plan": data["plan"]}
+
+
+def always(rewards: tuple[float, ...], horizon: int) -> dict[str, float]:
+    """Return the regret of always pulling each arm."""
+    problem = _problem(rewards, horizon)
+    means = problem.belief.mean(State.initial(problem))
+    largest = largest_reward(problem)
+    return {
+        f"arm {i + 1} always": largest - horizon * reward * float(means[i])
+        for i, reward in enumerate(rewards)
+    }
+
+
+def computed(
+    cases: tuple[tuple[tuple[float, ...], int], ...], device: str, progress: Callable[[float], None]
+) -> dict[tuple[float, ...], Rows]:
+    """Return the regrets of all policies, computed again."""
+    found: dict[tuple[float, ...], Rows] = {}
+    total, done = len(cases) * len(POLICIES), 0
+    for rewards, horizon in cases:
+        row = found.setdefault(rewards, {}).setdefault(horizon, {})
+        for label, name in POLICIES.items():
+            row[label] = evaluate(_problem(rewards, horizon), name, device=device)[0].regret
+            done += 1
+            progress(done / total)
+        row |= always(rewards, horizon)
+    return found
 
 
 def _text(row: dict[str, float], horizon: int, about: dict[str, str], device: str) -> str:
@@ -116,14 +185,16 @@ def _cells(row: dict[str, float], label: str) -> tuple[str, str]:
 
 
 def _plan_table(known: dict[str, Any]) -> Table:
-    rows: Sequence[PlanLoss] = known["plan"]
     body = []
-    for row in rows:
-        optimum = known["regrets"][row.rewards][row.horizon]["optimum"]
-        percent, error = 100 * row.loss / optimum, 196 * row.error / optimum
-        how = "all states" if row.paths is None else f"{row.paths:,} simulated paths"
-        shown = f"{percent:.2f} %" + (f" ± {error:.2f}" if row.paths else "")
-        body.append([in_a_row(row.rewards), str(row.horizon), f"{optimum:.4f}", shown, how])
+    for row in known[
+        "plan"
+    ]:  # a loss without paths was computed in every state; else it has a standard error
+        rewards, horizon, paths = row["rewards"], row["horizon"], row["paths"]
+        optimum = known["regrets"][tuple(rewards)][horizon]["optimum"]
+        percent, error = 100 * row["loss"] / optimum, 196 * row["error"] / optimum
+        how = "all states" if paths is None else f"{paths:,} simulated paths"
+        shown = f"{percent:.2f} %" + (f" ± {error:.2f}" if paths else "")
+        body.append([in_a_row(rewards), str(horizon), f"{optimum:.4f}", shown, how])
     return Table(
         ["rewards", "T", "optimum: regret", "plan above it", "from"],
         body,
@@ -133,44 +204,16 @@ def _plan_table(known: dict[str, Any]) -> Table:
     )
 
 
-def _least_regret(rows: Rows, rewards: tuple[float, ...]) -> Claim:
-    leads = [
-        Lead(f"T = {t}", rival, regret - row[_MINE], 0.0, rival in _IN_PAPER)
-        for t, row in rows.items()
-        for rival, regret in row.items()
-        if rival not in (_MINE, "optimum")
-    ]
-    verdict, in_short = least_regret(leads)
-    t, last = max(rows.items())
-    ahead = sorted((x for x in last if x != "optimum" and last[x] < last[_MINE]), key=lambda x: last[x])
-    told = listed(f"{label} {last[label]:.3f}" for label in ahead) if ahead else ""
-    return Claim(
-        f"C4 at T = {t}",
-        "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
-        f"exact regret of ELSV-Gittins {last[_MINE]:.3f}, of the optimum {last['optimum']:.3f} "
-        f"(rewards {in_a_row(rewards)})",
-        verdict,
-        in_short,
-        f"Less regret at the paper's own horizon: {told}. It has the least of the paper's own policies."
-        if ahead
-        else "No rival has less regret.",
-        LEAST_REGRET,
-    )
-
-
-def _far_better(rows: Rows) -> Claim:
-    t, last = max(rows.items())
+def _far_better(last: dict[str, float], t: int) -> Claim:
     ratios = [
         Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
         for label, (mine, rival) in _PAIRS.items()
     ]
-    verdict, in_short = far_better(ratios)
     return Claim(
         f"C6 at T = {t}",
         "ELSV-UCB is a very significant improvement over plain UCB.",
         "exact regret as a share of UCB's: " + "; ".join(f"{r.label} {r.ratio:.3f}" for r in ratios),
-        verdict,
-        in_short,
+        *far_better(ratios),
         f"At the paper's own horizon the regret of UCB is {last['UCB']:.3f} and that of ELSV-UCB "
         f"{last['ELSV-UCB']:.3f}: with the same bonuses the order changes next to nothing.",
         FAR_BETTER,

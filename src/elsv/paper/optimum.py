@@ -2,33 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from elsv.paper.base import Context, Experiment, Outcome
-from elsv.paper.claims import (
-    LEAST_REGRET,
-    NO_DIFFERENCE,
-    Change,
-    Claim,
-    Lead,
-    least_regret,
-    minus,
-    no_difference,
-)
-from elsv.paper.exact_cases import POLICIES, Settings, above, by_depth, cases_of, in_a_row, regrets_of
-from elsv.paper.exact_views import (
-    depth_drawing,
-    depth_table,
-    horizon_drawing,
-    horizon_table,
-    least,
-    short_of_memory,
-    text,
-)
-from elsv.paper.regions import regions
+import numpy as np
 
+from elsv._base.machine import available_memory
+from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.abilities import factors
+from elsv.beliefs.base import Order
+from elsv.exact import OptimalPolicy, estimate, evaluate, solve
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
+from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, exact_lead, in_a_row, listed, minus, no_difference
+from elsv.problem import Problem
+from elsv.report import figures
+from elsv.report.canvas import figure_of, label_outside, panels_on
+from elsv.report.style import NARROW, WIDTH, redrawable
+from elsv.state import State
+
+POLICIES = {
+    "ELSV-Gittins": "elsv:index=gittins",
+    "ELSV-UCB": "elsv:index=ucb",
+    "TS": "thompson:order=false",
+    "TS constrained": "thompson",
+    "Bayes-UCB": "bayes-ucb",
+    "Gittins": "gittins",
+    "UCB": "ucb",
+    "greedy on the belief": "greedy",
+    "commit, depth 5": "commit:depth=5",
+    "finite-horizon Gittins": "finite-gittins",
+    "plan": "plan",
+}
+VALUES = {
+    "separable (Gittins)": "elsv:index=gittins",
+    "separable (UCB)": "elsv:index=ucb,scale=0.4",
+    "commit": "commit",
+    "block commit": "block",
+}
+# Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
+_SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
 _IN_PAPER = ("ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
+_THOMPSON, _SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
+_ALWAYS = 50  # pulls; longer horizons are left out where memory is short
+_FLOOR, _DEPTH_FLOOR = 1e-2, 1e-3  # per cent; a logarithmic axis has no place for the optimum itself
+
+Rows = Mapping[int, Mapping[str, float]]  # horizon or depth: label: regret
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The problems, the horizons, and the depths of the lookahead."""
+
+    discounts: tuple[float, ...] = (0.8, 0.9, 1.0)
+    wide: tuple[float, ...] = (0.4, 0.7, 1.0)
+    pair: tuple[float, ...] = (0.6, 1.0)
+    horizons: tuple[int, ...] = (10, 20, 30, 40, 50, 70, 100)
+    discounts_to: int = 50
+    wide_to: int = 100
+    free_to: int = 70
+    thompson_to: int = 40  # three arms
+    searches_to: int = 50  # three arms
+    depth_horizon: int = 30
+    depths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15)
+    region_horizon: int = 60
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem at several horizons, and where the policies that take too long stop."""
+
+    name: str
+    rewards: tuple[float, ...]
+    order: Order | None
+    horizons: tuple[int, ...]
+    until: Mapping[str, int] = field(default_factory=dict)  # last horizon, for the labels that stop
+    left_out: tuple[int, ...] = ()  # horizons for which memory is short
+
+    def labels(self, horizon: int) -> list[str]:
+        """Return the policies that are evaluated at a horizon."""
+        return [label for label in POLICIES if horizon <= self.until.get(label, horizon)]
+
+
+def cases_of(settings: Settings) -> dict[str, Case]:
+    """Return the problems, the one that reaches the longest horizons first."""
+    slow = dict.fromkeys(_THOMPSON, settings.thompson_to) | dict.fromkeys(_SEARCHES, settings.searches_to)
+    limit = available_memory()
+
+    def case(what: str, rewards: tuple[float, ...], last: int, order: Order | None = "decreasing") -> Case:
+        def fits(t: int) -> bool:
+            problem = Problem(rewards=rewards, order=order, horizon=t)
+            return t <= _ALWAYS or limit is None or estimate(problem).bytes <= limit
+
+        meant = [t for t in settings.horizons if t <= last]
+        until = slow if len(rewards) > 2 else {}
+        kept, short = (tuple(t for t in meant if fits(t) is fit) for fit in (True, False))
+        return Case(f"{what}, rewards {in_a_row(rewards)}", rewards, order, kept, until, short)
+
+    return {
+        "pair": case("two arms, ordered", settings.pair, settings.horizons[-1]),
+        "discounts": case("ordered", settings.discounts, settings.discounts_to),
+        "wide": case("ordered", settings.wide, settings.wide_to),
+        "free": case("no order", (1.0, 1.0, 1.0), settings.free_to, None),
+    }
+
+
+def regrets_of(case: Case, horizon: int) -> dict[str, float]:
+    """Return the exact regret of the optimum, of every policy of the case, and of the best fixed arm."""
+    problem = Problem(rewards=case.rewards, order=case.order, horizon=horizon)
+    twins = _SAME_WITHOUT_ORDER if factors(problem.belief) else {}
+    labels = case.labels(horizon)
+    distinct = [label for label in labels if label not in twins]
+    optimum, *rows = evaluate(problem, ["optimal", *(POLICIES[label] for label in distinct)])
+    known = {label: row.regret for label, row in zip(distinct, rows, strict=True)}
+    found = {"optimum": optimum.regret} | {label: known[twins.get(label, label)] for label in labels}
+    worth = problem.rewards * problem.belief.mean(State.initial(problem))
+    found["best fixed arm"] = optimum.value + optimum.regret - horizon * float(worth.max())
+    return found
+
+
+def by_depth(case: Case, settings: Settings) -> dict[int, dict[str, float]]:
+    """Return the exact regret of lookahead on each value by depth, and of the optimum."""
+    problem = Problem(rewards=case.rewards, order=case.order, horizon=settings.depth_horizon)
+    names = [
+        f"{name}{',' if ':' in name else ':'}depth={depth}"
+        for depth in settings.depths
+        for name in VALUES.values()
+    ]
+    # One call for all depths: what is believed of every state is computed once.
+    optimum, regrets = solve(problem).regret, iter([row.regret for row in evaluate(problem, names)])
+    return {d: {"optimum": optimum} | {label: next(regrets) for label in VALUES} for d in settings.depths}
+
+
+def above(regret: float, optimum: float) -> float:
+    """Return regret above the optimum in percent of it."""
+    percent = 100.0 * (regret - optimum) / optimum
+    return 0.0 if abs(percent) < 1e-6 else percent
 
 
 def run(settings: Settings, context: Context) -> Outcome:
@@ -41,44 +150,173 @@ def run(settings: Settings, context: Context) -> Outcome:
     searched = {key: cases[key] for key in ("wide", "free")}
     deeper = {case.name: by_depth(case, settings) for case in searched.values()}
     context.progress(0.98)
-    free = cases["free"].name
+    free, discounts = cases["free"].name, cases["discounts"].name
+    rows = regrets[discounts]
+    shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
     return Outcome(
-        text=text(deeper, settings.depth_horizon) + short_of_memory(settings, cases),
+        text=_text(deeper, settings.depth_horizon) + short_of_memory(cases),
         numbers={
-            "regret": {name: _keyed(rows) for name, rows in regrets.items()},
-            "regret_by_depth": {name: _keyed(rows) for name, rows in deeper.items()},
+            "regret": {name: {str(t): row for t, row in rows.items()} for name, rows in regrets.items()},
+            "regret_by_depth": {
+                name: {str(d): row for d, row in rows.items()} for name, rows in deeper.items()
+            },
         },
         drawings=[
-            *(horizon_drawing(key, case, regrets[case.name]) for key, case in cases.items()),
-            *(
-                depth_drawing(settings, deeper[case.name], f"depth-{key}", case.name)
-                for key, case in searched.items()
-            ),
+            *(_horizon_drawing(key, case, regrets[case.name]) for key, case in cases.items()),
+            *(_depth_drawing(key, case.name, deeper[case.name], settings) for key, case in searched.items()),
             regions(settings.region_horizon),
         ],
         tables=[
-            *(horizon_table(case, regrets[case.name]) for case in cases.values()),
-            *(depth_table(name, found) for name, found in deeper.items()),
+            *(_horizon_table(case, regrets[case.name]) for case in cases.values()),
+            *(_depth_table(name, found) for name, found in deeper.items()),
         ],
         claims=[
-            _depth_claim(_changes(deeper[free], free), deeper[free]),
-            _regret_claim(regrets[cases["discounts"].name], cases["discounts"].name),
+            _depth_claim(deeper[free], free),
+            exact_lead(
+                "C4 exact",
+                rows,
+                shown,
+                _IN_PAPER,
+                f"regret of ELSV-Gittins {rows[shown]['ELSV-Gittins']:.3f}, of the optimum "
+                f"{rows[shown]['optimum']:.3f} (T = {shown}); horizons {in_a_row(list(rows))}",
+                f"With T = {shown} less regret than ELSV-Gittins: ",
+            ),
         ],
     )
 
 
-def _changes(found: dict[int, dict[str, float]], setting: str) -> list[Change]:
-    """Return the change from depth 1 to every other depth of the separable values, exact."""
-    return [
+def _text(by_depth: dict[str, dict[int, dict[str, float]]], horizon: int) -> str:
+    """Return what the section says: how it is computed, and whether deeper search helps."""
+    told = []
+    for problem, found in by_depth.items():
+        first, last = min(found), max(found)
+        separable, commit = (
+            [above(found[d][label], found[d]["optimum"]) for d in (first, last)]
+            for label in ("separable (Gittins)", "commit")
+        )
+        told.append(
+            f"from {separable[0]:.1f} to {separable[1]:.1f} % above the optimum on the separable value of "
+            f"Gittins and from {commit[0]:.2f} to {_least(commit[1])} % on the commit value ({problem})"
+        )
+    return (
+        "On the lattice of all states the Bayes-optimal policy and the Bayes regret of any other are "
+        "computed, not simulated; numbers here have no error bars. Lines end where the states are too many "
+        "for the time or the memory of this run: three arms at horizon T have about T⁶ / 720 of them, two "
+        "arms T⁴ / 24.\n\n"
+        "**Does deeper search help?** The paper sees no gain up to depth 10 and hopes for one from a deeper "
+        "and more careful search. It is not the depth. A separable value pays a bonus for every pull, "
+        "whether or not what is learnt can change the decision; a deeper search collects more such bonuses "
+        "and no more insight. What committing to the best arm is worth is a maximum, convex in the belief: "
+        "a pull that may change the best arm raises its expectation, any other pull leaves it as it is. "
+        "A search on that value sees what information is worth, and sees more of it the deeper it goes. "
+        f"With T = {horizon}, going from depth {first} to depth {last} takes the regret "
+        f"{', and '.join(told)}. On the commit value single steps of depth may lose a little; many gain."
+    )
+
+
+def short_of_memory(cases: Mapping[str, Case]) -> str:
+    """Return which horizons were left out for want of memory; nothing if none was."""
+    left_out = [f"T = {t} ({case.name})" for case in cases.values() for t in case.left_out]
+    if not left_out:
+        return ""
+    return f"\n\n**Left out**, because this machine has too little memory: {listed(left_out)}."
+
+
+def _least(percent: float) -> str:
+    return f"{percent:.3f}" if percent >= _DEPTH_FLOOR else f"less than {_DEPTH_FLOOR:g}"
+
+
+def _percent(rows: Rows, label: str, floor: float) -> FloatArray:
+    """Return the percentages above the optimum, at least `floor`; not a number where there is none."""
+    percent = [above(row.get(label, float("nan")), row["optimum"]) for row in rows.values()]
+    return np.maximum(percent, floor)
+
+
+def _floor(percent: float) -> str:
+    return f"What is below {percent:g} % is drawn there."
+
+
+def _horizon_drawing(key: str, case: Case, rows: Rows) -> Drawing:
+    left_out = {} if case.order else _SAME_WITHOUT_ORDER
+    shown = [label for label in POLICIES if label not in left_out]
+    figure = figures.lines(
+        case.horizons,
+        {label: _percent(rows, label, _FLOOR) for label in shown},
+        x_label="horizon T",
+        y_label="regret above the optimum in %",
+        log_y=True,
+        markers=True,
+        style=figures.styles(POLICIES),
+        height=4.8,
+    )
+    same = [f"{label} is {twin}" for label, twin in left_out.items()]
+    caption = [
+        f"Regret above the Bayes optimum by horizon; {case.name}; exact. {_floor(_FLOOR)}",
+        f"Without an order {listed(same)}." if same else "",
+        _endings(case),
+    ]
+    return Drawing(f"horizon-{key}", figure, " ".join(part for part in caption if part))
+
+
+def _endings(case: Case) -> str:
+    """Say which lines end early, and why."""
+    last = case.horizons[-1]
+    reasons = (
+        (_THOMPSON[0], "Thompson sampling", "P(best) in every state takes long"),
+        (_SEARCHES[0], "the two searches", "many sweeps for every step take long"),
+    )
+    told = [
+        f"{who} (T = {case.until[label]}: {why})"
+        for label, who, why in reasons
+        if case.until.get(label, last) < last
+    ]
+    return f"Lines end early for {listed(told)}." if told else ""
+
+
+def _depth_drawing(key: str, problem: str, rows: Rows, settings: Settings) -> Drawing:
+    figure = figures.lines(
+        settings.depths,
+        {label: _percent(rows, label, _DEPTH_FLOOR) for label in VALUES},
+        x_label="depth of the lookahead",
+        y_label="regret above the optimum in %",
+        log_y=True,
+        markers=True,
+    )
+    caption = f"Regret above the Bayes optimum by depth, T = {settings.depth_horizon}; {problem}; exact."
+    return Drawing(f"depth-{key}", figure, f"{caption} {_floor(_DEPTH_FLOOR)}")
+
+
+def _horizon_table(case: Case, rows: Rows) -> Table:
+    body: list[list[Any]] = [["optimum: regret", *(f"{row['optimum']:.4f}" for row in rows.values())]]
+    for label in (*POLICIES, "best fixed arm"):
+        shown = [f"{above(r[label], r['optimum']):.2f} %" if label in r else "" for r in rows.values()]
+        body.append([label, *shown])
+    return Table(
+        ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)],
+        body,
+        f"Exact Bayes regret; {case.name}.{' Empty: not evaluated.' if _endings(case) else ''}",
+        "l" + "r" * len(rows),
+        highlight=(0,),
+    )
+
+
+def _depth_table(problem: str, found: Rows) -> Table:
+    rows = [
+        [str(d), *(f"{above(row[label], row['optimum']):.3f} %" for label in VALUES)]
+        for d, row in found.items()
+    ]
+    caption = f"Exact regret above the optimum by depth; {problem}."
+    return Table(["depth", *VALUES], rows, caption, "l" + "r" * len(VALUES))
+
+
+def _depth_claim(found: Rows, setting: str) -> Claim:
+    """Judge the changes from depth 1 to every other depth of the separable values, exact."""
+    changes = [
         Change(setting, f"{label}, depth {d}", 100 * (row[label] / found[1][label] - 1), 0.0)
         for d, row in found.items()
         for label in ("separable (Gittins)", "separable (UCB)")
         if d > 1
     ]
-
-
-def _depth_claim(changes: list[Change], found: dict[int, dict[str, float]]) -> Claim:
-    verdict, in_short = no_difference(changes)
     down, up = min(changes, key=lambda c: c.percent), max(changes, key=lambda c: c.percent)
     deepest = max(found)
     commit = [above(found[d]["commit"], found[d]["optimum"]) for d in (1, deepest)]
@@ -86,43 +324,63 @@ def _depth_claim(changes: list[Change], found: dict[int, dict[str, float]]) -> C
         "C3 exact",
         "Longer lookahead, 1 to 10 steps, makes virtually no difference to the regret (plain Bernoulli).",
         minus(f"change from {down.percent:+.1f} % ({down.label}) to {up.percent:+.1f} % ({up.label})"),
-        verdict,
-        in_short,
+        *no_difference(changes),
         f"True of the separable value, not of search: on the commit value depth {deepest} brings the regret "
-        f"from {commit[0]:.2f} % to {least(commit[1])} % above the optimum.",
+        f"from {commit[0]:.2f} % to {_least(commit[1])} % above the optimum.",
         NO_DIFFERENCE,
     )
 
 
-def _regret_claim(rows: dict[int, dict[str, float]], setting: str) -> Claim:
-    mine = "ELSV-Gittins"
-    leads = [
-        Lead(f"{setting}, T = {horizon}", rival, regret - row[mine], 0.0, rival in _IN_PAPER)
-        for horizon, row in rows.items()
-        for rival, regret in row.items()
-        if rival not in (mine, "optimum")
-    ]
-    verdict, in_short = least_regret(leads)
-    horizon = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
-    last = rows[horizon]
-    ahead = [label for label in last if label != "optimum" and last[label] < last[mine]]
-    told = "; ".join(f"{label} {last[label]:.3f}" for label in ahead)
-    return Claim(
-        "C4 exact",
-        "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
-        f"regret of ELSV-Gittins {last[mine]:.3f}, of the optimum {last['optimum']:.3f} (T = {horizon}); "
-        f"horizons {in_a_row(list(rows))}",
-        verdict,
-        in_short,
-        f"With T = {horizon} less regret than ELSV-Gittins: {told}."
-        if ahead
-        else "No rival has less regret.",
-        LEAST_REGRET,
+def regions(horizon: int) -> Drawing:
+    """Draw which arm the optimum pulls: slices through the states of two arms, without and with an order."""
+    near, far = horizon // 6, horizon // 2
+    panels = []
+    cases: tuple[tuple[str, tuple[float, float], Order | None], ...] = (
+        ("no order, rewards 1, 1", (1.0, 1.0), None),
+        ("ordered, rewards 0.6, 1", (0.6, 1.0), "decreasing"),
     )
+    for title, rewards, order in cases:
+        problem = Problem(rewards=rewards, order=order, horizon=horizon)
+        actions = solve(problem, keep=near + far + 1).policy
+        assert actions is not None
+        policy = OptimalPolicy(problem, actions)
+        for first, second in ((near, near), (near, far)):
+            label = f"{title}\n{first} pulls of arm 1, {second} of arm 2"
+            panels.append((label, _arms(problem, policy, first, second)))
+    caption = (
+        f"The optimal arm by the successes of both arms, two arms, T = {horizon}: blue pulls arm 1, orange "
+        "arm 2. With few pulls of arm 1 behind it, it is pulled even where its mean is lower; with an order, "
+        "what is seen of one arm speaks about the other. On the dotted line both have the same share of "
+        "successes. Exact."
+    )
+    return Drawing("regions", _region_figure(panels), caption)
 
 
-def _keyed(rows: Mapping[int, Any]) -> dict[str, Any]:
-    return {str(key): value for key, value in rows.items()}
+def _arms(problem: Problem, policy: OptimalPolicy, first: int, second: int) -> IntArray:
+    """Return the optimal arm by successes, ``[first + 1, second + 1]``."""
+    wins = np.stack(np.meshgrid(np.arange(first + 1), np.arange(second + 1), indexing="ij"), axis=-1)
+    losses = np.array([first, second]) - wins
+    state = State(problem.prior[:, 0] + wins, problem.prior[:, 1] + losses)
+    return policy(state, first + second + 1)
+
+
+@redrawable
+def _region_figure(
+    panels: list[tuple[str, IntArray]], width: float = WIDTH, axes: Sequence[Any] | None = None
+) -> Any:
+    from matplotlib.colors import ListedColormap
+
+    colours = ListedColormap(["#0072b2", "#e69f00"])
+    grid = panels_on(axes, len(panels), width, 2.3, 1 if width <= NARROW else 2, share_x=False)
+    for panel, (title, arms) in zip(grid, panels, strict=True):
+        panel.grid(visible=False)
+        panel.imshow(arms.T, origin="lower", aspect="auto", cmap=colours, vmin=0, vmax=1)
+        panel.set_title(title)
+        panel.tick_params(length=0)
+        diagonal = ([0, arms.shape[0] - 1], [0, arms.shape[1] - 1])  # equal means
+        panel.plot(*diagonal, color="white", linewidth=0.8, linestyle=":")
+    label_outside(grid, "successes of arm 1", "successes of arm 2", axes is None)
+    return figure_of(grid)
 
 
 EXPERIMENT = Experiment(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from elsv._base.numbers import duration
 from elsv._base.words import REGRET
-from elsv.paper.base import Experiment, Outcome, as_data
+from elsv.paper.base import Experiment, Outcome
 from elsv.paper.claims import Claim, Verdict, minus
-from elsv.paper.registry import NAMES
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
@@ -22,8 +22,8 @@ _PAPER = (
 )
 
 
-def reproduction_page(parts: Parts, seconds: Sequence[float], seed: int, quick: bool) -> Page:
-    """Return the page."""
+def reproduction_page(parts: Parts, seconds: Sequence[float], seed: int, quick: bool, whole: bool) -> Page:
+    """Return the page; `whole` if it has all experiments."""
     size = "quick run: small problems, wide intervals" if quick else "full run"
     page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {seed}.")
     claims = sorted((claim for _, outcome in parts for claim in outcome.claims), key=lambda c: c.label)
@@ -41,7 +41,7 @@ def reproduction_page(parts: Parts, seconds: Sequence[float], seed: int, quick: 
             page.callout(f"**{claim.label} {claim.in_short}.** {minus(claim.why)}", _TONE[claim.verdict])
     if claims:
         _claims(page, claims, parts)
-    _settings(page, parts, seconds, seed, quick)
+    _settings(page, parts, seconds, seed, quick, whole)
     return page
 
 
@@ -103,14 +103,16 @@ def _claims(page: Page, claims: Sequence[Claim], parts: Parts) -> None:
     )
 
 
-def _settings(page: Page, parts: Parts, seconds: Sequence[float], seed: int, quick: bool) -> None:
+def _settings(
+    page: Page, parts: Parts, seconds: Sequence[float], seed: int, quick: bool, whole: bool
+) -> None:
     page.section("Settings")
     page.table(
         ["experiment", "settings", "time"],
         [
             [
                 e.name,
-                "; ".join(f"{k} {_plain(v)}" for k, v in as_data(e.settings(quick)).items()),
+                "; ".join(f"{k} {_plain(v)}" for k, v in asdict(e.settings(quick)).items()),
                 duration(t),
             ]
             for (e, _), t in zip(parts, seconds, strict=True)
@@ -126,7 +128,7 @@ def _settings(page: Page, parts: Parts, seconds: Sequence[float], seed: int, qui
         }
     )
     page.text("This command repeats the run:")
-    only = "" if len(parts) == len(NAMES) else "".join(f" --only {e.name}" for e, _ in parts)
+    only = "" if whole else "".join(f" --only {e.name}" for e, _ in parts)
     page.code(f"elsv reproduce{' --quick' if quick else ''}{only} --seed {seed} --out DIR")
 
 

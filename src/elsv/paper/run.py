@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,52 @@ from elsv._base.export import write_columns
 from elsv._base.files import Outputs, write_text
 from elsv._base.numbers import finite
 from elsv._version import __version__
-from elsv.errors import InvalidInputError
+from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.device import check_device, find_device
-from elsv.paper.base import Context, Experiment, Outcome, as_data
+from elsv.paper import (
+    arms,
+    cost,
+    decomposition,
+    depth,
+    discount,
+    growth,
+    long_horizon,
+    optimum,
+    theorem,
+    transition,
+    values,
+)
+from elsv.paper.base import Context, Experiment, Outcome
 from elsv.paper.page import reproduction_page
-from elsv.paper.registry import chosen
 from elsv.report import figures
 from elsv.report.comparison import check_extras
 from elsv.simulation.compare import versions
 from elsv.simulation.identity import digest_of
 
+EXPERIMENTS: tuple[Experiment, ...] = (
+    transition.EXPERIMENT,
+    values.EXPERIMENT,
+    theorem.EXPERIMENT,
+    cost.EXPERIMENT,
+    depth.EXPERIMENT,
+    discount.EXPERIMENT,
+    optimum.EXPERIMENT,
+    long_horizon.EXPERIMENT,
+    arms.EXPERIMENT,
+    growth.EXPERIMENT,
+    decomposition.EXPERIMENT,
+)
+NAMES = tuple(experiment.name for experiment in EXPERIMENTS)
 Progress = Callable[[str, float], None]
 _FIGURES = (".svg", ".png")
+
+
+def chosen(only: Sequence[str] = ()) -> list[Experiment]:
+    """Return the experiments with these names, all of them by default, in the order of the page."""
+    for name in only:
+        if name not in NAMES:
+            raise unknown_name("experiment", name, NAMES)
+    return [experiment for experiment in EXPERIMENTS if not only or experiment.name in only]
 
 
 @dataclass(frozen=True)
@@ -54,7 +88,7 @@ class Reproduction:
             ],
             "experiments": {
                 experiment.name: {
-                    "settings": as_data(experiment.settings(self.quick)),
+                    "settings": asdict(experiment.settings(self.quick)),
                     "numbers": outcome.numbers,
                 }
                 for experiment, outcome in self.parts
@@ -109,7 +143,8 @@ def reproduce(
     outputs = Outputs.read(out)
     outputs.check(_planned(outputs.directory, experiments))
     about = [(experiment.name, experiment.settings(quick)) for experiment in experiments]
-    outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *_gpu(device))), overwrite)
+    on_gpu = () if device == "cpu" else (device,)
+    outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *on_gpu)), overwrite)
     outputs.remove()  # so that page and files belong together
     total, done = sum(experiment.weight for experiment in experiments), 0.0
     outcomes, seconds = [], []
@@ -119,18 +154,14 @@ def reproduce(
         began = time.perf_counter()
         outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
         seconds.append(time.perf_counter() - began)
-        _write(outputs, experiment, outcome, as_data(experiment.settings(quick)))
+        _write(outputs, experiment, outcome, asdict(experiment.settings(quick)))
         outcomes.append((experiment, outcome))
         done += experiment.weight
     found = Reproduction(tuple(outcomes), tuple(seconds), seed, quick)
-    reproduction_page(found.parts, found.seconds, seed, quick).write(outputs.path("report.html"))
+    page = reproduction_page(found.parts, found.seconds, seed, quick, len(outcomes) == len(NAMES))
+    page.write(outputs.path("report.html"))
     write_text(outputs.path("summary.json"), _json(found.to_dict()))
     return found
-
-
-def _gpu(device: str) -> tuple[str, ...]:
-    """Return what tells a run on a GPU from others."""
-    return () if device == "cpu" else (device,)
 
 
 def _share(

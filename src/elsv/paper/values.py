@@ -11,7 +11,7 @@ from elsv._base import triangle
 from elsv._base.typing import FloatArray
 from elsv.indices import index_from_name
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import Claim, Verdict, all_of
+from elsv.paper.claims import Claim, all_of
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.values import SeparableValue
@@ -48,8 +48,9 @@ class Shape:
 
 def run(settings: Settings, context: Context) -> Outcome:
     """Build the tables, measure their shapes, draw them as the paper does."""
-    cases = [(settings.gittins, step) for step in settings.gittins_steps] + [
-        (settings.ucb, settings.ucb_step)
+    cases = [
+        *((settings.gittins, step) for step in settings.gittins_steps),
+        (settings.ucb, settings.ucb_step),
     ]
     problem = Problem(rewards=[1.0], horizon=settings.horizon)
     drawings, shapes, numbers, rows = [], {}, {}, []
@@ -154,7 +155,7 @@ def _claim(settings: Settings, shapes: dict[tuple[str, int], Shape]) -> Claim:
         "in the pulls and independent of the mean.",
         f"Gittins: U-shaped in {levels}; sag {sags}. UCB: spread within a level {ucb.spread:.1g}.",
         verdict,
-        "holds" if verdict is Verdict.HOLDS else str(verdict),
+        str(verdict),
         "υ sums the expected bonuses still to come with the sign turned: Gittins' bonus is largest for "
         "middling means, where most is left to learn, while UCB's does not look at the mean.",
         f"at least {100 * _MOST:g} % of the levels of 2 to t − 2 pulls fall, then rise (to 1 % of their "

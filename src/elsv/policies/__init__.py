@@ -4,7 +4,8 @@ A policy is a function ``policy(state, step, rng) -> arm`` on batches: counts ``
 numbered from 0. A user's own function of that form is accepted wherever a name is.
 
 Read `base` first (what a policy is), then `library`. `registry` turns names into policies, `plan` is the
-default, and `layers` says how policies act on whole lattice layers, for exact evaluation.
+default, `mixing` and `rivals` have policies of other authors, and `layers` says how policies act on whole
+lattice layers, for exact evaluation.
 """
 
 from elsv.policies.base import BasePolicy, BestScore, FunctionPolicy, Policy, ScoringPolicy

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from elsv._base.inheritance import still_holds
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
@@ -48,9 +48,7 @@ class BasePolicy(ABC):
                     setattr(cls, fact, vars(BasePolicy)[fact])
 
     @abstractmethod
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm to pull at `step` (from 1), numbered from 0, shape ``[...]``.
 
         Where customers are of segments, `segment` says who has come: numbers from 0, ``[...]``.
@@ -97,7 +95,7 @@ class BasePolicy(ABC):
 class Policy(Protocol):
     """A policy as anybody may write it: a function, or an object that can be called."""
 
-    def __call__(self, state: State, step: int, rng: np.random.Generator) -> object:
+    def __call__(self, state: State, step: int, rng: Rng) -> object:
         """Return the arm to pull at `step` (from 1), numbered from 0, shape ``[...]``."""
         ...
 
@@ -106,7 +104,7 @@ class Policy(Protocol):
 class ScoringPolicy(Policy, Protocol):
     """A policy that pulls the arm with the best score (ties: `elsv.choice.best_arm`)."""
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
         ...
 
@@ -117,17 +115,21 @@ class BestScore(BasePolicy):
     problem: Problem
 
     @abstractmethod
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return what the policy compares, shape ``[..., N]``."""
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm with the best score for every instance."""
         check_width(state, self.problem)
         scores = check_scores(self.scores(state, step, rng), state)
         what = f"scores of {type(self).__name__} at step {step}"
         return best_offered(self.problem, scores, segment, what)
+
+
+def compares_scores(policy: BasePolicy) -> bool:
+    """Return whether equal states have the same scores, and nothing but these decides for whoever comes."""
+    scored = isinstance(policy, BestScore) and still_holds(policy, "scores", "__call__")
+    return scored and policy.deterministic
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +142,7 @@ class FunctionPolicy(BasePolicy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "pending", str(getattr(self.function, "pending", EXPECT)))
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the function's arms, broadcast to the batch; it learns who has come if it has `segment`."""
         check_width(state, self.problem)
         who = {"segment": segment} if segment is not None and takes_segment(self.function) else {}
@@ -194,16 +194,14 @@ class FunctionPolicy(BasePolicy):
 class ScoringFunctionPolicy(FunctionPolicy, chooses_alike=True):
     """A user's own policy object that also has `scores`."""
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the object's arms, or the best score on offer where it cannot be told who has come."""
         if segment is None or takes_segment(self.function):
             return super().__call__(state, step, rng, segment)
         what = f"scores of {type(self.function).__name__} at step {step}"
         return best_offered(self.problem, self.scores(state, step, rng), segment, what)
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the object's scores, their shape checked."""
         check_width(state, self.problem)
         return check_scores(self.function.scores(state, step, rng), state)

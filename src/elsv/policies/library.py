@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.inheritance import still_holds
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best_in_groups, factors, repeats, weighs
 from elsv.errors import InvalidInputError
@@ -16,8 +16,7 @@ from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.base import BasePolicy, BestScore, check_bound
-from elsv.policies.index_layers import ByIndex, OneStep
-from elsv.policies.layers import ByChance, OneArm, OnLayers, Search, Uniform
+from elsv.policies.layers import ByChance, ByIndex, OneArm, OneStep, OnLayers, Search, Uniform
 from elsv.policies.offered import Segment, offered, within_segments
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
@@ -38,7 +37,7 @@ class IndexPolicy(BestScore):
     problem: Problem
     index: Index
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the indices of all arms, reward included."""
         check_width(state, self.problem)
         return self.problem.rewards * self.index(state.alpha, state.beta, step, Setting.of(self.problem))
@@ -47,10 +46,7 @@ class IndexPolicy(BestScore):
         """Return reward times index minus mean, ``[..., N]``."""
         return _bonus(self.problem, self.index, state, step)
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes: an index draws nothing."""
-        return True
+    deterministic = True  # an index draws nothing
 
     @property
     def index_alone(self) -> Index:
@@ -94,7 +90,7 @@ class Elsv(BestScore):
         """Unless it is one step on independent arms."""
         return self.depth > 1 or not factors(self.belief)
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm; infinite for an arm that must be pulled first."""
         check_width(state, self.problem)
         first = self._unpulled(state, step)
@@ -149,17 +145,10 @@ class Commit(BestScore):
     def __post_init__(self) -> None:
         check_bound(self.value, self.problem)
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes; a belief that draws is asked once."""
-        return True
+    deterministic = True  # a belief that draws is asked once
+    costly = True
 
-    @property
-    def costly(self) -> bool:
-        """Yes."""
-        return True
-
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm."""
         check_width(state, self.problem)
         discount = 1.0 if self.problem.discount is None else self.problem.discount
@@ -181,7 +170,7 @@ class Thompson(BestScore):
     problem: Problem
     belief: Belief
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return one joint draw of the means, times the rewards."""
         check_width(state, self.problem)
         return self.problem.rewards * self.belief.draw(state, rng)
@@ -216,7 +205,7 @@ class Greedy(BestScore):
         """Unless arms are independent."""
         return not factors(self.belief)
 
-    def scores(self, state: State, step: int, rng: np.random.Generator) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the expected rewards of one pull."""
         check_width(state, self.problem)
         return self.problem.rewards * self.belief.mean(state, rng)
@@ -258,18 +247,13 @@ class Fixed(BasePolicy):
         """The arm, or that of each segment in their order."""
         return (self.arm,) if isinstance(self.arm, int) else self.arm
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm for every instance."""
         check_width(state, self.problem)
         came = self.problem.segments.numbers(segment)
         return np.broadcast_to(np.array(self.arms)[came], state.shape).astype(np.int64)
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes."""
-        return True
+    deterministic = True
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arm for all states."""
@@ -282,9 +266,7 @@ class Random(BasePolicy):
 
     problem: Problem
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return a uniform draw for every instance."""
         check_width(state, self.problem)
         mask = offered(self.problem, segment, state.shape)

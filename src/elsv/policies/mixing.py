@@ -1,33 +1,54 @@
-"""Policies that draw their arm: what they share is the chance of each arm in a state."""
+r"""Policies that draw their arm with chances that they can tell.
+
+`InformationDirected` weighs what a pull loses, squared, against what it tells of the best arm: D. Russo and
+B. Van Roy, *Learning to optimize via information-directed sampling*, Advances in Neural Information
+Processing Systems 27 (2014) and Operations Research 66 (2018), in their variance form.
+
+`TopTwo` pulls the arm that is best in a draw, or a challenger from draws where another one is: D. Russo,
+*Simple Bayesian algorithms for best arm identification*, Conference on Learning Theory (2016) and Operations
+Research 68 (2020).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.inheritance import still_holds
+from elsv._base.numbers import shown
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
+from elsv.beliefs import Belief
+from elsv.beliefs.abilities import best_in_groups
+from elsv.beliefs.points import check_count, joint_points
+from elsv.choice import best_arm
+from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.layers import Room, batch_bytes
+from elsv.policies.base import BasePolicy
+from elsv.policies.layers import ByChance, OnLayers, Room, batch_bytes
+from elsv.policies.offered import Segment, best_offered, chances_offered, within_segments
 from elsv.problem import Problem
-from elsv.state import State
+from elsv.segments import Segments
+from elsv.state import State, check_width
 
-
-class Mixing(Protocol):
-    """A policy that can say how likely it pulls each arm."""
-
-    def chances(self, state: State, step: int) -> FloatArray:
-        """Return the probability of each arm, ``[..., N]``; the same for the same state."""
-        ...
+POINTS = 512
+_CHUNK = 1 << 16  # numbers in one array of points
+_NO_LOSS = 1e-12  # of the largest reward; below is rounding
+_NO_NEWS = _NO_LOSS**2
+_NOTHING_SHOWN = 1e15
+BETA = 0.5
+_ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
+_MOST = sum(_ROUNDS)
 
 
 @dataclass(frozen=True)
 class ByChances:
     """All states of a layer, each arm with the probability that the policy gives it."""
 
-    policy: Mixing
+    policy: Any  # its `chances(state, step)` are the same for the same state
     reach: int = 0
     batch: int = 1 << 12  # states that are asked for at a time
 
@@ -44,18 +65,224 @@ class ByChances:
         return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
-def chances_once(policy: Mixing, state: State, step: int) -> FloatArray:
+def chances_once(policy: Any, state: State, step: int) -> FloatArray:
     """Return the chances ``[..., N]`` of a batch in which equal states are asked for once."""
     rows = np.hstack(state.rows())
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     alpha, beta = distinct[:, : state.arms], distinct[:, state.arms :]
-    found = policy.chances(State.trusted(alpha.copy(), beta.copy()), step)
+    found: FloatArray = policy.chances(State.trusted(alpha.copy(), beta.copy()), step)
     return found[place.reshape(-1)].reshape(state.alpha.shape)
 
 
-def drawn(chances: FloatArray, rng: np.random.Generator) -> IntArray:
+def drawn(chances: FloatArray, rng: Rng) -> IntArray:
     """Return an arm for each instance, drawn with these chances ``[..., N]``."""
     below = np.cumsum(chances, axis=-1)
     mark = rng.random(chances.shape[:-1])[..., None] * below[..., -1:]
     arm = (below <= mark).sum(axis=-1)
     return np.asarray(np.minimum(arm, chances.shape[-1] - 1), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class InformationDirected(BasePolicy):
+    r"""Pull one of two arms, with the chances that make the information ratio least.
+
+    .. math:: \Psi(\pi) = \frac{\bigl(\sum_i \pi_i\, (E[\max_j r_j\mu_j] - r_i p_i)\bigr)^2}
+        {\sum_i \pi_i\, \mathrm{Var}_{a^*}\bigl(E[r_i\mu_i \mid a^*]\bigr)}, \qquad
+        a^* = \arg\max_j r_j\mu_j.
+
+    Some mixture of two arms is always among the best. With segments everything is about the arms on offer:
+    :math:`a^*` is the best one for who has come. All expectations are sums over joint points of the
+    belief, so that any structure counts: what a pull of one arm tells of the others is in the variance.
+
+    Parameters
+    ----------
+    problem
+        Gives the rewards.
+    belief
+        What is known of the means.
+    points
+        How many joint points are asked for.
+    """
+
+    problem: Problem
+    belief: Belief
+    points: int = POINTS
+
+    def __post_init__(self) -> None:
+        check_count(self.points)
+
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
+        """Return an arm for every instance, drawn with its chances."""
+        check_width(state, self.problem)
+        return drawn(chances_offered(self.problem, chances_once(self, state, step), segment), rng)
+
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return the probability of each arm, ``[..., N]``; two of a segment at most have one above zero."""
+        check_width(state, self.problem)
+        alpha, beta = state.rows()
+        out = np.empty(alpha.shape)
+        size = max(1, _CHUNK // (self.points * state.arms))
+        for first in range(0, len(alpha), size):
+            here = slice(first, first + size)
+            theta, weight = joint_points(self.belief, State.trusted(alpha[here], beta[here]), self.points)
+            worth = theta * (self.problem.rewards / self.problem.scale)
+
+            def chosen(arms: list[int], worth: FloatArray = worth, weight: FloatArray = weight) -> FloatArray:
+                return least_ratio(*losses_and_news(worth[..., arms], weight))
+
+            out[here] = within_segments(self.problem.segments, state.arms, chosen)
+        return out.reshape(state.alpha.shape)
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return each arm with its chance."""
+        return ByChances(self)
+
+
+def losses_and_news(worth: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Return what a pull is expected to lose, and the variance of what it shows of the best arm, ``[B, N]``.
+
+    Parameters
+    ----------
+    worth
+        Joint points of :math:`r_i\mu_i`, ``[B, M, N]``.
+    weight
+        Of the points, ``[B, M]``.
+    """
+    share = weight / weight.sum(axis=1, keepdims=True)
+    best = worth.argmax(axis=2)
+    first = (best[:, :, None] == np.arange(worth.shape[2])) * share[:, :, None]  # [B, M, a*]
+    chance = first.sum(axis=1)  # [B, a*]
+    sums = np.swapaxes(first, 1, 2) @ worth  # [B, a*, N]
+    mean = sums.sum(axis=1)
+    largest = np.diagonal(sums, axis1=1, axis2=2).sum(axis=1)
+    given = sums / np.where(chance > 0, chance, 1.0)[:, :, None]
+    news = (chance[:, :, None] * (given - mean[:, None]) ** 2).sum(axis=1)
+    loss = largest[:, None] - mean
+    return np.where(loss > _NO_LOSS, loss, 0.0), np.where(news > _NO_NEWS, news, 0.0)
+
+
+def least_ratio(loss: FloatArray, news: FloatArray) -> FloatArray:
+    """Return the chances ``[B, N]`` of two arms at most with the least ratio; ties: the first pair.
+
+    The ratio is 0 where nothing is lost. Single arms come before pairs, which tie with them at their ends.
+    """
+    one, other = _pairs(loss.shape[1])
+    a, b = loss[:, other], loss[:, one] - loss[:, other]
+    c, d = news[:, other], news[:, one] - news[:, other]
+    # (a + b q)²/(c + d q) in q, the chance of the first arm: convex, and flat at one place at most.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = a / b - 2 * c / d
+    between = (flat > 0) & (flat < 1)
+    q = np.where(between, flat, 1.0)
+    ratio = np.where(between | (one == other), _ratio(a + b * q, c + d * q), np.inf)
+    at = best_arm(-ratio)
+    rows = np.arange(len(loss))
+    chances = np.zeros(loss.shape)
+    chances[rows, one[at]] = q[rows, at]
+    chances[rows, other[at]] += 1.0 - q[rows, at]
+    return chances
+
+
+def _ratio(loss: FloatArray, news: FloatArray) -> FloatArray:
+    """Return the squared loss over what is shown; where nothing is, a number that is large as the loss is."""
+    some = np.where(news > 0, news, 1.0)
+    return np.where(news > 0, loss**2 / some, _NOTHING_SHOWN * loss)
+
+
+@lru_cache(maxsize=16)
+def _pairs(arms: int) -> tuple[IntArray, IntArray]:
+    """Return every arm with itself, then every pair of arms, the lower number first."""
+    first, second = np.triu_indices(arms, 1)
+    alone = np.arange(arms)
+    return np.concatenate([alone, first]), np.concatenate([alone, second])
+
+
+@dataclass(frozen=True, eq=False)
+class TopTwo(BasePolicy):
+    r"""Pull the best arm of a draw with probability `beta`, else draw again until another arm is the best.
+
+    After K = 341 draws in which none was, the first arm is pulled after all. With :math:`P_i` the probability
+    that arm i is best,
+
+    .. math:: \pi_j = P_j \Bigl(\beta + (1-\beta) \bigl(P_j^K
+        + \sum_{i \ne j} P_i \frac{1 - P_i^K}{1 - P_i}\bigr)\Bigr).
+
+    Made to find the best arm, it explores more than Thompson sampling does, which is `beta` = 1.
+    """
+
+    problem: Problem
+    belief: Belief
+    beta: float = BETA
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta <= 1:
+            raise InvalidInputError(
+                f"beta of top-two must lie above 0 and be at most 1, got {shown(self.beta)}; try 0.5"
+            )
+
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
+        """Return an arm for every instance."""
+        check_width(state, self.problem)
+        alpha, beta = state.rows()
+        who = None if segment is None else np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        arm = self._best_of_draw(alpha, beta, who, rng)
+        waiting = np.flatnonzero(rng.random(len(arm)) >= self.beta)
+        for count in _ROUNDS:
+            if len(waiting) == 0:
+                break
+            again = np.repeat(waiting, count)
+            came = None if who is None else who[again]
+            drawn = self._best_of_draw(alpha[again], beta[again], came, rng).reshape(-1, count)
+            differs = drawn != arm[waiting, None]
+            found, place = differs.any(axis=1), differs.argmax(axis=1)
+            arm[waiting[found]] = drawn[found, place[found]]
+            waiting = waiting[~found]
+        return arm.reshape(state.shape)
+
+    def chances(self, state: State, step: int) -> FloatArray:
+        """Return the probability of each arm, ``[..., N]``."""
+        segments = self.problem.segments
+        first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
+        return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
+
+    def on_layers(self, problem: Problem) -> OnLayers:
+        """Return each arm with its chance, from the chances that the arms are best."""
+        if not still_holds(self.belief, "log_weight", "mean", "draw"):
+            return super().on_layers(problem)
+        return TopTwoOnLayers(ByChance(self.belief), self.beta, problem.segments)
+
+    def _best_of_draw(self, alpha: FloatArray, beta: FloatArray, segment: Segment, rng: Rng) -> IntArray:
+        """Return the best arm on offer of one draw for each row."""
+        worth = self.problem.rewards * self.belief.draw(State.trusted(alpha, beta), rng)
+        return best_offered(self.problem, worth, segment, "draws of top-two")
+
+
+def top_two(best_chance: FloatArray, beta: float) -> FloatArray:
+    """Return the probability ``[..., N]`` of each arm from those that it is best."""
+    chance = np.clip(best_chance, 0.0, 1.0)
+    challenged = chance * np.where(chance < 1 - 1e-12, (1 - chance**_MOST) / (1 - chance + 1e-300), _MOST)
+    others = challenged @ (1.0 - np.eye(chance.shape[-1]))
+    pulls = chance * (beta + (1.0 - beta) * (chance**_MOST + others))
+    return np.asarray(pulls / pulls.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class TopTwoOnLayers:
+    """Top-two Thompson sampling in all states of a layer."""
+
+    first: ByChance
+    beta: float
+    segments: Segments
+
+    reach: int = ByChance.reach
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the chances, from those that the arms are best."""
+        best = self.first.decide(sweeps, layer).T
+        found = within_segments(self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta))
+        return np.ascontiguousarray(found.T)
+
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return what `decide` takes."""
+        own = self.first.room(problem, made)
+        return replace(own, passing=own.passing + 5 * problem.arms)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
@@ -36,7 +36,7 @@ def ask(
     problem: Problem,
     state: State,
     step: int,
-    rng: np.random.Generator,
+    rng: Rng,
     segment: Segment = None,
 ) -> IntArray:
     """Return a policy's arms ``[...]``, telling it who has come where that is said."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.files import note_input, unreadable, write_bytes
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
@@ -140,7 +140,7 @@ class OptimalPolicy(BasePolicy):
         self,
         state: State,
         step: int,
-        rng: np.random.Generator | None = None,
+        rng: Rng | None = None,
         segment: ArrayLike | None = None,
     ) -> IntArray:
         """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``.
@@ -158,10 +158,7 @@ class OptimalPolicy(BasePolicy):
         number = self._lattice.number(successes, pulls)
         return np.asarray(arms[self.problem.segments.numbers(segment), number], dtype=np.int64)
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes."""
-        return True
+    deterministic = True
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""

@@ -13,10 +13,12 @@ half of what one pull of it costs, the best arm is pulled. All these scores are 
 could be followed, a lower bound on the best one. docs/planning.md has the rule in 25 lines,
 `elsv.policies.plan_rules` its numbers.
 
-Independent arms tell nothing of one another: every segment is a problem of its own with the customers that it
-may expect, :math:`1 + (R - 1) q_g` of the R that are left. Where a search is too short the finite-horizon
-Gittins index decides; for a discount the Gittins index, the discount from one customer of the segment to the
-next being :math:`q_g\gamma/(1 - (1 - q_g)\gamma)`. With one segment that is optimal.
+Segments that the structure does not connect tell nothing of one another. Where there are more arms than a
+search has candidates, each is planned for by itself, with the customers that it may expect,
+:math:`1 + (R - 1) q_g` of the R that are left; so is every segment of independent arms. There, where a search
+is too short, the finite-horizon Gittins index decides; for a discount the Gittins index, the discount from
+one customer of the segment to the next being :math:`q_g\gamma/(1 - (1 - q_g)\gamma)`. With one segment that
+is optimal.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ import numpy as np
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, moments, repeats, weighs
+from elsv.beliefs.abilities import apart, factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import check_count, most_points
 from elsv.beliefs.reweighted import with_points
@@ -146,6 +148,8 @@ class Plan(BestScore):
         roots, left = State.trusted(*state.rows()), remaining(self.problem, step)
         if self.belief is None and factors(self.problem.belief):
             return self._free(roots, left).reshape(state.alpha.shape)
+        if (alone := self._alone) is not None:
+            return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
         return self._plan(roots, left, rng).reshape(state.alpha.shape)
 
     def _free(self, state: State, left: float) -> FloatArray:
@@ -168,6 +172,39 @@ class Plan(BestScore):
                 found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, Setting.of(problem))
                 q[np.ix_(rows, own)] = found[:, own]
         return problem.rewards * q
+
+    @cached_property
+    def _alone(self) -> tuple[Plan, ...] | None:
+        """A planner for each segment, where no segment tells of another and not all arms can be searched."""
+        problem, segments = self.problem, self.problem.segments
+        if self.belief is not None or problem.horizon is None or candidate_count(segments) == problem.arms:
+            return None
+        beliefs = apart(problem.belief, segments.groups) if segments.count > 1 else None
+        if beliefs is None:
+            return None
+        return tuple(
+            Plan(
+                Problem(
+                    problem.rewards[list(arms)], horizon=problem.horizon, prior=problem.prior[list(arms)]
+                ),
+                self.effort,
+                self.points,
+                None if factors(belief) else belief,
+                self.far,
+            )
+            for arms, belief in zip(segments.groups, beliefs, strict=True)
+        )
+
+    def _by_segment(self, alone: tuple[Plan, ...], state: State, left: float) -> FloatArray:
+        """Return scores ``[B, N]``, each segment with the customers that it may expect."""
+        problem, segments = self.problem, self.problem.segments
+        q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
+        for g, (arms, plan) in enumerate(zip(segments.groups, alone, strict=True)):
+            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
+            for customers in np.unique(expected).tolist():
+                rows, step = np.ix_(expected == customers, np.array(arms)), problem.steps - customers + 1
+                q[rows] = plan.scores(State.trusted(state.alpha[rows], state.beta[rows]), step)
+        return q
 
     def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
         """Return q ``[B, N]`` by searches on points of the belief."""

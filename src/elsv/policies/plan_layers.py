@@ -19,8 +19,7 @@ from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.small import singles
 from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.index_layers import ByIndex
-from elsv.policies.layers import LayerPolicy, OneArm, Room, Search, StateByState
+from elsv.policies.layers import ByIndex, LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.policies.plan_rules import (
     FAR,
     MOST_CANDIDATES,

@@ -10,22 +10,19 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
 from elsv.indices.bayes_ucb import BayesUCB
 from elsv.names import Name, convert, parse
+from elsv.policies.asking import with_pending
 from elsv.policies.base import BasePolicy, Policy, own_policy
-from elsv.policies.glm_ucb import GlmUCB
-from elsv.policies.ids import InformationDirected
-from elsv.policies.isotonic import IsotonicKLUCB
 from elsv.policies.library import Commit, Elsv, Fixed, Greedy, IndexPolicy, Random, Thompson
+from elsv.policies.mixing import InformationDirected, TopTwo
 from elsv.policies.optimal import OptimalPolicy
-from elsv.policies.peak import Osub, Uts
-from elsv.policies.pending import with_pending
 from elsv.policies.plan import Plan
+from elsv.policies.rivals import GlmUCB, IsotonicKLUCB, Osub, StructuredBayesUCB, Uts
 from elsv.policies.sharing import Pooled, Separate
-from elsv.policies.structured_quantile import StructuredBayesUCB
-from elsv.policies.top_two import TopTwo
 from elsv.problem import Problem
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
 
 DEFAULT_POLICY = "plan"
+Builder = Callable[[Problem, Name], BasePolicy]
 
 
 def make_policy(policy: str | Name | Policy, problem: Problem) -> BasePolicy:
@@ -33,7 +30,7 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> BasePolicy:
 
     Names read ``NAME[:key=value,…]``: ``plan``, ``elsv``, ``commit``, ``thompson``, ``greedy`` and so on, and
     every index of `elsv.indices`. Arms in names count from 1. See ``docs/policies.md`` for the parameters.
-    Every name takes ``pending=ignore``: what is under way does not count (`elsv.policies.pending`).
+    Every name takes ``pending=ignore``: what is under way does not count (`elsv.policies.asking`).
 
     Examples
     --------
@@ -103,113 +100,56 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
 
 def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     name = spec.parameters.get("index", "gittins")
-    known = {**_ELSV_PARAMETERS, **parameters_of(name)}
-    given = convert(spec.name, spec.parameters, known)
+    given = convert(spec.name, spec.parameters, {**_ELSV_PARAMETERS, **parameters_of(name)})
     given.pop("index", None)
     belief = _belief(problem, spec.name, given)
-    depth, weight = _depth(given), given.pop("weight", 1.0)
+    depth, weight = _checked_depth(given.pop("depth", 1)), given.pop("weight", 1.0)
     return Elsv(problem, SeparableValue(problem, make_index(name, **given), weight), belief, depth)
 
 
-def _commit(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"depth": int, "order": bool})
-    belief = _belief(problem, spec.name, given)
-    return Commit(problem, CommitValue(problem, belief), belief, _depth(given))
+def _commit(problem: Problem, belief: Belief, depth: int = 1) -> BasePolicy:
+    return Commit(problem, CommitValue(problem, belief), belief, _checked_depth(depth))
 
 
-def _block(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"depth": int, "order": bool, "blocks": str})
-    text = given.pop("blocks", "1+2+4+8+16")
-    try:
-        blocks = tuple(int(length) for length in text.split("+"))
-    except ValueError as error:
-        raise InvalidInputError(
-            f"blocks must be lengths joined by +, such as 1+2+4+8, got {text!r}"
-        ) from error
-    belief = _belief(problem, spec.name, given)
-    return Commit(problem, BlockCommitValue(problem, blocks, belief), belief, _depth(given))
+def _block(problem: Problem, belief: Belief, depth: int = 1, blocks: str = "1+2+4+8+16") -> BasePolicy:
+    lengths = _parts(blocks, int, "blocks must be lengths joined by +, such as 1+2+4+8")
+    return Commit(problem, BlockCommitValue(problem, lengths, belief), belief, _checked_depth(depth))
 
 
-def _depth(given: dict[str, Any]) -> int:
-    depth: int = given.pop("depth", 1)
+def _checked_depth(depth: int) -> int:
     if depth < 1:
         raise InvalidInputError(f"depth must be a whole number, at least 1, got {depth}")
     return depth
 
 
-def _plan(problem: Problem, spec: Name) -> BasePolicy:
-    return Plan(problem, **convert(spec.name, spec.parameters, {"effort": int, "points": int, "far": int}))
+def _parts(text: str, kind: Callable[[str], Any], rule: str) -> tuple[Any, ...]:
+    """Return numbers that are joined by +."""
+    try:
+        return tuple(kind(part) for part in text.split("+"))
+    except ValueError as error:
+        raise InvalidInputError(f"{rule}, got {text!r}") from error
 
 
-def _optimal(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"file": str})
-    if "file" not in given:
+def _optimal(problem: Problem, file: str | None = None) -> BasePolicy:
+    if file is None:
         raise InvalidInputError(
             "optimal needs the file that `elsv solve PROBLEM.toml --save FILE` writes: optimal:file=FILE"
         )
-    return OptimalPolicy(problem, given["file"])
+    return OptimalPolicy(problem, file)
 
 
-def _kg(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"order": bool})
-    belief = _belief(problem, spec.name, given)
-    return Commit(problem, CommitValue(problem, belief), belief)
+def _glm_ucb(problem: Problem, prices: str | None = None, **given: Any) -> BasePolicy:
+    rule = "prices must be numbers joined by +, such as 8+10+12"
+    return GlmUCB(problem, None if prices is None else _parts(prices, float, rule), **given)
 
 
-def _ids(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"points": int, "order": bool})
-    belief = _belief(problem, spec.name, given)
-    return InformationDirected(problem, belief, **given)
-
-
-def _top_two(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"beta": float, **_BELIEF_PARAMETERS})
-    belief = _belief(problem, spec.name, given)
-    return TopTwo(problem, belief, **given)
-
-
-def _uts(problem: Problem, spec: Name) -> BasePolicy:
-    convert(spec.name, spec.parameters, {})
-    return Uts(problem)
-
-
-def _osub(problem: Problem, spec: Name) -> BasePolicy:
-    return Osub(problem, **convert(spec.name, spec.parameters, {"c": float}))
-
-
-def _isotonic(problem: Problem, spec: Name) -> BasePolicy:
-    return IsotonicKLUCB(problem, **convert(spec.name, spec.parameters, {"c": float}))
-
-
-def _glm_ucb(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"prices": str, "scale": float, "ridge": float})
-    if "prices" in given:
-        try:
-            given["prices"] = tuple(float(price) for price in given["prices"].split("+"))
-        except ValueError as error:
-            raise InvalidInputError(
-                f"prices must be numbers joined by +, such as 8+10+12, got {given['prices']!r}"
-            ) from error
-    return GlmUCB(problem, **given)
-
-
-def _bayes_ucb(problem: Problem, spec: Name) -> BasePolicy:
-    given = convert(spec.name, spec.parameters, {"belief": str, **parameters_of(spec.name)})
-    kind = given.pop("belief", "independent")
-    if kind not in ("independent", "structured"):
-        raise unknown_name(f"belief of {spec.name}", kind, ("independent", "structured"))
+def _bayes_ucb(problem: Problem, belief: str = "independent", **given: Any) -> BasePolicy:
+    if belief not in ("independent", "structured"):
+        raise unknown_name("belief of bayes-ucb", belief, ("independent", "structured"))
     index = BayesUCB(**given)
-    if kind == "independent":
+    if belief == "independent":
         return IndexPolicy(problem, index)
     return StructuredBayesUCB(problem, index, problem.belief)
-
-
-def _on_belief(policy: type[Thompson] | type[Greedy]) -> Callable[[Problem, Name], BasePolicy]:
-    def build(problem: Problem, spec: Name) -> BasePolicy:
-        given = convert(spec.name, spec.parameters, _BELIEF_PARAMETERS)
-        return policy(problem, _belief(problem, spec.name, given))
-
-    return build
 
 
 def _fixed(problem: Problem, spec: Name) -> BasePolicy:
@@ -218,17 +158,11 @@ def _fixed(problem: Problem, spec: Name) -> BasePolicy:
     text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
     if text is None:
         return Fixed(problem, tuple(group[0] for group in problem.segments.groups))
-    try:
-        return Fixed(problem, tuple(int(arm) - 1 for arm in text.split("+")))
-    except ValueError as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(
-            f"arm of fixed must be numbers joined by +, one for each segment, such as 1+3, got {text!r}"
-        ) from error
+    rule = "arm of fixed must be numbers joined by +, one for each segment, such as 1+3"
+    return Fixed(problem, tuple(arm - 1 for arm in _parts(text, int, rule)))
 
 
-def _within(policy: type[Separate] | type[Pooled]) -> Callable[[Problem, Name], BasePolicy]:
+def _within(policy: type[Separate] | type[Pooled]) -> Builder:
     def build(problem: Problem, spec: Name) -> BasePolicy:
         rest = {key: value for key, value in spec.parameters.items() if key != "policy"}
         return policy(problem, Name(spec.parameters.get("policy", DEFAULT_POLICY), rest), make_policy)
@@ -236,29 +170,40 @@ def _within(policy: type[Separate] | type[Pooled]) -> Callable[[Problem, Name], 
     return build
 
 
-def _random(problem: Problem, spec: Name) -> BasePolicy:
-    convert(spec.name, spec.parameters, {})
-    return Random(problem)
+def _plain(policy: Callable[..., BasePolicy], **known: type) -> Builder:
+    """Return what builds a policy from parameters of these types."""
+    return lambda problem, spec: policy(problem, **convert(spec.name, spec.parameters, known))
 
 
-_BUILDERS: dict[str, Callable[[Problem, Name], BasePolicy]] = {
-    "bayes-ucb": _bayes_ucb,
-    "block": _block,
-    "commit": _commit,
+def _on_belief(policy: Callable[..., BasePolicy], **known: type) -> Builder:
+    """Return the same for a policy that also takes the belief that its parameters describe."""
+
+    def build(problem: Problem, spec: Name) -> BasePolicy:
+        given = convert(spec.name, spec.parameters, known)
+        belief = _belief(problem, spec.name, given)
+        return policy(problem, belief, **given)
+
+    return build
+
+
+_BUILDERS: dict[str, Builder] = {
+    "bayes-ucb": _plain(_bayes_ucb, belief=str, **parameters_of("bayes-ucb")),
+    "block": _on_belief(_block, depth=int, order=bool, blocks=str),
+    "commit": _on_belief(_commit, depth=int, order=bool),
     "elsv": _elsv,
     "fixed": _fixed,
-    "glm-ucb": _glm_ucb,
-    "greedy": _on_belief(Greedy),
-    "ids": _ids,
-    "isotonic-kl-ucb": _isotonic,
-    "kg": _kg,
-    "optimal": _optimal,
-    "osub": _osub,
-    "plan": _plan,
+    "glm-ucb": _plain(_glm_ucb, prices=str, scale=float, ridge=float),
+    "greedy": _on_belief(Greedy, **_BELIEF_PARAMETERS),
+    "ids": _on_belief(InformationDirected, points=int, order=bool),
+    "isotonic-kl-ucb": _plain(IsotonicKLUCB, c=float),
+    "kg": _on_belief(_commit, order=bool),
+    "optimal": _plain(_optimal, file=str),
+    "osub": _plain(Osub, c=float),
+    "plan": _plain(Plan, effort=int, points=int, far=int),
     "pooled": _within(Pooled),
-    "random": _random,
+    "random": _plain(Random),
     "separate": _within(Separate),
-    "thompson": _on_belief(Thompson),
-    "top-two": _top_two,
-    "uts": _uts,
+    "thompson": _on_belief(Thompson, **_BELIEF_PARAMETERS),
+    "top-two": _on_belief(TopTwo, beta=float, **_BELIEF_PARAMETERS),
+    "uts": _plain(Uts),
 }

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy
-from elsv.policies.layers import OnLayers, StateByState, check_answer
+from elsv.policies.layers import check_answer
 from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -26,7 +26,6 @@ from elsv.structure.base import Free
 from elsv.structure.facts import Facts, ranking_of
 
 MakePolicy = Any  # (policy, problem) -> policy
-_PATIENCE = 40e-3  # seconds of a trial: the more states, the more of them are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +54,10 @@ class Separate(BasePolicy):
         for g in range(segments.count):
             self._policy(g, self.problem.horizon)
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes; bandits that draw are asked once for equal states."""
-        return True
+    deterministic = True  # bandits that draw are asked once for equal states
+    costly = True
 
-    @property
-    def costly(self) -> bool:
-        """Yes."""
-        return True
-
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm that each segment's own bandit chooses."""
         check_width(state, self.problem)
         segments = segments_of(self.problem, "separate")
@@ -88,10 +78,6 @@ class Separate(BasePolicy):
                 asked = State.trusted(won[same], lost[same])
                 out[here[same]] = np.array(own)[_ask_once(policy, asked, pulls + 1, rng)]
         return out.reshape(state.shape)
-
-    def on_layers(self, problem: Problem) -> OnLayers:
-        """Return that it is asked state by state, once for those of a segment's arms."""
-        return StateByState(self, repeats=True)
 
     def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
         """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
@@ -122,19 +108,10 @@ class Pooled(BasePolicy):
         object.__setattr__(self, "_levels", pooled_problem(self.problem))
         object.__setattr__(self, "_policy", self.make(self.name, self._levels))
 
-    @property
-    def deterministic(self) -> bool:
-        """Yes; bandits that draw are asked once for equal states."""
-        return True
+    deterministic = True  # bandits that draw are asked once for equal states
+    costly = True
 
-    @property
-    def costly(self) -> bool:
-        """Yes."""
-        return True
-
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the level that the bandit of all customers chooses, as an arm of who has come."""
         check_width(state, self.problem)
         segments = segments_of(self.problem, "pooled")
@@ -147,10 +124,6 @@ class Pooled(BasePolicy):
         levels = _ask_once(self._policy, State.trusted(start[:, 0] + won, start[:, 1] + lost), step, rng)
         came = np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
         return np.asarray(groups[came, levels].reshape(state.shape))
-
-    def on_layers(self, problem: Problem) -> OnLayers:
-        """Return that it is asked state by state, once for those of the levels."""
-        return StateByState(self, repeats=True)
 
 
 def segments_of(problem: Problem, owner: str) -> Segments:
@@ -233,7 +206,7 @@ def _stated(facts: Facts | None, groups: list[list[int]]) -> dict[str, Any]:
     return stated
 
 
-def _ask_once(policy: Any, state: State, step: int, rng: np.random.Generator) -> IntArray:
+def _ask_once(policy: Any, state: State, step: int, rng: Rng) -> IntArray:
     """Return a policy's arms ``[B]``, equal states asked for once where it says that it is best so."""
     if len(state.alpha) == 0:
         return np.empty(0, dtype=np.int64)

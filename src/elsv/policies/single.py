@@ -24,6 +24,7 @@ from elsv.policies.library import Fixed
 from elsv.policies.registry import make_policy
 from elsv.problem import Problem
 from elsv.state import State
+from elsv.structure.product import arms_of
 
 MOST_CHOICES = 256  # ways to give each segment one arm that are all measured
 
@@ -96,7 +97,7 @@ def best_single_arm(problem: Problem) -> int:
 def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> int:
     """Return a choice, from 0: its arm as for `find_arm`, with segments one arm for each of them.
 
-    These are a list, or names or numbers from 1 joined by ``+`` in one text.
+    These are a list, or names or numbers from 1 joined by ``+`` in one text, or an option that all have.
     """
     segments = problem.segments
     if not segments.stated:
@@ -106,7 +107,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
         names = [choice_name(problem, k) for k in range(len(known))]
         if against in names:
             return names.index(against)
-        against = [part.strip() for part in against.split("+")]
+        against = arms_of(against.strip(), problem.names) or [part.strip() for part in against.split("+")]
     if isinstance(against, int | np.integer):
         against = [against]
     arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: segments.of_arm[arm])

@@ -28,6 +28,7 @@ from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import ranking_of
+from elsv.structure.product import arms_of
 
 COVERAGE = 0.9
 WORTH = 25  # customers that one number counts for
@@ -52,8 +53,8 @@ def from_expectations(
     problem
         Rows that are not uniform stay as they are where nothing is said.
     expected
-        For arms, by name or number from 1 as text: ``"4%"`` or ``0.04``, worth 25 customers; or an interval,
-        ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
+        For arms, by name or number from 1 as text, or for an option that all segments have: ``"4%"`` or
+        ``0.04``, worth 25 customers; or an interval, ``"3-8%"``, ``"0.03 to 0.08"`` or ``(0.03, 0.08)``.
     coverage
         Probability that the mean lies in its interval, the rest half on each side.
     factor
@@ -141,10 +142,10 @@ def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
         )
     wanted = np.full((problem.arms, 2), np.nan)
     for arm, interval in expected.items():
-        i = find_arm(problem, arm)
-        if not np.isnan(wanted[i, 0]):
-            raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
-        wanted[i] = _ends(problem.names[i], interval)
+        for i in arms_of(arm, problem.names) or [find_arm(problem, arm)]:
+            if not np.isnan(wanted[i, 0]):
+                raise InvalidInputError(f"something is expected of {problem.names[i]} twice; say it once")
+            wanted[i] = _ends(problem.names[i], interval)
     return wanted
 
 

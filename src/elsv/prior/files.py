@@ -15,6 +15,7 @@ from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
+from elsv.structure.product import arm_name, arms_of
 
 _COLUMNS = "arm, success; or arm, successes, failures; or arm, successes, trials; or a campaign's export"
 _OUTCOMES = {"success": (1, 0), "failure": (0, 1), "expired": (0, 1), "open": (0, 0)}
@@ -37,7 +38,8 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     ----------
     path
         With the columns arm and success; or arm, successes and failures or trials; or what
-        ``elsv campaign export`` wrote.
+        ``elsv campaign export`` wrote. Where segments have the same options, a column segment says whose
+        option it was.
     problem
         Whose arms they are, by name or number from 1; default: the arms of the file, as they come.
     """
@@ -68,9 +70,18 @@ def _named(row: dict[str, Any]) -> str:
 
 def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, problem: Problem | None) -> str:
     """Return the name of a row's arm; a number decides only where there is no name."""
-    name = _named(row)
-    if problem is None or name in problem.names:
+    name, segment = _named(row), str(row.get("segment") or "").strip()
+    if problem is None:
+        return arm_name(name, segment) if segment and "name" not in table.columns else name
+    if arm_name(name, segment) in problem.names:
+        return arm_name(name, segment)
+    if name in problem.names:
         return name
+    if arms_of(name, problem.names):
+        raise InvalidInputError(
+            f"line {line} of {path}: {shown(name)} is an option of several segments; a column segment must "
+            f"name one of {', '.join(problem.segments.names)}, got {shown(segment)}"
+        )
     numbered = "name" not in table.columns and not any(map(str.isdecimal, problem.names))
     try:
         if numbered and name.isdecimal():

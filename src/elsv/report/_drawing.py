@@ -39,6 +39,7 @@ def draw_lines(
         (drawn[name],) = axes.plot(
             abscissa[keep],
             y,
+            label=name,
             color=style.colour,
             linestyle=style.dash,
             marker=style.marker or ("o" if markers else None),

@@ -114,11 +114,13 @@ def rows_on(
     every = math.ceil(tall / room)
     named = [k for k in rows if k in bold or (k % every == 0 and not _beside(k, bold, every))]
     panel.set_yticks(named, [shown[k] for k in named])
-    for k, text in zip(named, panel.get_yticklabels(), strict=True):
+    for k, text in zip(named, panel.get_yticklabels(), strict=False):  # a panel that shares its axis has none
         text.set_color(rcParams["text.color"])
         text.set_fontweight("bold" if k in bold else rcParams["font.weight"])
     panel.tick_params(axis="y", length=0)
-    panel.set_ylim(len(names) - 0.5, -0.5)
+    panel.elsv_rows = len(names)
+    together = panel.get_shared_y_axes().get_siblings(panel)
+    panel.set_ylim(max(getattr(other, "elsv_rows", 0) for other in together) - 0.5, -0.5)
     return panel
 
 

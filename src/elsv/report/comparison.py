@@ -59,7 +59,10 @@ def write_comparison(
     outputs.begin(comparison.fingerprint or _key(comparison), overwrite)
     written = [outputs.path("results.parquet"), outputs.path("problem.toml")]
     write_columns(written[0], comparison.columns())
+    draws = [written[1].with_name(name) for name in comparison.problem.files(written[1])[1]]
+    outputs.claim(path.name for path in draws)
     comparison.problem.save(written[1])
+    written += draws
     if all(result.curves is not None for result in comparison.totals.policies):
         written.append(outputs.path("raw.parquet"))
         write_columns(written[-1], _raw_columns(comparison))

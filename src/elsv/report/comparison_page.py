@@ -106,17 +106,12 @@ def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command:
     return page
 
 
-def headline_table(comparison: Comparison, digits: int | None = None) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and the rows of the table of policies."""
-    return headers(comparison), headline_rows(comparison, digits)
-
-
 def notebook_html(comparison: Comparison) -> str:
     """Return the headline table and, with the extra ``plot``, the regret curves, for a notebook."""
     title = f"Comparison: {comparison.instances:,} instances of {comparison.horizon:,} steps"
     chosen = (0,) if len(comparison.names) > 1 else ()
     said = f"{earned(comparison)} {verdict(comparison)}"
-    parts = [table(*headline_table(comparison), chosen=chosen), note(said), note(REGRET)]
+    parts = [table(headers(comparison), headline_rows(comparison), chosen=chosen), note(said), note(REGRET)]
     if comparison.problem.segments.stated:
         parts.insert(1, table(*segment_table(comparison), chosen=chosen))
     if find_spec("matplotlib") is not None:
@@ -128,7 +123,7 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> N
     page.section("Result")
     page.callout(f"{earned(comparison)} {verdict(comparison)}")
     page.text(f"{EARNINGS} {REGRET}")
-    heads, rows = headline_table(comparison)
+    heads, rows = headers(comparison), headline_rows(comparison)
     regret = len(heads) - len(REGRET_HEADERS)
     best = (0,) if len(comparison.names) > 1 else ()
     page.table(

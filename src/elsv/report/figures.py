@@ -98,8 +98,6 @@ def lines(
     look, series = merged(shared, look, series), merged(shared, series)
     half_widths = None if half_widths is None else merged(shared, half_widths)
     drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers)
-    if from_zero and not log_y:
-        panel.set_ylim(bottom=0)
     if x_ticks is not None:
         panel.set_xticks(x_ticks, minor=False)
         panel.xaxis.minorticks_off()
@@ -108,8 +106,11 @@ def lines(
     ends = {name: last_finite(y) for name, y in series.items()}
     if reference is not None:
         (value, label), ink = reference, to_hex(rcParams["text.color"])
-        drawn[label] = panel.axhline(value, color=ink, linewidth=0.9, dashes=(2, 2))
+        drawn[label] = panel.axhline(value, color=ink, linewidth=0.9, dashes=(2, 2), label=label)
         ends[label] = value
+    if from_zero and not log_y:
+        # The user's axes may share theirs with a panel that is drawn later and needs more room.
+        panel.set_ylim(bottom=0, auto=False if axes is None else None)
     name_lines(panel, drawn, ends, labels, axes is None)
     return figure_of(grid)
 
@@ -204,7 +205,7 @@ def pull_shares(
         x, y = keep + 1, np.asarray(share)[keep].T
         if horizon == 1:
             x, y = np.array([0.5, 1.5]), np.repeat(y, 2, axis=1)
-        areas = panel.stackplot(x, y, colors=colours, linewidth=0.25)
+        areas = panel.stackplot(x, y, labels=arms, colors=colours, linewidth=0.25)
         for area, colour in zip(areas, colours, strict=True):
             area.set_edgecolor("white" if few else colour)
         panel.set_xlim(x[0], x[-1])

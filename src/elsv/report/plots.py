@@ -207,7 +207,7 @@ def _index_lines(axes: Any, found: list[tuple[int, Any, Any]], y_label: str, lab
     for (n, x, y), colour in zip(found, colours, strict=True):
         name = f"{n} {'pull' if n == 1 else 'pulls'}"
         (drawn[name],) = axes.plot(
-            x, y, color=to_hex(colour), marker="o" if len(x) < 12 else "", linestyle="-"
+            x, y, label=name, color=to_hex(colour), marker="o" if len(x) < 12 else "", linestyle="-"
         )
         ends[name] = float(y[-1])
     axes.plot([0, 1], [0, 1], color=rcParams["text.color"], linestyle=":", marker="", linewidth=0.8)

@@ -150,6 +150,10 @@ class DecisionAnswer(BaseModel):
     )
     customer: str | None
     repeated: bool = Field(description="Whether it was made before: the same key, or an open decision.")
+    segment: str | None = Field(None, description="The customer's segment, where there are segments.")
+    option: str | None = Field(
+        None, description="The arm's name without its segment, where segments have the same options."
+    )
 
 
 class DecisionsAnswer(BaseModel):

@@ -17,17 +17,19 @@ from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy
+from elsv.policies.asking import planning_state
+from elsv.policies.base import compares_scores
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import ask, best_offered
-from elsv.policies.pending import planning_state
+from elsv.policies.offered import best_offered
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.simulation.delays import Waiting
+from elsv.simulation.helpers import Asked
 from elsv.simulation.intervals import interval
 from elsv.state import State
 
 Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
-Asking = Callable[[AnyArray, AnyArray, int, IntArray], IntArray]
+Asking = Callable[[AnyArray, AnyArray, int, list[IntArray]], list[IntArray]]
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class Ledger:
         self,
         problem: Problem,
         policy: BasePolicy,
+        asked: Asked,
         waiting: Waiting | None,
         asks: Callable[[int], bool] | None,
         rng: np.random.Generator,
@@ -152,46 +155,61 @@ class Ledger:
 
         Where `asks` says when a policy is asked, it is for all who may come, and keeps their arms until then.
         """
-        asking = _asking(problem, policy, self._arrivals.horizon, waiting, rng)
+        asking = _asking(problem, policy, asked, self._arrivals.horizon, waiting, rng)
+        everyone = [np.full(len(self._rows), g, dtype=np.int64) for g in range(self.segments.count)]
         held: list[IntArray] = []
 
         def choose(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
             segment = self._arrivals.at(step)
             if asks is None:
-                return asking(successes, pulls, step, segment)
+                return asking(successes, pulls, step, [segment])[0]
             if asks(step):
-                whoever = [np.full(len(segment), g, dtype=np.int64) for g in range(self.segments.count)]
-                held[:] = [asking(successes, pulls, step, who) for who in whoever]
+                held[:] = asking(successes, pulls, step, everyone)
             return np.asarray(np.stack(held)[segment, self._rows])
 
         return choose
 
 
 def _asking(
-    problem: Problem, policy: BasePolicy, horizon: int, waiting: Waiting | None, rng: np.random.Generator
+    problem: Problem,
+    policy: BasePolicy,
+    asked: Asked,
+    horizon: int,
+    waiting: Waiting | None,
+    rng: np.random.Generator,
 ) -> Asking:
     """Return what asks a policy for given customers, in the state of the outcomes that are in.
 
     Equal states are asked for once where the policy says that it is best so, and an index is looked up.
+    Scores that do not depend on who has come are worked out once for all who may.
     """
     index = policy.index_alone
     tables = None if index is None else IndexTables(problem, index, horizon)
     merges = tables is not None or policy.merges
 
-    def asking(successes: AnyArray, pulls: AnyArray, step: int, segment: IntArray) -> IntArray:
+    def asking(successes: AnyArray, pulls: AnyArray, step: int, customers: list[IntArray]) -> list[IntArray]:
         counts = [successes, pulls]
         if waiting is not None:
             counts = [waiting.successes, waiting.pulls, waiting.open]
+        if tables is None and not (len(customers) > 1 and compares_scores(policy)):
+            return [one_by_one(counts, step, segment) for segment in customers]
+        first, inverse = distinct(*counts)
+        state = planned([count[first] for count in counts])
+        if tables is not None:
+            scores = problem.rewards * _between(problem, tables, state, step)
+        else:
+            scores = asked.scores(state, step, rng)
+        return [best_offered(problem, scores[inverse], who, "scores") for who in customers]
+
+    def one_by_one(counts: list[AnyArray], step: int, segment: IntArray) -> IntArray:
         first, inverse = distinct(*counts, segment[:, None]) if merges else (slice(None), slice(None))
-        counts = [count[first] for count in counts]
-        won, made, came = counts[0], counts[1], segment[first]
+        state = planned([count[first] for count in counts])
+        return check_answer(asked(state, step, rng, segment[first]), state)[inverse]
+
+    def planned(counts: list[AnyArray]) -> State:
+        won, made = counts[0], counts[1]
         state = State.trusted(problem.prior[:, 0] + won, problem.prior[:, 1] + (made - won))
-        if waiting is not None:
-            state = planning_state(problem, policy, state, counts[2], rng)
-        if tables is None:
-            return check_answer(ask(policy, problem, state, step, rng, came), state)[inverse]
-        looked_up = _between(problem, tables, state, step)
-        return best_offered(problem, problem.rewards * looked_up, came, "indices")[inverse]
+        return state if waiting is None else planning_state(problem, policy, state, counts[2], rng)
 
     return asking
 

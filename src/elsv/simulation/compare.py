@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.export import latex_table, pandas_frame, polars_frame
+from elsv._base.export import pandas_frame, polars_frame
 from elsv._base.files import Outputs
 from elsv._base.machine import jobs_of
 from elsv._base.numbers import whole
@@ -222,26 +222,25 @@ class Comparison:
     def to_latex(
         self,
         *,
+        columns: Sequence[str] | None = None,
+        bold_best: bool = False,
         digits: int | None = None,
         caption: str | None = None,
         label: str | None = None,
         booktabs: bool = True,
     ) -> str:
-        """Return the table of policies as LaTeX: earnings, gains and final regret.
+        """Return the table of policies as LaTeX: see `elsv.to_latex`, which takes several results too."""
+        from elsv.report.latex import to_latex
 
-        Parameters
-        ----------
-        digits
-            Decimals of earnings, gains and regret; default: two significant ones of the narrowest interval.
-        caption, label
-            Put the table into a ``table`` environment with these.
-        booktabs
-            Rules of the package ``booktabs``; else those of LaTeX itself.
-        """
-        from elsv.report.comparison_page import headline_table
-
-        rows = headline_table(self, digits)
-        return latex_table(*rows, caption=caption, label=label, booktabs=booktabs)
+        return to_latex(
+            self,
+            columns=columns,
+            bold_best=bold_best,
+            digits=digits,
+            caption=caption,
+            label=label,
+            booktabs=booktabs,
+        )
 
     def __str__(self) -> str:
         from elsv.report.terminal import comparison_text

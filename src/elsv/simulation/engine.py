@@ -24,8 +24,8 @@ from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy, Policy, make_policy
+from elsv.policies.asking import planning_state
 from elsv.policies.layers import check_answer
-from elsv.policies.pending import planning_state
 from elsv.policies.single import choices
 from elsv.problem import Problem
 from elsv.simulation.arrivals import Arrivals, Chooser, Ledger, best_by_segment, distinct, tally_segments
@@ -256,7 +256,7 @@ def _play(
     waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
     asked = Asked(policy, helpers or Helpers())
     if ledger is not None:
-        choose = ledger.chooser(run.problem, policy, waiting, run.asks if run.patience else None, rng)
+        choose = ledger.chooser(run.problem, policy, asked, waiting, run.asks if run.patience else None, rng)
     elif waiting is None:
         choose = _chooser(run, policy, asked, instances, rng)
     else:
@@ -327,7 +327,7 @@ def _chooser(run: Run, policy: BasePolicy, asked: Asked, instances: int, rng: np
 def _late_chooser(
     run: Run, policy: BasePolicy, asked: Asked, waiting: Waiting, rng: np.random.Generator
 ) -> Chooser:
-    """Return the same while outcomes are under way: policies are asked by `elsv.policies.pending`."""
+    """Return the same while outcomes are under way: policies are asked by `elsv.policies.asking`."""
     from elsv.simulation import _delay_kernels as kernels
 
     problem, index = run.problem, policy.index_alone

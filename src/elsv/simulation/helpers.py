@@ -71,17 +71,24 @@ class Asked:
 
     def __call__(self, state: State, *rest: Any) -> Any:
         """Return the arms of ``[B, N]``; arrays among the further arguments have a row for each state."""
+        return self._in_parts(self._policy, state, *rest)
+
+    def scores(self, state: State, *rest: Any) -> Any:
+        """Return the scores ``[B, N]`` of a policy that compares them."""
+        return self._in_parts(self._policy.scores, state, *rest)  # type: ignore[attr-defined]
+
+    def _in_parts(self, asked: Callable[..., Any], state: State, *rest: Any) -> Any:
         states = len(state.alpha)
         count = self._helpers.parts(states)
         if count == 1:
-            return self._policy(state, *rest)
+            return asked(state, *rest)
         began = time.perf_counter()
 
         def work(here: AnyArray) -> tuple[AnyArray, float]:
             start = time.perf_counter()
             part = State.trusted(state.alpha[here], state.beta[here])
             given = (value[here] if isinstance(value, np.ndarray) else value for value in rest)
-            return np.asarray(self._policy(part, *given)), time.perf_counter() - start
+            return np.asarray(asked(part, *given)), time.perf_counter() - start
 
         answers = self._helpers.map(work, np.array_split(np.arange(states), count))
         spent = sum(seconds for _, seconds in answers)

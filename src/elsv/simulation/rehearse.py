@@ -53,6 +53,7 @@ from elsv.simulation.steps import Steps
 from elsv.state import State
 
 POLICIES = ("plan:effort=4096",)
+_IN_SEGMENTS = ("plan:effort=4096,points=192",)  # as good to a twentieth of a gain's error, in half the time
 INSTANCES = 200
 PATIENCE = 25
 _EXACT_STATES = 3_000_000
@@ -159,7 +160,7 @@ def rehearse(
     customers: Sequence[int] | None = None,
     *,
     against: str | int | None = None,
-    policies: str | Policy | Sequence[str | Policy] = POLICIES,
+    policies: str | Policy | Sequence[str | Policy] | None = None,
     instances: int = INSTANCES,
     seed: int = 0,
     delay: int | str | None = None,
@@ -183,7 +184,8 @@ def rehearse(
     against
         Today's arm, its name or its number from 0; default: the one that is best in expectation.
     policies
-        Names or functions; default: `plan` with less effort than it makes live.
+        Names or functions; default: `plan` with less effort than it makes live, and with segments fewer
+        points.
     instances
         Shops that are simulated; default: 200.
     seed
@@ -211,6 +213,7 @@ def rehearse(
     sizes = sorted({whole("customers", size) for size in chosen})
     if not sizes:
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
+    policies = default_policies(problem) if policies is None else policies
     several = isinstance(policies, Sequence) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     present = best_single_arm(problem) if against is None else find_choice(problem, against)
@@ -258,6 +261,11 @@ def rehearse(
     words = "" if late is None else late.describe()
     shown = None if rates is None else tuple(rates.tolist())
     return Rehearsal(problem, present, instances, seed, words, tuple(found), unit, asked, shown, elsewhere)
+
+
+def default_policies(problem: Problem) -> tuple[str, ...]:
+    """Return the policies that are rehearsed where none is named."""
+    return POLICIES if problem.segments.count == 1 else _IN_SEGMENTS
 
 
 def _truth(problem: Problem, given: str | Mapping[str, Interval]) -> FloatArray:

@@ -9,9 +9,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs import Belief, Chain, Gibbs, Independent, Kept, Ladder
+from elsv.beliefs import Belief, Gibbs, Kept
 from elsv.beliefs.filtered import Condition
-from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers, known_rankings
+from elsv.beliefs.ladder.belief import exact_belief
+from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers
 from elsv.errors import InvalidInputError
 from elsv.state import State
 from elsv.structure.facts import Facts
@@ -73,21 +74,8 @@ def belief_of_facts(
 def _exact(facts: Facts, order: Pairs) -> Belief:
     """Return the belief by quadrature; an error where a ladder would be too wide."""
     arms = len(facts.names)
-    bounds = (
-        None if facts.bounds is None or all(pair == (0.0, 1.0) for pair in facts.bounds) else facts.bounds
-    )
     unimodal = facts.unimodal and arms > 2 and (bool(order) or not facts.order)
-    if not order and not unimodal and bounds is None:
-        return Independent()
-    if bounds is None and facts.scale == "mean" and not unimodal and arms > 1:
-        cover = covers(closure(arms, order))
-        falling = tuple((k, k + 1) for k in range(arms - 1))
-        if cover == falling:
-            return Chain("decreasing")
-        if cover == tuple((b, a) for a, b in falling):
-            return Chain("increasing")
-    known_rankings(arms, order, unimodal)
-    return Ladder(arms, order, unimodal, bounds, _unit(facts) if order or unimodal else None)
+    return exact_belief(arms, order, unimodal, facts.bounds, _unit(facts))
 
 
 def _unit(facts: Facts) -> tuple[float, ...] | None:

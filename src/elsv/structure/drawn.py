@@ -2,7 +2,10 @@ r"""Statements by draws or by a function: samples of any joint prior, a demand c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
@@ -31,6 +34,7 @@ _INLINE = 1_000_000  # numbers that are written into a problem's file
 _AGAIN = 4096  # draws of what is believed after data
 _KINDS = (".parquet", ".npy", ".csv")
 _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 and 95 %
+_kept_as: ContextVar[Callable[[SampleDraws], str] | None] = ContextVar("_kept_as", default=None)
 _NEEDS = "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
 
 
@@ -51,10 +55,12 @@ class SampleDraws(Statement):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the path of the draws, or the draws themselves."""
-        if self.path is not None and self.weights is None:
-            return {"samples": self.path}
-        if self.path is not None and self.weights is not None:
-            return {"samples": {"path": self.path, "weights": self.weights.tolist()}}
+        keep = _kept_as.get()
+        path = self.path if keep is None else keep(self)
+        if path is not None and self.weights is None:
+            return {"samples": path}
+        if path is not None and self.weights is not None:
+            return {"samples": {"path": path, "weights": self.weights.tolist()}}
         if self.draws.size > _INLINE:
             raise InvalidInputError(
                 f"{self.draws.size:,} numbers are too many for a problem's file; save the draws as a .npy or "
@@ -87,10 +93,28 @@ class SampleDraws(Statement):
         return _drawn_again(self.belief(), state)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SampleDraws) and self.to_dict() == other.to_dict()
+        if not isinstance(other, SampleDraws):
+            return False
+        with draws_as(digest):
+            return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash((self.draws.shape, self.path))
+        return hash(self.draws.shape)
+
+
+@contextmanager
+def draws_as(keep: Callable[[SampleDraws], str]) -> Iterator[None]:
+    """Let `to_dict` name draws by what `keep` returns, however deep in a structure they are."""
+    token = _kept_as.set(keep)
+    try:
+        yield
+    finally:
+        _kept_as.reset(token)
+
+
+def digest(statement: SampleDraws) -> str:
+    """Return what tells draws from others, wherever they are kept."""
+    return hashlib.sha256(str(statement.draws.shape).encode() + statement.draws.tobytes()).hexdigest()
 
 
 def _drawn_again(belief: Belief, state: State) -> SampleDraws:

@@ -16,6 +16,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import Offers
 from elsv.structure.facts import Facts, Scale, check_limits
 from elsv.structure.outline import Outline
+from elsv.structure.product import in_words
 from elsv.structure.ranking import Arm, Ranking, facts_of, listed
 
 _MOST_SAID = 8  # sentences
@@ -82,6 +83,10 @@ class PartialOrder(Ranking):
 
     def describe(self) -> str:
         """Say in words what is assumed."""
+        if self.offers is not None:
+            told = in_words(self.offers.names, self.facts(self.offers).order)
+            if told is not None:
+                return told
         smaller: dict[str, list[str]] = {}
         for a, b in self.pairs:
             smaller.setdefault(self._name(a), []).append(self._name(b))

@@ -1,11 +1,12 @@
 """Ask an elsv decision service from Python: `Client`, and `AsyncClient` for an event loop.
 
 `calls` describes every call once: what is sent, and how the answer is read. `client` sends them, in two ways.
-`values` has what comes back, `errors` what the service refuses.
+`care` is for pages that must not wait. `values` has what comes back, `errors` what the service refuses.
 """
 
 __version__ = "0.1.0"
 
+from elsv_client.care import Flushed
 from elsv_client.client import AsyncClient, Client, Retries
 from elsv_client.errors import (
     ConflictError,
@@ -44,6 +45,7 @@ __all__ = [
     "Doubt",
     "Evidence",
     "Explanation",
+    "Flushed",
     "GainSoFar",
     "InvalidInputError",
     "Listed",

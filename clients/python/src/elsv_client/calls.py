@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
@@ -34,6 +34,7 @@ class Call(Generic[T]):
     read: Callable[[httpx.Response], T]
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    waited: bool = False  # whether a page waits for it, so that it must be quick
     once: bool = False  # not sent again; a refusal or no answer at all is an answer too
     unanswered: Callable[[], T] | None = None  # what no answer means; None: an error
 
@@ -130,7 +131,7 @@ def decide(
     whom = {"customer": customer, "count": count, "segment": segment}
     body = {name: value for name, value in whom.items() if value is not None}
     several = lambda a: [read(Decision, one) for one in _part(a, "decisions")]  # noqa: E731
-    return _sent("POST", _campaign(name, "/decisions"), body, several, {"idempotency-key": key})
+    return _waited(_campaign(name, "/decisions"), body, several, {"idempotency-key": key})
 
 
 def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
@@ -138,15 +139,30 @@ def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
 
     If an answer was lost on the way, the retry's receipt says that it is a duplicate: it counts once.
     """
-    path = f"/decisions/{_quoted(_id(decision))}/reward"
-    return _sent("POST", path, {"success": success}, lambda a: read(RewardReceipt, _values(a)))
+    path = f"/decisions/{_quoted(id_of(decision))}/reward"
+    return _waited(path, {"success": success}, lambda a: read(RewardReceipt, _values(a)))
 
 
 def rewards(outcomes: Iterable[tuple[str | Decision, bool]]) -> Call[list[RewardReceipt]]:
     """Report many outcomes, of any campaigns; all are recorded or none."""
-    listed = [{"decision": _id(decision), "success": success} for decision, success in outcomes]
+    listed = [{"decision": id_of(decision), "success": success} for decision, success in outcomes]
     receipts = lambda a: [read(RewardReceipt, one) for one in _part(a, "receipts")]  # noqa: E731
-    return _sent("POST", "/rewards", {"rewards": listed}, receipts)
+    return _waited("/rewards", {"rewards": listed}, receipts)
+
+
+def void(decision: str | Decision) -> Call[RewardReceipt]:
+    """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
+    path = f"/decisions/{_quoted(id_of(decision))}/void"
+    return _waited(path, {}, lambda a: read(RewardReceipt, _values(a)))
+
+
+def void_request(name: str, key: str) -> Call[list[RewardReceipt]]:
+    """Say that the answer to a request was never shown, by the key that it was sent with.
+
+    A decision that another request got too stays. A key that the service does not know has no receipts.
+    """
+    receipts = lambda a: [read(RewardReceipt, one) for one in _part(a, "receipts")]  # noqa: E731
+    return _waited(_campaign(name, "/decisions/void"), {"key": key}, receipts)
 
 
 def explain(name: str, segment: str | None = None) -> Call[Explanation]:
@@ -178,6 +194,15 @@ def metrics() -> Call[str]:
 def ready() -> Call[bool]:
     """Return whether the service is ready to decide, without waiting until it is."""
     return Call("GET", "/readyz", lambda a: a.status_code == 200, once=True, unanswered=lambda: False)
+
+
+def _waited(
+    path: str,
+    body: Mapping[str, Any],
+    reader: Callable[[httpx.Response], T],
+    headers: Mapping[str, str] | None = None,
+) -> Call[T]:
+    return replace(_sent("POST", path, body, reader, headers), waited=True)
 
 
 def _sent(
@@ -224,7 +249,7 @@ def _part(answer: httpx.Response, key: str) -> list[Any]:
     return list(values[key])
 
 
-def _id(decision: object) -> Any:
+def id_of(decision: object) -> Any:
     """Return the id of a decision; the library's own decisions have one too."""
     return getattr(decision, "id", decision)
 

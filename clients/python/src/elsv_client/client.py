@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import queue
 import random
+import socket
+import ssl
+import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 from urllib.parse import urlsplit
 
 import httpx
 
 from elsv_client import __version__, calls
 from elsv_client.calls import Call
+from elsv_client.care import Care, Flushed, Reply, Work
 from elsv_client.errors import InvalidInputError, UnavailableError, error_of
-from elsv_client.values import Decision
+from elsv_client.values import Decision, RewardReceipt
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _AGAIN = (429, 502, 503, 504)  # not now, perhaps later
+_SLOW = 60.0  # seconds, at least, that calls may take which no page waits for
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,6 @@ class Retries:
         return own if asked is None else max(own, min(asked, self.patience))
 
 
-Reply = httpx.Response | httpx.TransportError
-
-
 def _exchange(call: Call[T], retries: Retries, chance: random.Random) -> Generator[float, Reply, T]:
     """Give the seconds to wait before each request; take the reply; return the result.
 
@@ -75,12 +79,24 @@ def _exchange(call: Call[T], retries: Retries, chance: random.Random) -> Generat
             raise error_of(answer.status_code, answer.content)
         if answer is None and call.once and call.unanswered is not None:
             return call.unanswered()
-        if answer is None and tried > retries.most:
+        if answer is None and (tried > retries.most or _hopeless(reply)):
+            tries = "1 try" if tried == 1 else f"{tried} tries"
             raise UnavailableError(
-                f"no answer from the service in {tried} tries: {reply or type(reply).__name__}; check its "
+                f"no answer from the service in {tries}: {reply or type(reply).__name__}; check its "
                 "address and that it runs, and repeat the call: with the same key nothing is decided twice"
             )
         pause = retries.pause(tried, _retry_after(answer), chance.random())
+
+
+def _hopeless(error: object) -> bool:
+    """Return whether trying again cannot help: a certificate that is not trusted, a name that nobody has."""
+    while isinstance(error, BaseException):
+        if isinstance(error, ssl.SSLCertVerificationError | httpx.UnsupportedProtocol):
+            return True
+        if isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _retry_after(answer: httpx.Response | None) -> float | None:
@@ -113,6 +129,16 @@ class _Asked(Generic[P, T]):
         return send
 
 
+class Options(TypedDict, total=False):
+    """How a client behaves."""
+
+    timeout: float
+    retries: Retries | None
+    ca: str | Path | None
+    outbox: str | Path | None
+    rest: float
+
+
 class _Calls:
     """The calls of both clients."""
 
@@ -120,7 +146,7 @@ class _Calls:
     campaigns = _Asked(calls.campaigns)
     status = _Asked(calls.status)
     change = _Asked(calls.change)
-    reward = _Asked(calls.reward)
+    void_request = _Asked(calls.void_request)
     rewards = _Asked(calls.rewards)
     explain = _Asked(calls.explain)
     audit = _Asked(calls.audit)
@@ -130,10 +156,23 @@ class _Calls:
     ready = _Asked(calls.ready)
 
     def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 30.0, retries: Retries | None = None
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 2.0,
+        retries: Retries | None = None,
+        ca: str | Path | None = None,
+        outbox: str | Path | None = None,
+        rest: float = 5.0,
     ) -> None:
-        self._options = _options(url, token, timeout)
+        self._options = _options(url, token, timeout, ca)
         self._url, self._retries, self._chance = url, retries or Retries(), random.Random()
+        self._care, self._outbox = Care(outbox, float(timeout), rest), outbox is not None
+        self._timeout = float(timeout)
+
+    def _seconds(self, call: Call[Any]) -> float:
+        return self._timeout if call.waited else max(self._timeout, _SLOW)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
@@ -149,9 +188,18 @@ class Client(_Calls):
     token
         What ``elsv token new`` printed; None where the service needs none.
     timeout
-        Seconds to wait for each answer.
+        Seconds to wait for each answer. Calls that no page waits for, such as `create` and `export`, have a
+        minute.
     retries
         How often a call is sent again that got no answer, or one that says to try later.
+    ca
+        A file of certificates to trust, for https with a certificate of one's own.
+    outbox
+        A folder for outcomes that could not be sent. With it `reward` and `void` try once and then leave
+        them there, with the status ``later``, for `flush`.
+    rest
+        Seconds for which a service that failed three times in a row is not asked: `decide` returns the
+        fallback at once, and outcomes go into the outbox.
 
     Examples
     --------
@@ -164,10 +212,8 @@ class Client(_Calls):
             print(client.status("spring"))
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 30.0, retries: Retries | None = None
-    ) -> None:
-        super().__init__(url, token, timeout=timeout, retries=retries)
+    def __init__(self, url: str, token: str | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(url, token, **options)
         self._http = httpx.Client(**self._options)
 
     def __enter__(self) -> Client:
@@ -182,16 +228,73 @@ class Client(_Calls):
 
     @overload
     def decide(
+        self, name: str, customer: str | None, fallback: str, *, segment: str | None = None
+    ) -> Decision: ...
+    @overload
+    def decide(
         self, name: str, customer: str | None = None, *, segment: str | None = None, key: str | None = None
     ) -> Decision: ...
     @overload
     def decide(
         self, name: str, *, count: int, segment: str | None = None, key: str | None = None
     ) -> list[Decision]: ...
-    @functools.wraps(calls.decide)
-    def decide(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
-        made = self._do(calls.decide(*args, **kwargs))
-        return made[0] if kwargs.get("count") is None else made
+    def decide(
+        self,
+        name: str,
+        customer: str | None = None,
+        fallback: str | None = None,
+        *,
+        count: int | None = None,
+        segment: str | None = None,
+        key: str | None = None,
+    ) -> Decision | list[Decision]:
+        """Return the arm for a customer, or for `count` customers who are not known (up to 1,000).
+
+        Parameters
+        ----------
+        name
+            The campaign.
+        customer
+            Any text that tells customers apart. A customer who has an open decision gets it again.
+        fallback
+            The arm's name to show if no answer comes in time. With it, `decide` never raises and takes no
+            longer than the client's `timeout`, connection included. A fallback has no id. If its request was
+            decided all the same, `flush` voids that decision.
+        count
+            How many decisions to make; they come as a list.
+        segment
+            The customer's segment, where the campaign has segments.
+        key
+            The same key gets the same decisions, whenever it is sent. Default: a new key for each call, so
+            that the client's own retries decide once.
+        """
+        if fallback is not None:
+            return self._careful(self._care.decide(name, customer, fallback, segment))
+        made = self._do(calls.decide(name, customer, count=count, segment=segment, key=key))
+        return made[0] if count is None else made
+
+    def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
+        """Report an outcome; the receipt says what became of it.
+
+        It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
+        With an outbox, an outcome that cannot be sent now waits there (``later``).
+        """
+        if self._outbox or calls.id_of(decision) == "":
+            return self._careful(self._care.reward(decision, success))
+        return self._do(calls.reward(decision, success))
+
+    def void(self, decision: str | Decision) -> RewardReceipt:
+        """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
+        if self._outbox or calls.id_of(decision) == "":
+            return self._careful(self._care.void(decision))
+        return self._do(calls.void(decision))
+
+    def flush(self) -> Flushed:
+        """Send what waits in the outbox, and void what was decided too late to be shown.
+
+        Call it every minute or so. It stops when the service does not answer; nothing is lost.
+        """
+        return self._careful(self._care.flush())
 
     def _do(self, call: Call[T]) -> T:
         work = _exchange(call, self._retries, self._chance)
@@ -199,14 +302,44 @@ class Client(_Calls):
         while True:
             time.sleep(pause)
             try:
-                reply: Reply = self._http.request(**_request(call))
-            except httpx.TransportError as error:
-                reply = error
-            try:
-                pause = work.send(reply)
+                pause = work.send(self._reply(call, self._seconds(call)))
             except StopIteration as end:
                 result: T = end.value
                 return result
+
+    def _reply(self, call: Call[Any], seconds: float) -> Reply:
+        try:
+            return self._http.request(**_request(call), timeout=seconds)
+        except httpx.TransportError as error:
+            return error
+
+    def _careful(self, work: Work[T]) -> T:
+        try:
+            step = next(work)
+            while True:
+                step = work.send(self._within(*step))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _within(self, call: Call[Any], seconds: float) -> Reply:
+        """Ask in a thread: httpx counts the time of each read anew, and looks names up without end."""
+        answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(self._reply(call, seconds))
+            except BaseException as error:  # goes to the caller
+                answers.put(error)
+
+        threading.Thread(target=ask, daemon=True, name="elsv-client").start()
+        try:
+            reply = answers.get(timeout=seconds)
+        except queue.Empty:
+            return httpx.ReadTimeout(f"no answer in {seconds:g} s")
+        if isinstance(reply, httpx.Response | httpx.TransportError):
+            return reply
+        raise reply
 
 
 class AsyncClient(_Calls):
@@ -220,10 +353,8 @@ class AsyncClient(_Calls):
             decision = await client.decide("spring", "c-17")
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 30.0, retries: Retries | None = None
-    ) -> None:
-        super().__init__(url, token, timeout=timeout, retries=retries)
+    def __init__(self, url: str, token: str | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(url, token, **options)
         self._http = httpx.AsyncClient(**self._options)
 
     async def __aenter__(self) -> AsyncClient:
@@ -238,16 +369,54 @@ class AsyncClient(_Calls):
 
     @overload
     async def decide(
+        self, name: str, customer: str | None, fallback: str, *, segment: str | None = None
+    ) -> Decision: ...
+    @overload
+    async def decide(
         self, name: str, customer: str | None = None, *, segment: str | None = None, key: str | None = None
     ) -> Decision: ...
     @overload
     async def decide(
         self, name: str, *, count: int, segment: str | None = None, key: str | None = None
     ) -> list[Decision]: ...
-    @functools.wraps(calls.decide)
-    async def decide(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102
-        made = await self._do(calls.decide(*args, **kwargs))
-        return made[0] if kwargs.get("count") is None else made
+    async def decide(
+        self,
+        name: str,
+        customer: str | None = None,
+        fallback: str | None = None,
+        *,
+        count: int | None = None,
+        segment: str | None = None,
+        key: str | None = None,
+    ) -> Decision | list[Decision]:
+        """Return the arm for a customer, or for `count` customers; see `Client.decide`."""
+        if fallback is not None:
+            return await self._careful(self._care.decide(name, customer, fallback, segment))
+        made = await self._do(calls.decide(name, customer, count=count, segment=segment, key=key))
+        return made[0] if count is None else made
+
+    async def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
+        """Report an outcome; the receipt says what became of it.
+
+        It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
+        With an outbox, an outcome that cannot be sent now waits there (``later``).
+        """
+        if self._outbox or calls.id_of(decision) == "":
+            return await self._careful(self._care.reward(decision, success))
+        return await self._do(calls.reward(decision, success))
+
+    async def void(self, decision: str | Decision) -> RewardReceipt:
+        """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
+        if self._outbox or calls.id_of(decision) == "":
+            return await self._careful(self._care.void(decision))
+        return await self._do(calls.void(decision))
+
+    async def flush(self) -> Flushed:
+        """Send what waits in the outbox, and void what was decided too late to be shown.
+
+        Call it every minute or so. It stops when the service does not answer; nothing is lost.
+        """
+        return await self._careful(self._care.flush())
 
     async def _do(self, call: Call[T]) -> T:
         work = _exchange(call, self._retries, self._chance)
@@ -256,17 +425,32 @@ class AsyncClient(_Calls):
             if pause:
                 await asyncio.sleep(pause)
             try:
-                reply: Reply = await self._http.request(**_request(call))
-            except httpx.TransportError as error:
-                reply = error
-            try:
-                pause = work.send(reply)
+                pause = work.send(await self._reply(call, self._seconds(call)))
             except StopIteration as end:
                 result: T = end.value
                 return result
 
+    async def _reply(self, call: Call[Any], seconds: float) -> Reply:
+        try:
+            return await self._http.request(**_request(call), timeout=seconds)
+        except httpx.TransportError as error:
+            return error
 
-def _options(url: str, token: str | None, timeout: float) -> dict[str, Any]:
+    async def _careful(self, work: Work[T]) -> T:
+        try:
+            call, seconds = next(work)
+            while True:
+                try:
+                    reply = await asyncio.wait_for(self._reply(call, seconds), seconds)
+                except TimeoutError:
+                    reply = httpx.ReadTimeout(f"no answer in {seconds:g} s")
+                call, seconds = work.send(reply)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def _options(url: str, token: str | None, timeout: float, ca: str | Path | None) -> dict[str, Any]:
     """Return what either of httpx's clients is made with."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -280,7 +464,13 @@ def _options(url: str, token: str | None, timeout: float) -> dict[str, Any]:
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
             raise InvalidInputError("token must be the text that `elsv token new` printed")
         headers["authorization"] = f"Bearer {token.strip()}"
-    return {"base_url": url, "timeout": float(timeout), "headers": headers, "follow_redirects": False}
+    options = {"base_url": url, "timeout": float(timeout), "headers": headers, "follow_redirects": False}
+    if ca is not None:
+        try:
+            options["verify"] = ssl.create_default_context(cafile=str(ca))
+        except OSError as error:
+            raise InvalidInputError(f"ca must be a file of certificates in PEM, got {ca}: {error}") from error
+    return options
 
 
 def _request(call: Call[Any]) -> dict[str, Any]:

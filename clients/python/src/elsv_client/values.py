@@ -52,12 +52,12 @@ _ARM, _TIME, _TUPLE = {"read": _arm}, {"read": _time}, {"read": tuple}
 class Decision:
     """An arm for a customer."""
 
-    id: str
+    id: str  # empty for a fallback, whose outcome is not reported
     number: int  # from 1, in the order of the decisions
     arm: int = field(metadata=_ARM)  # from 0
     name: str  # of the arm
     propensity: float  # the probability with which this arm was chosen
-    reason: str  # policy, floor, holdout, paused or after (the last customer)
+    reason: str  # policy, floor, holdout, paused, after (the last customer) or fallback
     at: datetime = field(metadata=_TIME)
     expires: datetime | None = field(
         metadata={"read": _time}
@@ -65,6 +65,13 @@ class Decision:
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None
+    option: str | None = None  # of segments that have the same options; None without segments
+    why: str | None = None  # it is the fallback: what went wrong
+
+    @property
+    def shown(self) -> str:
+        """What to show to the customer: the option, or the name of the arm."""
+        return self.name if self.option is None else self.option
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class RewardReceipt:
     """What became of an outcome that was reported."""
 
     id: str
-    status: str  # recorded, late (it corrects a failure), too late, duplicate or conflict
+    status: str  # recorded, late (corrects a failure), too late, duplicate, conflict; later: in the outbox
     success: bool  # as the log has it
     counted: bool  # whether the log's outcome counts
 
@@ -231,6 +238,7 @@ class Status:
     )
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
+    unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:

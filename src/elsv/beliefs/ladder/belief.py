@@ -13,7 +13,7 @@ The order may also be one of the expected rewards :math:`r_i\mu_i`: the same on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import (
+    Belief,
     MeasuredBest,
     MethodUsed,
     check_level,
@@ -31,7 +32,9 @@ from elsv.beliefs.base import (
     check_tolerance,
     grouped,
 )
-from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, known_rankings
+from elsv.beliefs.chain.belief import Chain
+from elsv.beliefs.independent import Independent
+from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, known_rankings
 from elsv.beliefs.layers import ladder_weights
 from elsv.beliefs.layers.conflict import contradicts
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
@@ -254,6 +257,22 @@ class Ladder(MeasuredBest):
         chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
         return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
 
+    def apart(self, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...] | None:
+        """Return the belief of each of these groups of arms by itself; None if one tells of another."""
+        if self.unimodal:
+            return None
+        place = {arm: (g, k) for g, group in enumerate(groups) for k, arm in enumerate(group)}
+        pairs = [(place[a], place[b]) for a, b in covers(self._above())]
+        if any(a[0] != b[0] for a, b in pairs):
+            return None
+        found = []
+        for g, group in enumerate(groups):
+            order = tuple((a[1], b[1]) for a, b in pairs if a[0] == g)
+            bounds = self.bounds and tuple(self.bounds[i] for i in group)
+            rewards = self.rewards and tuple(self.rewards[i] for i in group)
+            found.append(exact_belief(len(group), order, False, bounds, rewards, self.tolerance))
+        return tuple(found)
+
     def precise(self) -> Ladder:
         """Return the same belief with the finest tolerance, for what is integrated once."""
         return replace(self, tolerance=1e-12)
@@ -312,6 +331,31 @@ class Ladder(MeasuredBest):
             weight += found[2]
         shape = state.alpha.shape
         return mean.reshape(shape), variance.reshape(shape), weight.reshape(state.shape)
+
+
+def exact_belief(
+    arms: int,
+    order: Pairs = (),
+    unimodal: bool = False,
+    bounds: tuple[tuple[float, float], ...] | None = None,
+    rewards: tuple[float, ...] | None = None,
+    tolerance: float = 1e-8,
+) -> Belief:
+    """Return the quickest belief by quadrature that ranks arms so; parameters are those of `Ladder`."""
+    free = bounds is None or all(pair == (0.0, 1.0) for pair in bounds)
+    if free and not order and not unimodal:
+        return Independent()
+    if free and rewards is None and not unimodal and arms > 1:
+        cover = covers(closure(arms, order))
+        falling = tuple((k, k + 1) for k in range(arms - 1))
+        if cover == falling:
+            return Chain("decreasing", tolerance)
+        if cover == tuple((b, a) for a, b in falling):
+            return Chain("increasing", tolerance)
+    known_rankings(arms, order, unimodal)
+    return Ladder(
+        arms, order, unimodal, None if free else bounds, rewards if order or unimodal else None, tolerance
+    )
 
 
 @lru_cache(maxsize=8)

@@ -25,14 +25,13 @@ from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_sai
 from elsv.problem import Problem
 from elsv.service.page.views import figure
 from elsv.simulation.precision import Precision
-from elsv.simulation.rehearse import POLICIES as REHEARSED
 from elsv.simulation.rehearse import Rehearsal, rehearse
 
 MOST_ARMS = 50
 _MOST_FIELDS = 500
 _LONGEST_ARM = 100  # characters of its name
-MOST_REHEARSED = 1000  # customers
-_SMALLEST, _INSTANCES = 20, 60  # customers and imaginary shops of a rehearsal
+MOST_REHEARSED = 10_000  # customers
+_INSTANCES = 60  # imaginary shops of a rehearsal
 _FLAT = 0.03  # of the largest worth: arms nearer than this are about as good
 
 ORDERS = {
@@ -247,11 +246,14 @@ def best_beforehand(found: Check, unit: str) -> str:
 
 
 def rehearsed(problem: Problem, policy: str, today: int | None, unit: str = "") -> Rehearsal:
-    """Return a small rehearsal, of a tenth and of all customers."""
-    most = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
-    sizes = sorted({most, max(min(_SMALLEST, most), most // 10)})
-    policies = REHEARSED if policy == "plan" else policy
-    return rehearse(problem, sizes, against=today, policies=policies, instances=_INSTANCES, jobs=1, unit=unit)
+    """Return a small rehearsal around the customers asked for: a third, the half, all, and the double."""
+    asked = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
+    sizes = {-(-asked // 3), -(-asked // 2), asked, 2 * asked}
+    policies = None if policy == "plan" else policy
+    problem = problem if problem.horizon == asked else problem.with_horizon(asked)
+    return rehearse(
+        problem, sorted(sizes), against=today, policies=policies, instances=_INSTANCES, jobs=1, unit=unit
+    )
 
 
 def answers(found: Rehearsal) -> list[str]:

@@ -1,7 +1,7 @@
-r"""Outcomes that come late: planning on the expected outcomes of open decisions (past the paper).
+r"""How a policy is asked: while outcomes are under way, and for the probability of each arm.
 
-Between a decision and its outcome other customers come. With :math:`k_i` decisions of arm i open, a policy is
-asked in the state
+Between a decision and its outcome other customers come (past the paper). With :math:`k_i` decisions of arm i
+open, a policy is asked in the state
 
 .. math:: \alpha_i + k_i p_i(s), \qquad \beta_i + k_i (1 - p_i(s)),
 
@@ -12,18 +12,28 @@ under way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.base import IGNORE, WAYS, BasePolicy
+from elsv.policies.layers import check_answer
+from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
+
+Drawing = Rng | Callable[[], Rng] | None
+"""A generator, or what makes it; None for a policy that draws nothing."""
+
+COPIES = 1024
+"""How often a policy is asked that may draw and does not say with which probabilities."""
 
 
 def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> State:
@@ -62,7 +72,7 @@ def planning_state(
     policy: BasePolicy,
     state: State,
     open_decisions: ArrayLike,
-    rng: np.random.Generator | None = None,
+    rng: Rng | None = None,
 ) -> State:
     """Return the state in which a policy is asked while decisions are open, by its own way with them.
 
@@ -81,3 +91,43 @@ def with_pending(policy: BasePolicy, way: str) -> BasePolicy:
     same = copy(policy)
     object.__setattr__(same, "pending", way)  # policies are frozen
     return same
+
+
+def chances_of(
+    policy: BasePolicy,
+    state: State,
+    step: int,
+    rng: Drawing,
+    problem: Problem | None = None,
+    segment: int | None = None,
+) -> FloatArray:
+    """Return the probability of each arm in one state, ``[N]``.
+
+    In a `problem` with segments these are the chances of the arms on offer to the `segment` that has come
+    (from 0), and 0 for all others.
+
+    A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
+    segment's arms given that it has come. A deterministic policy has a single arm. Any other is asked
+    `COPIES` times, and its frequencies are the probabilities that are then drawn from: so they are exact
+    whatever the policy is.
+    """
+    mask = None if problem is None else offered(problem, segment, ())
+    own = policy.chances(state, step)
+    if own is not None:
+        chances = np.asarray(own, dtype=np.float64)
+        if chances.shape == (state.arms,) and mask is not None:
+            chances = np.where(mask, chances, 0.0)
+        if chances.shape != (state.arms,) or not chances.min() >= -1e-6 or not 0.99 < chances.sum() < 1.01:
+            raise InvalidInputError(
+                f"chances of a policy must be {state.arms} probabilities that add up to 1, got {chances}"
+            )
+        chances = np.maximum(chances, 0.0)
+        return np.asarray(chances / chances.sum())
+    copies = 1 if policy.deterministic else COPIES
+    batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
+    made: Any = rng() if callable(rng) else rng
+    answer = (
+        policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
+    )
+    arms = check_answer(answer, batch)
+    return np.bincount(arms, minlength=state.arms) / copies
