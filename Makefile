@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test bounds lint bench serve docs-check docs site package format lock clean
+.PHONY: help setup reproduce test bounds lint bench serve docs-check docs site package release-check format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock pyproject.toml clients/python/pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit('elsv needs Python 3.11 or newer, got ' + sys.version.split()[0]) if sys.version_info < (3, 11) else None"
@@ -64,6 +64,9 @@ package: $(READY) ## Build wheel and sdist into dist/ and try them in a bare env
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
 	$(BIN)/python tools/try_package.py dist
+
+release-check: ## Say what is missing for an upload
+	$(PYTHON) tools/release_check.py
 
 lint: $(READY) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from elsv.beliefs.abilities import best, marginals, moments
-from elsv.campaign.measured import Split, split_doubt
+from elsv.campaign.measured import EXPECTED, Split, split_doubt
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.simulation.intervals import anytime, one_look
@@ -131,7 +131,7 @@ class Campaigns:
         from scipy.special import chdtrc
 
         promised, given = self.promised[row], self.seen[row]
-        kept = np.flatnonzero((promised >= 5) & (given.sum() - promised >= 5))
+        kept = np.flatnonzero((promised >= EXPECTED) & (given.sum() - promised >= EXPECTED))
         if not len(kept):
             return None
         spread = (np.diag(promised) - self.products[row])[np.ix_(kept, kept)]

@@ -24,6 +24,7 @@ from elsv import structure as st
 from elsv._base.files import write_text
 from elsv.exact import evaluate
 from elsv.policies import make_policy
+from elsv.suite import gallery
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 RESULTS = FOLDER / "gallery.json"
@@ -93,27 +94,8 @@ def _swapped(problem: Problem) -> Means:
 
 
 def _examples() -> dict[str, Example]:
-    discounts = Problem([0.7, 0.85, 1.0], order="decreasing", horizon=60)
-    steps = np.linspace(0.25, 1.0, 40)
-    ladder = Problem(steps, order="decreasing", horizon=60)
-    prices = np.array([6.0, 8, 10, 12, 14, 16, 18, 20])
-    curve = Problem(
-        prices, horizon=60, structure=st.logistic(prices.tolist(), conversion=(0.05, 0.5), draws=4096)
-    )
-    doses = Problem(
-        [0.4, 0.6, 0.8, 1.0],
-        horizon=60,
-        structure=st.decreasing() & st.bounds([(0.7, 1.0), None, None, None]),
-    )
-    contacts = Problem([1.0] * 4, horizon=40, structure=st.unimodal())
-    tiers = Problem([0.7, 0.85, 1.0, 0.7, 0.85, 1.0], horizon=40, structure=st.grid(2, 3))
-    shop = Problem(
-        [0.7, 0.85, 1.0] * 2,
-        horizon=40,
-        structure=st.grid(2, 3),
-        segments={"returning": [1, 2, 3], "new": [4, 5, 6]},
-        segment_shares=[0.4, 0.6],
-    )
+    discounts, ladder, curve, doses, contacts, tiers, shop = gallery().values()
+    steps, prices = ladder.rewards, curve.rewards
     few_shop = Problem(
         [0.7, 1.0] * 2,
         horizon=8,

@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import math
 import re
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 import paper_measure as plain
 from campaigns import NAMES, Clock, postgres_server, shop
 from elsv import Campaign, Problem, make_policy
+from elsv.campaign import measured
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import gains_of
 from elsv.campaign.measured import Measured, split_doubt, split_of
@@ -250,6 +252,18 @@ def test_the_split_is_compared_with_the_logged_probabilities():
     assert empty.chance > 0.3
 
 
+@pytest.mark.parametrize(("share", "most"), [(0.02, 0.0015), (0.05, 0.0013), (0.3, 0.0012)])
+def test_a_fair_split_hardly_ever_warns(share, most):
+    """Sums of binomial probabilities: 1,000 customers, 20 of them or more promised to the arm."""
+    text, warned = f"{share},{1 - share}", 0.0
+    for given in range(1001):
+        found = split_of([(0, text, given), (1, text, 1000 - given)], 2)
+        if split_doubt(found, "ab"):
+            warned += math.comb(1000, given) * share**given * (1 - share) ** (1000 - given)
+    assert 0.0005 < warned < most
+    assert split_of([(0, "0.01,0.99", 40), (1, "0.01,0.99", 960)], 2) is None  # too few were promised
+
+
 def test_words_are_plain():
     tallies = [Tally(i, 100, 2, s, 95 - s, expired=3) for i, s in enumerate((50, 40, 30, 5))]
     text = str(status(tallies, control=3))
@@ -377,6 +391,17 @@ def test_the_page(tmp_path, decided):
     words = html.unescape(re.sub(r"\s", " ", re.sub(r"<[^>]+>", "", text)))
     for sentence in (*campaign.status().sentences(), *campaign.status().notes()):
         assert re.sub(r"\s", " ", sentence) in words
+
+
+def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeypatch):
+    campaign = played(tmp_path / "shop.db")
+    whole, _ = campaign.status(), campaign._measured[1]
+    monkeypatch.setattr(measured, "_RECENT", 100)
+    campaign._measured = None
+    found = campaign.status()
+    assert found.gains == whole.gains  # all who were held out still count
+    assert sum(seen for arm in campaign._measured[1].halves for _, seen in arm) == 100
+    assert sum(campaign._measured[1].split.given) <= 100
 
 
 def told_everywhere(store):

@@ -28,7 +28,7 @@ LAYERS = (
     ("report", "live", "assumptions"),
     ("stores",),
     ("campaign",),
-    ("warm",),
+    ("warm", "suite"),
     ("paper",),
     ("service", "client"),
     ("__init__",),

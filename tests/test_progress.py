@@ -119,9 +119,21 @@ def test_whoever_waits_long_on_a_terminal_is_told_once(monkeypatch):
         assert report is None
 
 
-def test_nobody_is_told_where_there_is_no_terminal(monkeypatch):
+@pytest.mark.parametrize("progress", [None, True])
+def test_a_file_gets_a_line_a_minute(progress, monkeypatch, capsys):
+    now = [0.0]
     monkeypatch.setattr("elsv._base.progress._at_terminal", lambda: False)
-    with watched(None, "comparing") as report:
+    monkeypatch.setattr("elsv._base.progress.time.perf_counter", lambda: now[0])
+    with watched(progress, "comparing") as report:
+        for second in range(0, 201, 10):
+            now[0] = float(second)
+            report(second, 200)
+    assert capsys.readouterr().err.splitlines() == [
+        "comparing: 30 % done, about 2 min left",
+        "comparing: 60 % done, about 1 min 20 s left",
+        "comparing: 90 % done, about 20 s left",
+    ]
+    with watched(False, "comparing") as report:
         assert report is None
 
 

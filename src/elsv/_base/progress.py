@@ -1,4 +1,4 @@
-"""Progress bars and how long work still takes: on a terminal, in a notebook, and none in a file or a pipe.
+"""Progress bars and how long work still takes: on a terminal and in a notebook; else a line a minute.
 
 Nobody knows beforehand how long a run takes. What has run tells: the bar extrapolates from it, and a run that
 was given a limit (`at_most`) ends as soon as the extrapolation passes it.
@@ -6,6 +6,7 @@ was given a limit (`at_most`) ends as soon as the extrapolation passes it.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ Share = Callable[[int, int], float]  # (done, total) to the share of the work th
 _PATIENCE = 0.7  # seconds before a notebook shows a bar
 _PAUSE = 0.2  # between two pictures of it
 _LONG = 10.0  # seconds before a line on a terminal says that there is a bar
+_MINUTE = 60.0  # between two lines in a file
 _EVIDENCE = 0.02  # share of the time allowed that must have run before an extrapolation counts
 
 
@@ -73,7 +75,8 @@ def watched(
     ----------
     progress
         A function is called as it is. None shows a bar in a notebook and on a terminal one line if the work
-        takes long, True a bar on a terminal too, False nothing.
+        takes long, True a bar on a terminal too, False nothing. Where stderr is neither, as in a file, both
+        write a line a minute.
     share
         Turns (done, total) into the share of the work that is done; default: done / total.
     at_most
@@ -99,14 +102,14 @@ def watched(
 def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iterator[Progress | None]:
     if callable(progress):
         yield progress
+    elif progress is False or sys.stderr is None:
+        yield None
     elif progress is None and not in_notebook() and _at_terminal():
         line = _LongWork(what)
         yield lambda done, total: line(share(done, total), 1.0)
-    elif progress is False or not (progress or in_notebook()):
-        yield None
     else:
         with progress_bar(what) as bar:
-            yield None if bar is None else lambda done, total: bar(share(done, total), 1.0)
+            yield lambda done, total: bar(share(done, total), 1.0)
 
 
 class _Limit:
@@ -128,8 +131,11 @@ class _Limit:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Report | None]:
-    """Show a bar while working, in a notebook or on stderr if that is a terminal; call with (done, total)."""
+def progress_bar(what: str) -> Iterator[Report]:
+    """Show a bar while working, in a notebook or on stderr if that is a terminal; call with (done, total).
+
+    Into a file or a pipe goes a line a minute instead.
+    """
     if in_notebook():
         bar = _NotebookBar(what)
         try:
@@ -140,25 +146,29 @@ def progress_bar(what: str) -> Iterator[Report | None]:
         with _on_terminal(what) as report:
             yield report
     else:
-        yield None
+        yield _LongWork(what, every=_MINUTE)
 
 
 class _LongWork:
-    """One line on the terminal once somebody has waited without a sign."""
+    """A line for somebody who has waited without a sign: one on a terminal, or one at regular times."""
 
-    def __init__(self, what: str) -> None:
-        self._what, self._forecast, self._said = what, Forecast(), False
+    def __init__(self, what: str, every: float | None = None) -> None:
+        self._what, self._every, self._forecast = what, every, Forecast()
+        self._next = _LONG if every is None else every
+        self._lock = threading.Lock()
 
     def __call__(self, done: float, total: float, now: str | None = None) -> None:
-        """Say how much is done if that took long, and only once."""
-        left = self._forecast.left(done / total)
-        if self._said or self._forecast.spent < _LONG or left is None or done == total:
-            return
-        self._said = True
-        say_once(
-            f"{self._what}: {100 * done / total:.0f} % done, {left_in_words(left)}; "
-            "progress=True shows a bar, progress=False nothing"
-        )
+        """Say how much is done if the time for that has come."""
+        with self._lock:
+            left = self._forecast.left(done / total)
+            if self._forecast.spent < self._next or left is None or done == total:
+                return
+            self._next = math.inf if self._every is None else self._forecast.spent + self._every
+        so_far = f"{now or self._what}: {100 * done / total:.0f} % done, {left_in_words(left)}"
+        if self._every is None:
+            say_once(f"{so_far}; progress=True shows a bar, progress=False nothing")
+        else:
+            print(so_far, file=sys.stderr, flush=True)
 
 
 def _at_terminal() -> bool:

@@ -16,18 +16,28 @@ from elsv.campaign.records import Tally
 from elsv.stores.base import Transaction
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
 
-_EXPECTED = 5.0  # customers that an arm must be promised, and others too, to be compared
+EXPECTED = (
+    20.0  # customers that an arm must be promised, and others too: with fewer chi-square has no far tail
+)
 _PARTS = 64  # of a log, by which halves are cut
-_OUTCOMES = """
-SELECT (d.number - 1) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END, COUNT(*),
-  SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)
+_RECENT = 50_000  # customers, the last ones, of whom halves and split are looked at: a log may be long
+_CLOSED = """
 FROM elsv_decision d
 LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
 LEFT JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number
-WHERE d.campaign = ? AND o.number IS NULL GROUP BY 1, 2, 3
+WHERE d.campaign = ? AND o.number IS NULL
 """
+_WON = "SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)"
+_OUTCOMES = f"""
+SELECT (d.number - 1 - ?) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END, COUNT(*), {_WON}
+{_CLOSED} AND d.number > ? GROUP BY 1, 2, 3
+"""
+_HELD_BEFORE = (
+    f"SELECT d.arm, COUNT(*), {_WON} {_CLOSED} AND d.number <= ? AND d.reason = 'holdout' GROUP BY 1"
+)
 _SPLIT = """
-SELECT arm, propensities, COUNT(*) FROM elsv_decision WHERE campaign = ? AND propensity < 1 GROUP BY 1, 2
+SELECT arm, propensities, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? AND propensity < 1
+GROUP BY 1, 2
 """
 
 
@@ -51,15 +61,18 @@ class Measured:
 
 def measure(reading: Transaction, head: Head, tallies: Sequence[Tally], drawn: bool) -> Measured:
     """Return what the log says; `drawn`: whether a floor or a holdout promises every arm customers."""
-    split = split_of(reading.rows(_SPLIT, (head.id,)), len(tallies)) if drawn else None
+    before = max(0, head.decisions - _RECENT)
+    split = split_of(reading.rows(_SPLIT, (head.id, before)), len(tallies)) if drawn else None
     if not drawn and all(t.seen < 2 * LEAST_IN_A_HALF for t in tallies):
         return Measured(split=split)
-    size = max(1, -(-head.decisions // _PARTS))
+    size = max(1, -(-(head.decisions - before) // _PARTS))
     held = np.zeros((len(tallies), 2))
     parts = np.zeros((_PARTS, len(tallies), 2))  # successes and outcomes
-    for part, arm, aside, seen, won in reading.rows(_OUTCOMES, (size, head.id)):
+    for part, arm, aside, seen, won in reading.rows(_OUTCOMES, (before, size, head.id, before)):
         parts[min(int(part), _PARTS - 1), arm] += int(won), int(seen)
         held[arm] += (int(won), int(seen)) if aside else (0, 0)
+    for arm, seen, won in reading.rows(_HELD_BEFORE, (head.id, before)) if before else ():
+        held[arm] += int(won), int(seen)
     halves = tuple(_halves(parts[:, arm]) for arm in range(len(tallies)))
     aside_counts = tuple((float(won), float(seen)) for won, seen in held)
     return Measured(aside_counts if held.any() else (), halves, split)
@@ -82,19 +95,19 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     With q the probabilities of a decision and a its arm, :math:`\sum (e_a - q)` has mean 0 and covariance
     :math:`V = \sum (\mathrm{diag}\,q - q q^T)` whatever the policy did. Its square in terms of V is about
     :math:`\chi^2`.
-    Arms that are promised fewer than five customers count together with the others.
+    Arms that are promised fewer than 20 customers count together with the others.
     """
     from scipy.special import chdtrc
 
-    given, promised = np.zeros(arms), np.zeros(arms)
-    products = np.zeros((arms, arms))
-    for arm, text, count in rows:
-        chances = np.array([float(part or 0.0) for part in text.split(",")])
-        given[arm] += count
-        promised += count * chances
-        products += count * np.outer(chances, chances)
+    if not rows:
+        return None
+    counts = np.array([count for _, _, count in rows], dtype=np.float64)
+    given = np.bincount([arm for arm, _, _ in rows], counts, arms)
+    # Nothing stands for an arm that was not on offer.
+    chances = np.array([[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows])
+    promised, products = counts @ chances, (counts[:, None] * chances).T @ chances
     total = given.sum()
-    kept = np.flatnonzero((promised >= _EXPECTED) & (total - promised >= _EXPECTED))
+    kept = np.flatnonzero((promised >= EXPECTED) & (total - promised >= EXPECTED))
     if not len(kept):
         return None
     spread = (np.diag(promised) - products)[np.ix_(kept, kept)]

@@ -247,16 +247,19 @@ class Status:
                 f"{begin} {self.money(abs(gain.gain))}{share} {word} than {gain.name} would have earned, "
                 f"95 % interval {self.between(gain)}, {known}."
             )
-        remedy = "" if self.phase == "over" else self._remedy()
         return (
             f"Whether that is more than {gain.name} would have earned cannot be told: {known} the gain is "
-            f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}.{remedy}"
+            f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}. {self._remedy()}"
         )
 
     def _remedy(self) -> str:
-        if self.answer(HOLDOUT) is None and self.gains[0].against == "control":
-            return " A holdout would measure it."
-        return " More customers would narrow it."
+        """Return what would make the gain tellable, or would have."""
+        measures = self.answer(HOLDOUT) is None and self.gains[0].against == "control"
+        if self.phase == "over":
+            return (
+                f"{'A holdout would have measured' if measures else 'More customers would have narrowed'} it."
+            )
+        return f"{'A holdout would measure' if measures else 'More customers would narrow'} it."
 
     def _alone(self) -> str:
         """Return what this campaign's outcomes say by themselves."""
@@ -280,7 +283,8 @@ class Status:
                 f"{self.money(gain.gain, True)}, 95 % interval {self.between(gain)}; that holds even if "
                 "conversions change with time."
             )
-        if (known := self.answer(BELIEF)) is not None and (from_ := self.sources) is not None:
+        known, from_ = self.answer(BELIEF), self.sources
+        if known is not None and from_ is not None and not self.misfit:
             if known.name == f"always {from_.name}":
                 said.append(
                     f"{from_.name} also looked best beforehand: all of the {self.money(known.gain, True)} "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,11 +20,11 @@ from elsv.cli.console import (
     Horizon,
     Json,
     Lost,
-    ProblemFile,
     Seed,
     command_line,
     load_problem,
     policies_option,
+    policy_named,
     print_json,
     progress_bar,
     working,
@@ -41,9 +41,28 @@ _MOST_GRID_ROWS = 10_000_000
 
 
 def compare(
-    problem: ProblemFile,
-    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES)] = None,
-    instances: Annotated[int, typer.Option(help="Number of instances, the same for every policy.")] = 5000,
+    problem: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PROBLEM.toml]", help="Rewards, order, horizon or discount, prior.", show_default=False
+        ),
+    ] = None,
+    policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES, files=True)] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="On all problems of a fixed suite, v1, instead of one problem."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Problem of the suite; repeat for more. Default: all."),
+    ] = None,
+    instances: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of instances, the same for every policy. Default: 5000; on a suite 1000 each.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
     out: Annotated[
         Path | None,
@@ -97,6 +116,22 @@ def compare(
     """
     from elsv.simulation.compare import compare as run
 
+    if suite is not None:
+        alone = {
+            "PROBLEM.toml": problem, "--horizon": horizon, "--until": until, "--against": against,
+            "--means": means, "--grid": grid, "--delay": delay, "--batch": batch, "--lost": lost,
+            "--processes": processes, "--dask": dask, "--resume": resume, "--raw": raw, "--sharing": sharing,
+        }  # fmt: skip
+        for option, value in alone.items():
+            if value not in (None, False):
+                raise InvalidInputError(f"{option} does not go with --suite, whose problems are fixed")
+        _on_suite(suite, policy, only or (), instances, seed, jobs, at_most, out, overwrite, as_json)
+        return
+    if problem is None:
+        raise InvalidInputError("compare needs a PROBLEM.toml, or --suite v1 for a fixed suite of problems")
+    if only:
+        raise InvalidInputError("--only names problems of a suite: give --suite v1 too")
+    instances = 5000 if instances is None else instances
     _check(
         out, means, grid, jobs, processes, dask, {"--resume": resume, "--raw": raw, "--overwrite": overwrite}
     )
@@ -162,11 +197,15 @@ def compare(
 
 def _policies(
     problem: Problem, given: list[str] | None, sharing: bool
-) -> tuple[list[str], list[str] | dict[str, str]]:
+) -> tuple[list[str], list[str] | dict[str, Any]]:
     """Return the policies that were named, and those that play by their labels."""
     if not sharing:
         names = given or list(DEFAULT_POLICIES)
-        return names, names
+        if all(name is policy_named(name) for name in names):
+            return names, names
+        from elsv.suite import made
+
+        return names, {name: made(policy_named(name), problem) for name in names}
     from elsv.simulation.sharing import sharing_policies
 
     names = given or [DEFAULT_POLICIES[0]]
@@ -175,6 +214,47 @@ def _policies(
             f"--sharing compares one policy with itself, got {', '.join(names)}; name one"
         )
     return names, dict(sharing_policies(problem, names[0]))
+
+
+def _on_suite(
+    version: str,
+    given: list[str] | None,
+    only: Sequence[str],
+    instances: int | None,
+    seed: int,
+    jobs: int | None,
+    at_most: str | None,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Compare on a suite: print the table, and write it with ``--out``."""
+    from elsv import suite
+
+    names = given or list(DEFAULT_POLICIES)
+    policies = {name: policy_named(name) for name in names}
+    if len(policies) < len(names):
+        raise InvalidInputError(f"policies must differ from one another, got {', '.join(names)}")
+    outputs = None
+    if out is not None:
+        from elsv._base.files import Outputs
+        from elsv.simulation.identity import digest_of
+
+        outputs = Outputs.read(out)
+        outputs.check(suite.FILES)
+        key = digest_of(("suite", version, policies, tuple(only), instances, seed))
+        outputs.begin(key, overwrite)
+    count = suite.INSTANCES if instances is None else instances
+    options: dict[str, Any] = {"only": only, "jobs": jobs, "at_most": at_most, "progress": True}
+    found = suite.run(policies, version, count, seed, **options)
+    if outputs is not None:
+        for name in suite.FILES:
+            found.write(name, outputs.path(name))
+        print(f"wrote {', '.join(str(outputs.directory / name) for name in suite.FILES)}", file=sys.stderr)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print(found)
 
 
 def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:

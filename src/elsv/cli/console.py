@@ -76,12 +76,16 @@ AtMost = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
 
-def policies_option(default: Sequence[str]) -> Any:
-    """Return the option that names policies, with those that are meant where it is left out."""
+def policies_option(default: Sequence[str], files: bool = False) -> Any:
+    """Return the option that names policies, with those that are meant where it is left out.
+
+    `files`: also those of one's own, see `policy_named`.
+    """
+    own = ", or your own, FILE.py:NAME" if files else ""
     return typer.Option(
         "-p",
         "--policy",
-        help=f"Policy, NAME[:key=value,…]; repeat for more. Default: {', '.join(default)}.",
+        help=f"Policy, NAME[:key=value,…]{own}; repeat for more. Default: {', '.join(default)}.",
         show_default=False,
     )
 
@@ -99,6 +103,35 @@ def command_line(
     pairs = ((option, value) for option, values in (repeated or {}).items() for value in values)
     again = (word for pair in pairs for word in pair)
     return shlex.join(map(str, ("elsv", command, problem, *chosen, *given, *again)))
+
+
+def policy_named(text: str) -> Any:
+    """Return a policy's name as it is, or what ``FILE.py:NAME`` stands for: a policy, or what makes one."""
+    path, colon, name = text.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        return text
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from elsv._base.files import note_input, unreadable
+    from elsv.errors import InvalidInputError, unknown_name
+
+    note_input(path)
+    spec = spec_from_file_location(Path(path).stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        raise unreadable(f"policy {path}", error, "give FILE.py:NAME") from error
+    except Exception as error:
+        raise InvalidInputError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise InvalidInputError(f"{path}: {unknown_name('policy', name, known)}")
+    return found
 
 
 def load_problem(path: Path, horizon: int | None) -> Problem:

@@ -54,8 +54,16 @@ def reproduce(
         raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
     try:
         with progress_bar("reproducing") as bar:
-            progress = None if bar is None else lambda name, share: bar(share, 1.0, name)
-            found = run(out, only or (), quick, seed, jobs, progress, overwrite, device)
+            found = run(
+                out,
+                only or (),
+                quick,
+                seed,
+                jobs,
+                lambda name, share: bar(share, 1.0, name),
+                overwrite,
+                device,
+            )
     except KeyboardInterrupt:
         print(f"interrupted; what was finished is in {out / 'results'}", file=sys.stderr)
         raise typer.Exit(130) from None

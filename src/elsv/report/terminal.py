@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elsv._base.words import REGRET
@@ -89,15 +90,15 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
-    said = _aligned(*evaluation_table(found))
+    said = aligned(*evaluation_table(found))
     if found.problem.segments.stated:
-        said += ["", *_aligned(*segments_evaluated(found))]
+        said += ["", *aligned(*segments_evaluated(found))]
     policies = legend({row.name: row.name for row in found})
     said += ["", earned_exactly(found).replace("`", ""), REGRET]
     return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])
 
 
-def _aligned(heads: list[str], rows: list[list[str]]) -> list[str]:
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return heads and rows as lines, the first column on the left, all others on the right."""
     heads = [head.replace("over always ", "over always\n") for head in heads]
     deep = max(head.count("\n") for head in heads)
