@@ -24,8 +24,8 @@ SEED = 24
 ON_CPU, ON_GPU = 50, 10
 FAMILIES = ("chain", "grid", "tree", "peak", "bounds", "mixture", "samples", "segments")
 # The longest horizon by arms: all states are searched at once up to three arms, else one after the other.
-LONGEST = {2: 90, 3: 36, 4: 8, 5: 6}
-LONGEST_ONE_BY_ONE = {2: 40, 3: 14, 4: 7, 5: 5}
+LONGEST = {2: 120, 3: 48, 4: 10, 5: 7}
+LONGEST_ONE_BY_ONE = {2: 60, 3: 22, 4: 9, 5: 6}
 
 
 class Case(NamedTuple):

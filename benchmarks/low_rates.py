@@ -1,6 +1,6 @@
 """Low rates, as in a shop: four ordered offers that 2 to 10 % accept, outcomes under way; paired simulation.
 
-``python -m benchmarks.low_rates [--runs 12] [--jobs 16] [--horizons 500,1500,5000]`` prints what ``plan`` and
+``python -m benchmarks.low_rates [--runs 8] [--jobs 16] [--horizons 500,2000,5000]`` prints what ``plan`` and
 its rivals lose, in per cent of what knowing the rates would earn, and what ``plan`` earns beside the best of
 them. A run is eight instances on which all of them meet the same customers.
 """
@@ -17,7 +17,7 @@ from elsv import Problem, State, compare
 
 REWARDS = (0.3, 0.45, 0.65, 1.0)
 RATES = (0.09, 0.06, 0.04, 0.025)
-STRENGTHS = (10, 40)  # customers that the prior is worth
+STRENGTHS = (20,)  # customers that the prior is worth
 DELAYS = (0, 100, 300)
 RIVALS = ("plan", "thompson", "top-two", "ids", "split")
 EACH = 8
@@ -51,9 +51,9 @@ def lost(horizon: int, strength: int, delay: int, run: int) -> list[float]:
 
 def main() -> None:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.low_rates", description=__doc__.splitlines()[0])
-    ask.add_argument("--runs", type=int, default=12, help=f"of {EACH} instances each (%(default)s)")
+    ask.add_argument("--runs", type=int, default=8, help=f"of {EACH} instances each (%(default)s)")
     ask.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
-    ask.add_argument("--horizons", default="500,1500,5000", help="customers (%(default)s)")
+    ask.add_argument("--horizons", default="500,2000,5000", help="customers (%(default)s)")
     given = ask.parse_args()
     horizons = [int(part) for part in given.horizons.split(",")]
     print(f"| T | prior worth | under way | {' | '.join(f'`{name}`' for name in RIVALS)} | `plan` earns |")
