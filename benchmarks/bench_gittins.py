@@ -16,7 +16,7 @@ import numpy as np
 from elsv._base import triangle
 from elsv._base.jit import kernel
 from elsv._base.typing import FloatArray
-from elsv.indices._gittins_solver import solve_levels, solve_state
+from elsv.indices._gittins_solver import Source, solve_levels, solve_state
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 
@@ -87,18 +87,18 @@ def long_horizon() -> list[dict[str, Any]]:
 def run() -> list[dict[str, Any]]:
     """Return rows of name, value, unit and target."""
     calibration_loop(5, 5, DISCOUNT, 0.1)
-    solve_levels(1.0, 1.0, 0, 5, DISCOUNT, 1e-4)
+    solve_levels(Source(1.0, 1.0, DISCOUNT, 1e-4), 0, 5)
     states = f"{triangle.size(LEVELS):,} states, discount {DISCOUNT}"
     plain = seconds(lambda: calibration_loop(LEVELS, LEVELS, DISCOUNT, 0.001))
     start = time.perf_counter()
     close = calibration_loop(LEVELS, 1500, DISCOUNT, 0.0002) + 0.0001  # the middle of a grid cell
     same = time.perf_counter() - start
-    coarse = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-4), 5)
-    middle = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-6), 2)
-    fine = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-9), 1)
-    exact = solve_levels(1.0, 1.0, 0, LEVELS, DISCOUNT, 1e-6)
+    coarse = seconds(lambda: solve_levels(Source(1.0, 1.0, DISCOUNT, 1e-4), 0, LEVELS), 5)
+    middle = seconds(lambda: solve_levels(Source(1.0, 1.0, DISCOUNT, 1e-6), 0, LEVELS), 2)
+    fine = seconds(lambda: solve_levels(Source(1.0, 1.0, DISCOUNT, 1e-9), 0, LEVELS), 1)
+    exact = solve_levels(Source(1.0, 1.0, DISCOUNT, 1e-6), 0, LEVELS)
     gap = np.abs(calibration_loop(LEVELS, LEVELS, DISCOUNT, 0.001) - exact).max()
-    finite = seconds(lambda: solve_levels(1.0, 1.0, 0, LEVELS, 1.0, 1e-6, LEVELS), 2)
+    finite = seconds(lambda: solve_levels(Source(1.0, 1.0, 1.0, 1e-6), 0, LEVELS, LEVELS), 2)
     rows = [
         row(f"gittins table to 1e-4: {states}", coarse, "s", 0.3),
         row(f"gittins table to 1e-6: {states}", middle, "s", 2.5),

@@ -19,7 +19,7 @@ import numpy as np
 
 from elsv import Problem, State, evaluate
 from elsv.exact.cuda.device import find_device
-from elsv.exact.cuda.losses import losses
+from elsv.exact.cuda.run import losses
 from elsv.exact.solve import largest_reward
 from elsv.policies import make_policy
 

@@ -124,8 +124,9 @@ def test_run_out_and_band_take_little_of_the_tolerance(discount, state):
     from elsv.indices._gittins_kernels import solve_state
 
     def root(tolerance, longer=0):
-        g = _gittins_solver.ground(*state, 1 + longer, discount, tolerance, None)
-        return sum(solve_state(discount, g.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
+        source = _gittins_solver.Source(*state, discount, tolerance)
+        g = _gittins_solver.ground(source, 1 + longer, None)
+        return sum(solve_state(discount, source.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
 
     far = root(1e-12, longer=int(10 / (1 - discount)))
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-9):
@@ -141,7 +142,8 @@ PRIORS = st.tuples(st.floats(-3, 3), st.floats(-3, 3)).map(lambda p: (10 ** p[0]
 def test_tables_hold_what_single_states_give(prior, levels, discount, log_tolerance, finite):
     tolerance = 10**log_tolerance
     horizon = levels + 5 if finite else None
-    table = _gittins_solver.solve_levels(*prior, 0, levels, discount, tolerance, horizon)
+    source = _gittins_solver.Source(*prior, discount, tolerance)
+    table = _gittins_solver.solve_levels(source, 0, levels, horizon)
     wins, pulls = triangle.states(levels)
     for i in {0, len(table) // 3, len(table) // 2, len(table) - levels, len(table) - 1}:
         left = None if horizon is None else horizon - int(pulls[i])
@@ -151,10 +153,11 @@ def test_tables_hold_what_single_states_give(prior, levels, discount, log_tolera
 
 
 def test_a_table_in_parts_is_the_table(monkeypatch):
-    whole = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
-    later = _gittins_solver.solve_levels(1.0, 2.0, 25, 40, 0.9, 1e-7)
+    source = _gittins_solver.Source(1.0, 2.0, 0.9, 1e-7)
+    whole = _gittins_solver.solve_levels(source, 0, 40)
+    later = _gittins_solver.solve_levels(source, 25, 40)
     monkeypatch.setattr(_gittins_solver, "_STATES_AT_ONCE", 100)
-    parts = _gittins_solver.solve_levels(1.0, 2.0, 0, 40, 0.9, 1e-7)
+    parts = _gittins_solver.solve_levels(source, 0, 40)
     np.testing.assert_allclose(parts, whole, atol=2e-7)
     np.testing.assert_allclose(later, whole[triangle.size(25) :], atol=2e-7)
 
@@ -337,7 +340,7 @@ def test_fine_tolerances_are_not_interpolated(monkeypatch):
 
 
 def test_up_to_512_pulls_made_and_left_each_sum_has_its_own_table():
-    table = _gittins_solver.solve_levels(1.0, 1.0, 0, 512, 1.0, 1e-4, 512)
+    table = _gittins_solver.solve_levels(_gittins_solver.Source(1.0, 1.0, 1.0, 1e-4), 0, 512, 512)
     arm, index = setting(horizon=900).arm(0), FiniteGittins(tolerance=1e-4)
     for pulls in (0, 40, 300, 511):
         wins = np.arange(pulls + 1)

@@ -8,8 +8,15 @@ from elsv import Problem, State, evaluate, make_policy, solve
 from elsv.choice import TIE
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.exact.cuda.device import find_device, source
-from elsv.exact.cuda.losses import losses
-from elsv.exact.cuda.run import check_policy, evaluate_cost, room_for, root_scores, solve_cost, value_of
+from elsv.exact.cuda.run import (
+    check_policy,
+    evaluate_cost,
+    losses,
+    room_for,
+    root_scores,
+    solve_cost,
+    value_of,
+)
 from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights
 from elsv.exact.evaluate import on_layers
 from elsv.lattice.numbering import Lattice

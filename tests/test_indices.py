@@ -22,14 +22,10 @@ from elsv.indices import (
     make_index,
     parameters_of,
 )
-from elsv.indices.bayes_ucb import BayesUCB
-from elsv.indices.greedy import Greedy
-from elsv.indices.kl_ucb import KLUCB, divergence_bound
-from elsv.indices.moss import MOSS
+from elsv.indices.closed_form import MOSS, UCB, UCB1, UCBV, Greedy
+from elsv.indices.log_step import KLUCB, BayesUCB, divergence_bound
 from elsv.indices.optimistic import OptimisticGittins
 from elsv.indices.tables import triangles
-from elsv.indices.ucb import UCB, UCB1
-from elsv.indices.ucb_v import UCBV
 from elsv.problem import Problem
 
 HORIZON = 200

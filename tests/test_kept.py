@@ -5,7 +5,7 @@ import pytest
 
 from elsv import State
 from elsv.beliefs import Chain, Independent
-from elsv.beliefs.best.counted import concentration
+from elsv.beliefs.base import concentration
 from elsv.beliefs.filtered import Kept
 from elsv.beliefs.ladder.belief import Ladder
 from elsv.beliefs.points import spread_points

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import elsv
 from elsv.beliefs import abilities
+from elsv.beliefs.points import joint_points
 from elsv.policies import BestScore, Elsv
 from elsv.values import CommitValue
 
@@ -194,10 +195,10 @@ def test_the_command_line_decides_solves_and_evaluates(tmp_path):
 def test_what_the_belief_does_not_say_comes_from_points():
     state = elsv.State([3, 2], [2, 5])
     belief = PROBLEM.belief
-    theta, weight = abilities.points(belief, state, 2048)
+    theta, weight = joint_points(belief, state, 2048)
     assert theta.shape == (2048, 2)
     assert weight.sum() == pytest.approx(1)
-    np.testing.assert_array_equal(theta, abilities.points(belief, state, 2048)[0])
+    np.testing.assert_array_equal(theta, joint_points(belief, state, 2048)[0])
     np.testing.assert_allclose(weight @ theta, belief.mean(state), atol=0.02)
     low, middle, high = abilities.quantiles(belief, state, (0.05, 0.5, 0.95))
     assert (low < middle).all()

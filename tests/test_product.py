@@ -11,7 +11,7 @@ from elsv import Bandit, Campaign, InvalidInputError, Problem, State
 from elsv.beliefs.base import mean_of
 from elsv.policies.single import choice_name, find_choice
 from elsv.prior.expectations import from_expectations
-from elsv.prior.files import read_history
+from elsv.prior.sources import read_history
 from elsv.structure import grid, order
 from shops import SHOP, shop
 

@@ -36,7 +36,10 @@ def test_without_segments_one_holds_all_arms():
     plain = Problem(rewards=[1, 1, 1], horizon=3)
     everyone = plain.segments
     assert not everyone.stated
+    assert (everyone.named, everyone.turns) == ((), (None,))
     assert shop().segments.stated
+    assert shop().segments.named == shop().segments.names
+    assert shop().segments.turns == tuple(range(shop().segments.count))
     assert everyone.count == 1
     assert everyone.groups == ((0, 1, 2),)
     assert everyone.number(None) == 0

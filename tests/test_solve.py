@@ -13,7 +13,7 @@ import paper
 import paper_beliefs
 from elsv import CorruptFileError, InvalidInputError, Problem, State
 from elsv._base import machine
-from elsv.exact.memory import estimate
+from elsv.exact.passes import estimate
 from elsv.exact.solve import largest_reward, solve
 from elsv.lattice import workers
 from elsv.lattice.numbering import Layer

@@ -148,7 +148,7 @@ def test_draws_hold_and_agree_with_the_means(name):
     error = np.nan_to_num(elsv.beliefs.abilities.error(belief, state))
     spread = drawn.std(axis=0) / np.sqrt(count)
     assert (np.abs(drawn.mean(axis=0) - belief.mean(state)) < 4 * np.hypot(spread, error) + 1e-6).all()
-    theta, weight = elsv.beliefs.abilities.points(belief, state, 512)
+    theta, weight = elsv.beliefs.points.joint_points(belief, state, 512)
     assert stated.structure.holds(theta[weight > 0]).all()
     assert (np.abs(weight @ theta / weight.sum() - belief.mean(state)) < 0.02).all()
 

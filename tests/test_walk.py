@@ -73,8 +73,8 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
 
 
 def _only_the_first_block(*given):
-    assert given[2] == 0
-    assert given[3] <= 128
+    assert given[1] == 0
+    assert given[2] <= 128
     return _gittins_solver.solve_levels(*given)
 
 

@@ -73,6 +73,16 @@ class Segments:
         """G, the number of segments."""
         return len(self.names)
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that people read; none where nobody named segments."""
+        return self.names if self.stated else ()
+
+    @property
+    def turns(self) -> tuple[int | None, ...]:
+        """Who can be said to come: each segment by its number from 0, or None where nobody named segments."""
+        return tuple(range(self.count)) if self.stated else (None,)
+
     @cached_property
     def of_arm(self) -> IntArray:
         """The segment of every arm, from 0: ``[N]``."""
@@ -220,8 +230,7 @@ class Segments:
 
 def number_of(segments: Segments, segment: object) -> int | None:
     """Return the number from 0 of the segment that has come; None where none are stated and none is named."""
-    number = segments.number(segment)
-    return number if segments.stated else None
+    return segments.turns[segments.number(segment)]
 
 
 def stated(

@@ -17,7 +17,7 @@ from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 from elsv.structure.evidence import doubts, evidence
-from elsv.structure.outline import outline_of
+from elsv.structure.facts import outline_of
 
 _INTERVAL = (0.025, 0.975)
 _SEED = 0  # for beliefs that draw

@@ -6,6 +6,7 @@ P(best), each with its error. Draws do not give the weights W: exact solutions n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.inheritance import still_holds
-from elsv._base.typing import FloatArray
+from elsv._base.numbers import as_float
+from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
+from elsv.beliefs.layers.ladder_weights import size_of_tables
 from elsv.beliefs.points import joint_points
+from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import Lattice
+from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
 
@@ -54,11 +58,6 @@ def apart(belief: Belief, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...]
     return found
 
 
-def points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return joint points ``[..., M, N]`` and weights ``[..., M]``, the same for the same state."""
-    return joint_points(belief, state, count)
-
-
 def _by_parts(
     belief: Belief, state: State, read: Callable[[FloatArray, FloatArray], FloatArray]
 ) -> FloatArray:
@@ -66,7 +65,7 @@ def _by_parts(
     alpha, beta = state.rows()
     size = max(1, _TOGETHER // POINTS)
     found = [
-        read(*points(belief, State.trusted(alpha[k : k + size], beta[k : k + size]), POINTS))
+        read(*joint_points(belief, State.trusted(alpha[k : k + size], beta[k : k + size]), POINTS))
         for k in range(0, len(alpha), size)
     ]
     return np.concatenate(found) if found else np.empty((0, state.arms))
@@ -84,9 +83,7 @@ def variance(belief: Belief, state: State) -> FloatArray:
     return _by_parts(belief, state, read).reshape(state.alpha.shape)
 
 
-def moments(
-    belief: Belief, state: State, rng: np.random.Generator | None = None
-) -> tuple[FloatArray, FloatArray]:
+def moments(belief: Belief, state: State, rng: Rng | None = None) -> tuple[FloatArray, FloatArray]:
     """Return means and variances ``[..., N]``, together where the belief gives them together."""
     own = getattr(belief, "mean_and_variance", None)
     if own is not None:
@@ -117,7 +114,7 @@ def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatA
 
 
 def marginals(
-    belief: Belief, state: State, levels: tuple[float, ...], rng: np.random.Generator | None = None
+    belief: Belief, state: State, levels: tuple[float, ...], rng: Rng | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, together where the belief can."""
     own = getattr(belief, "marginals", None)
@@ -194,7 +191,7 @@ def log_weight(belief: Belief, state: State) -> FloatArray:
     own = _weight(belief, "log_weight")
     if own is None:
         raise InvalidInputError(
-            f"this needs the weight W of a state, which {_name(belief)} does not give; "
+            f"this needs the weight W of a state, which {belief!r} does not give; "
             "add log_weight(state) to it, or simulate instead (elsv compare)"
         )
     return np.asarray(own(state))
@@ -234,33 +231,22 @@ def layer_weights(
     return np.exp(out)
 
 
-def layer_best(belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew) -> FloatArray:
-    """Return P(arm i is best) in all states after `made` pulls, ``[N, states]``."""
-    layer = lattice.layer(made)
-    if (own := getattr(belief, "layer_best", None)) is not None:
+def layer_best(
+    belief: Belief, arms: Arms, layer: Layer, crew: Crew, groups: Sequence[Sequence[int]]
+) -> FloatArray:
+    """Return P(arm i is the best of its group) in all states of a layer, ``[N, states]``.
+
+    A belief may know whole layers where all arms are one group.
+    """
+    if len(groups) == 1 and (own := getattr(belief, "layer_best", None)) is not None:
         chances: FloatArray | None = own(arms, layer, crew)
         if chances is not None:
             return chances
     if layer.size > _MOST_BEST:
+        where = f"under {belief!r}" if len(groups) == 1 else f"in {len(groups)} segments"
         raise InvalidInputError(
-            f"thompson with {arms.arms} arms under {_name(belief)} needs P(best) of {layer.size:,} states, "
+            f"thompson with {arms.arms} arms {where} needs P(best) of {layer.size:,} states, "
             f"more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
-        )
-    out = np.empty((arms.arms, layer.size))
-    for here, state in layer.batches(arms, BATCH):
-        out[:, here] = best(belief, state, arms.rewards)[0].T
-    return out
-
-
-def layer_best_within(
-    belief: Belief, arms: Arms, lattice: Lattice, made: int, crew: Crew, groups: Sequence[Sequence[int]]
-) -> FloatArray:
-    """Return P(arm i is the best of its group) in all states after `made` pulls, ``[N, states]``."""
-    layer = lattice.layer(made)
-    if layer.size > _MOST_BEST:
-        raise InvalidInputError(
-            f"thompson with {arms.arms} arms in {len(groups)} segments needs P(best) of {layer.size:,} "
-            f"states, more than {_MOST_BEST:,}; use a shorter horizon, or simulate instead (elsv compare)"
         )
     out = np.empty((arms.arms, layer.size))
 
@@ -285,5 +271,51 @@ def _check_one_each(name: str, found: FloatArray, shape: tuple[int, ...]) -> Non
         )
 
 
-def _name(belief: Any) -> str:
-    return repr(belief)
+def weights_bytes(belief: Belief, arms: Arms, made: int, shared: bool = False) -> float:
+    """Return the most that `layer_weights` takes, the weights included."""
+    if factors(belief):
+        return 0.0
+    size = as_float(layer_size(arms.arms, made))
+    ways = getattr(belief, "shared_ways", None)
+    if shared and ways is not None and (parts := ways(arms)) is not None:
+        return 8.0 * (size + size_of_tables(parts, made) * _nodes(arms, made))
+    if not _in_order(belief):
+        return 8.0 * size
+    sides = ((arms.arms - 1) // 2, arms.arms - 1 - (arms.arms - 1) // 2)
+    held = sum(_up_to(side, made) for side in sides if side) * _part(arms, made, _nodes(arms, made))
+    return 8.0 * (size + held)
+
+
+def best_bytes(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]]) -> float:
+    """Return what `layer_best` takes besides its result."""
+    count, size = arms.arms, as_float(layer_size(arms.arms, made))
+    if len(groups) > 1 or count == 1:
+        return 0.0  # states are asked for in batches
+    nodes = _nodes(arms, made)
+    if factors(belief) and count < 64:
+        part, pieces = _part(arms, made, nodes), len(np.unique(arms.rewards))
+        twice = 2 if pieces > 1 or part < nodes else 1  # one piece's tables go when the next ones are there
+        return 8.0 * (twice * count * _up_to(1, made) * part + (count + 1) * size)
+    if _in_order(belief) and count <= 3:
+        tables = {2: 3, 3: 6}[count] * _up_to(1, made) * 1.25 * nodes  # panels end at the kinks
+        return 8.0 * (tables + (count + 1) * size)
+    return 0.0
+
+
+def _in_order(belief: Any) -> bool:
+    return getattr(belief, "order", None) is not None and hasattr(belief, "layer_weights")
+
+
+def _nodes(arms: Arms, made: int) -> float:
+    """Return how many nodes there are; of absurdly many pulls, how they would grow."""
+    most = 10_000
+    return len(place_nodes(arms, min(made, most)).weights) * math.sqrt(max(1.0, made / most))
+
+
+def _up_to(arms: int, made: int) -> float:
+    return as_float(states_up_to(arms, made))
+
+
+def _part(arms: Arms, made: int, nodes: float) -> float:
+    """Return how many nodes are worked on at a time."""
+    return nodes if arms.arms > 3 else min(nodes, max(1, MOST_IN_TABLE // (made + 1) ** 2))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.inheritance import still_holds
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 
 Order = Literal["decreasing", "increasing"]
+Points = Callable[[State], tuple[FloatArray, FloatArray]]
 
 
 class Belief(Protocol):
@@ -26,11 +27,11 @@ class Belief(Protocol):
     `rng`; an exact one ignores it in `mean`.
     """
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``."""
         ...
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         ...
 
@@ -87,7 +88,7 @@ class MeasuredBest(ABC):
         return self.best_with_error(state, rewards, tolerance)[:2]
 
 
-def mean_of(belief: Belief, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+def mean_of(belief: Belief, state: State, rng: Rng | None = None) -> FloatArray:
     """Return the means of any belief ``[..., N]`` if there is one for each arm of each state."""
     answer = getattr(belief, "mean", None)
     if answer is None:
@@ -143,21 +144,11 @@ def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class MethodUsed:
-    """A way to compute a belief in a state.
+    """A way to compute a belief in a state."""
 
-    Parameters
-    ----------
-    name
-        One word, such as ``"ladder"``.
-    words
-        The same for people, with its figures.
-    figures
-        What tells its cost or quality: messages, draws, acceptance, effective, r_hat.
-    """
-
-    name: str
-    words: str
-    figures: Mapping[str, float] = field(default_factory=dict)
+    name: str  # one word, such as "ladder"
+    words: str  # the same for people, with its figures
+    figures: Mapping[str, float] = field(default_factory=dict)  # such as messages, draws, acceptance, r_hat
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -175,10 +166,58 @@ def method_of(belief: Belief, state: State) -> MethodUsed:
 
 
 def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Return the distinct states ``[U, N]`` of rows, where their instances begin, and these in that order."""
+    """Return the distinct states ``[U, N]``, where the rows of each begin, and the rows in that order."""
     distinct, group = np.unique(np.hstack([alpha, beta]), axis=0, return_inverse=True)
     order = np.argsort(group.reshape(-1), kind="stable")
     counts = np.bincount(group.reshape(-1), minlength=len(distinct))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     arms = alpha.shape[1]
     return distinct[:, :arms].copy(), distinct[:, arms:].copy(), starts, order
+
+
+def concentration(theta: FloatArray, share: FloatArray) -> float:
+    """Return the sum of squared weights, those of equal points taken together.
+
+    It is one by the number of draws that count: a draw of the prior that is there many times is still one.
+    """
+    marks = np.modf(np.sqrt(np.arange(2.0, 2.0 + theta.shape[1])))[0] + 1
+    _, group = np.unique((theta * marks).sum(axis=1), return_inverse=True)
+    return float((np.bincount(group.reshape(-1), weights=share) ** 2).sum())
+
+
+def best_of_points(
+    points: Points, state: State, rewards: FloatArray, repeated: bool = False
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""Return P(arm i is best) ``[..., N]``, E[max] and the error ``[...]``, one state after another.
+
+    The error is that of independent draws of the same effective number,
+    :math:`\sqrt{p(1-p) \sum_m w_m^2}` at most: points that are evenly spread do better. Where points may be
+    `repeated` equal ones count as one.
+    """
+    alpha, beta = state.rows()
+    chance, largest, error = np.empty_like(alpha), np.empty(len(alpha)), np.empty(len(alpha))
+    for k in range(len(alpha)):
+        theta, weight = points(State.trusted(alpha[k], beta[k]))
+        share = weight / weight.sum()
+        worth = rewards * theta
+        chance[k] = np.bincount(worth.argmax(axis=-1), weights=share, minlength=len(rewards))
+        largest[k] = (share * worth.max(axis=-1)).sum()
+        squares = concentration(theta, share) if repeated else (share**2).sum()
+        error[k] = np.sqrt((chance[k] * (1 - chance[k])).max() * squares)
+    return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+
+
+class CountedBest(MeasuredBest):
+    """Gives P(best) of a belief of weighted draws, counted among them."""
+
+    _repeated: ClassVar[bool] = False  # whether a draw may be there several times
+
+    @abstractmethod
+    def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
+        """Return joint draws ``[M, N]`` for one state and their weights ``[M]``."""
+
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, that of as many independent draws, ``[...]``."""
+        return best_of_points(self._joint, state, check_rewards(state, rewards), self._repeated)

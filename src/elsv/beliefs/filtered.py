@@ -18,9 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.base import Belief, MethodUsed, method_of
-from elsv.beliefs.best.counted import CountedBest, concentration
+from elsv._base.typing import AnyArray, FloatArray, Rng
+from elsv.beliefs.base import Belief, CountedBest, MethodUsed, concentration, method_of
 from elsv.beliefs.points import MOST, check_count, joint_points, power_from, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
@@ -32,7 +31,7 @@ COUNT = 1 << 14  # points that are drawn in a state
 LEAST = 1 / 200  # share of them that must be kept
 _MOST_TRIES = 10_000
 _BATCH = 1 << 12
-_MORE, _SOME = 1.05, 16  # times as many points, and some, are drawn as seem to be missing
+_MORE, _SOME = 1.05, 16  # draws a little more than the estimated shortfall: this factor, and some
 Condition = Callable[[FloatArray], AnyArray]
 
 
@@ -68,17 +67,23 @@ class Kept(CountedBest):
         out = np.array([self._kept(a, b, self.count)[2] for a, b in zip(alpha, beta, strict=True)])
         return out.reshape(state.shape)
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``; `rng` is not used."""
-        return self._moments(state)[0]
+        return self.mean_and_variance(state)[0]
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``."""
-        return self._moments(state)[1]
+        return self.mean_and_variance(state)[1]
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        return self._moments(state)
+        alpha, beta = state.rows()
+        mean, variance = np.empty_like(alpha), np.empty_like(alpha)
+        for k in range(len(alpha)):
+            points, weight = self._enough(alpha[k], beta[k], self.count)
+            mean[k] = weight @ points
+            variance[k] = weight @ (points - mean[k]) ** 2
+        return mean.reshape(state.alpha.shape), variance.reshape(state.alpha.shape)
 
     def error(self, state: State) -> FloatArray:
         """Return the standard error of a mean, that of as many independent draws, ``[...]``.
@@ -120,7 +125,7 @@ class Kept(CountedBest):
             out[:, here] = self._start.best(state, arms.rewards)[0].T
         return out
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = state.rows()
         out, left = np.empty_like(alpha), np.arange(len(alpha))
@@ -153,16 +158,6 @@ class Kept(CountedBest):
 
     def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
         return self._enough(one.alpha, one.beta, self.count)
-
-    def _moments(self, state: State) -> tuple[FloatArray, FloatArray]:
-        alpha, beta = state.rows()
-        mean, variance = np.empty_like(alpha), np.empty_like(alpha)
-        for k in range(len(alpha)):
-            points, weight = self._enough(alpha[k], beta[k], self.count)
-            mean[k] = weight @ points
-            variance[k] = weight @ (points - mean[k]) ** 2
-        shape = state.alpha.shape
-        return mean.reshape(shape), variance.reshape(shape)
 
     def _kept(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray, float]:
         """Return the points of one state that are kept, their weights, and the share that they are."""

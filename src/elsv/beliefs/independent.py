@@ -9,8 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.base import MethodUsed, check_level, check_points, check_rewards, check_tolerance
+from elsv._base.typing import FloatArray, IntArray, Rng
+from elsv.beliefs.base import (
+    MeasuredBest,
+    MethodUsed,
+    check_level,
+    check_points,
+    check_rewards,
+    check_tolerance,
+)
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -18,7 +25,7 @@ from elsv.state import Arms, State
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(MeasuredBest):
     """Posterior of independent arms, in closed form.
 
     Examples
@@ -30,7 +37,7 @@ class Independent:
     repeats: ClassVar[bool] = True
     factors: ClassVar[bool] = True
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`\alpha_i/(\alpha_i+\beta_i)`, shape ``[..., N]``; `rng` is not used."""
         return state.mean
 
@@ -40,7 +47,7 @@ class Independent:
         variance: FloatArray = (state.alpha / pulls) * (state.beta / pulls) / (pulls + 1)
         return variance
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one draw of every mean, shape ``[..., N]``."""
         return rng.beta(state.alpha, state.beta)
 
@@ -101,23 +108,17 @@ class Independent:
             theta[..., i, :, i] = nodes[..., i, :]
         return theta, weights
 
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
-
-        .. math:: P(i) = \int f_i(v/r_i) \prod_{j \ne i} I_{v/r_j}(\alpha_j, \beta_j)\, dv / r_i
-
-        by quadrature, with an error of at most `tolerance` (default 1e-8); `best_with_error` says what it is.
-        """
-        return self.best_with_error(state, rewards, tolerance)[:2]
-
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
-        from elsv.beliefs.best.independent import best_of_independent
+        r"""Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``.
+
+        .. math:: P(i) = \int f_i(v/r_i) \prod_{j \ne i} I_{v/r_j}(\alpha_j, \beta_j)\, dv / r_i
+
+        by quadrature, with an error of at most `tolerance` (default 1e-8).
+        """
         from elsv.beliefs.best.integral import best_of_states
+        from elsv.beliefs.best.states import best_of_independent
 
         goal = check_tolerance(1e-8 if tolerance is None else tolerance)
         best_of = partial(best_of_independent, tolerance=goal)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import abilities
 from elsv.beliefs.base import Belief, MeasuredBest, MethodUsed, check_level, mean_of, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
@@ -63,14 +63,14 @@ class Mixture(MeasuredBest):
     def _log_start(self) -> FloatArray:
         """Logarithm of the share over W of the prior of every part, ``[C]``."""
         start = State(self.prior[:, 0], self.prior[:, 1])
-        before = np.array([float(_log_weight(part, start)) for part in self.parts])
+        before = np.array([float(abilities.log_weight(part, start)) for part in self.parts])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.shares) - before)
 
     def _logs(self, state: State) -> FloatArray:
         """Return the logarithms of what the parts add to W, ``[C, ...]``."""
         start = self._log_start
-        return np.stack([_log_weight(part, state) + start[c] for c, part in enumerate(self.parts)])
+        return np.stack([abilities.log_weight(part, state) + start[c] for c, part in enumerate(self.parts)])
 
     def log_weight(self, state: State) -> FloatArray:
         """Return log W, relative to the prior's, ``[...]``."""
@@ -84,7 +84,7 @@ class Mixture(MeasuredBest):
         weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``."""
         chance = self.chances(state)
         means = [mean_of(part, state, rng) for part in self.parts]
@@ -137,7 +137,7 @@ class Mixture(MeasuredBest):
                 out[b, i] = np.interp(wanted, np.maximum.accumulate(below), places)
         return out.reshape(state.alpha.shape)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = state.rows()
         chance = self.chances(State.trusted(alpha, beta))
@@ -225,7 +225,3 @@ class Mixture(MeasuredBest):
 def _beside(chance: FloatArray, share: FloatArray) -> FloatArray:
     """Return `chance` ``[...]`` with axes of length 1 for those that `share` has besides."""
     return chance.reshape(chance.shape + (1,) * (share.ndim - chance.ndim))
-
-
-def _log_weight(part: Belief, state: State) -> FloatArray:
-    return abilities.log_weight(part, state)

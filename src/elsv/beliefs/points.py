@@ -60,7 +60,7 @@ def most_points(belief: Belief) -> int | None:
 
 
 def _drawn(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return draws as points, with weights of which they have the belief's means."""
+    """Return draws as points, weighted so that their means are the belief's."""
     rng = np.random.default_rng(_SEED)
     repeated = (np.repeat(part[..., None, :], count, axis=-2) for part in (state.alpha, state.beta))
     theta, shape = np.asarray(belief.draw(State.trusted(*repeated), rng)), (*state.shape, count, state.arms)

@@ -6,7 +6,7 @@ M draws :math:`\theta_m` of the means, of weight :math:`w_m`, stand for the prio
 .. math:: w_m \prod_i \theta_{mi}^{s_i} (1-\theta_{mi})^{f_i},
 
 so that :math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)` holds to rounding, and everything is
-exact for that discrete prior. How well it stands for the one that was meant is told by the effective number
+exact for that discrete prior. How well it stands for the prior that was meant shows in the effective number
 of draws, :math:`(\sum w)^2 / \sum w^2`.
 """
 
@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.base import MethodUsed, check_level, grouped
-from elsv.beliefs.best.counted import CountedBest
+from elsv._base.typing import FloatArray, IntArray, Rng
+from elsv.beliefs.base import CountedBest, MethodUsed, check_level, grouped
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -95,7 +94,7 @@ class Samples(CountedBest):
         sign = np.sign(direction[np.abs(direction).argmax()])
         return np.argsort(away @ (sign * direction), kind="stable")
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``; `rng` is not used."""
         out = np.empty(state.rows()[0].shape)
         for here, weight in self._shares(state):
@@ -155,7 +154,7 @@ class Samples(CountedBest):
                 out[here, i] = self.draws[rank[np.minimum(at, len(rank) - 1), i], i]
         return out.reshape(state.alpha.shape)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
         uniform = rng.random(len(alpha))

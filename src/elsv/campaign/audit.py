@@ -125,7 +125,7 @@ def _consistent(
 def _of_their_segment(decisions: list[tuple[Any, ...]], segments: Segments) -> Iterator[str]:
     """Complain of decisions whose arm was not on offer to who came."""
     for number, _, arm, *_, segment in decisions:
-        home = None if not segments.stated else int(segments.of_arm[arm])
+        home = segments.turns[segments.of_arm[arm]]
         if segment != home:
             yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
 

@@ -93,7 +93,7 @@ class Batches:
                 head = self.head(reading)
                 tallies = log.tallies(reading, head)
                 chooser = self.chooser(reading, head, tallies)
-            chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
+            chooser.choose(tallies, [chooser.problem.segments.turns[0]] * 2, head.seed)
             self._ready = True
 
     def plan(self, requests: Sequence[DecisionRequest]) -> Plan:

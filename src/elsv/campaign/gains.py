@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.beliefs.abilities import POINTS, marginals, points
+from elsv.beliefs.abilities import POINTS, marginals
+from elsv.beliefs.points import joint_points
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.records import Tally
 from elsv.simulation.intervals import MISS, anytime, one_look
@@ -154,7 +155,7 @@ class Gains:
             low, high = paid[asked[0]] * self._ends[:, asked[0]]
         else:
             one = State.trusted(self._state.alpha[None], self._state.beta[None])
-            theta, weight = (part[0] for part in points(self._problem.belief, one, POINTS))
+            theta, weight = (part[0] for part in joint_points(self._problem.belief, one, POINTS))
             sums = theta @ paid
             order = np.argsort(sums)
             below = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()

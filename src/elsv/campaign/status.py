@@ -477,7 +477,7 @@ def status_of(
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
-            for g, name in enumerate(segments.names if segments.stated else ())
+            for g, name in enumerate(segments.named)
         ),
         doubts=(*against, *_disagreement(gains, settings.unit)),
         sources=sources,

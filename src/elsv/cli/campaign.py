@@ -141,7 +141,7 @@ def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
         segments = opened.problem.segments
-        names = (segment,) if not segments.stated or segment is not None else segments.names
+        names = (segment,) if segment is not None else segments.named or (None,)
         found = [opened.explain(one) for one in names]
     show_explanations(found, as_json)
 

@@ -7,7 +7,7 @@ policies go over the lattice together; `evaluation` is what it gives back.
 
 from elsv.exact.evaluate import evaluate
 from elsv.exact.evaluation import Evaluation, PolicyValue, gap_percent
-from elsv.exact.memory import Cost, estimate
+from elsv.exact.passes import Cost, estimate
 from elsv.exact.solve import Solution, solve
 from elsv.policies.optimal import Actions, OptimalPolicy
 

@@ -21,16 +21,10 @@ from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.device import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
-from elsv.exact.memory import SHORTER, Cost, check_memory
-from elsv.exact.passes import Found, Weights, cost_of_all, passes_of, share_of
+from elsv.exact.passes import SHORTER, Cost, Found, Weights, check_memory, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
 from elsv.policies import Policy, make_policy
-from elsv.policies.layers import (
-    InPlacePolicy,
-    LayerPolicy,
-    OnLayers,
-    Optimum,
-)
+from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum
 from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
 
@@ -167,10 +161,8 @@ def _on_gpu(
 
 
 def _row(name: str, found: Found, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
-    by_segment: tuple[SegmentValue, ...] = ()
-    if problem.segments.stated:
-        parts = zip(problem.segments.names, found.parts, largest.tolist(), strict=True)
-        by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
+    parts = zip(problem.segments.named, found.parts, largest.tolist(), strict=False)
+    by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
     return PolicyValue(
         name, found.value, float(largest.sum()) - found.value, found.seconds, label, by_segment
     )

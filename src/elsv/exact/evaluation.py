@@ -45,7 +45,7 @@ class PolicyValue:
 
     name: str
     value: float  # what the policy earns in expectation
-    regret: float  # what it earns less than one who knew the best arm
+    regret: float  # what knowing the best arm would add
     seconds: float  # for this policy; what policies share is in the first one's
     label: str = ""  # what people read instead of the name, if that is something else
     by_segment: tuple[SegmentValue, ...] = ()  # what is earned from each segment, if there are some
@@ -177,7 +177,7 @@ class Evaluation(Sequence[PolicyValue]):
             table[f"gain_over_{word}_percent"] = np.array([gain.percent for gain in gains])
         table["regret"] = np.array([row.regret for row in self.rows])
         table["above_optimum_percent"] = np.array([nan if gap is None else gap for gap in above])
-        for g, segment in enumerate(() if not self.problem.segments.stated else self.problem.segments.names):
+        for g, segment in enumerate(self.problem.segments.named):
             table[f"earnings_{segment}"] = np.array([row.by_segment[g].value for row in self.rows])
             table[f"regret_{segment}"] = np.array([row.by_segment[g].regret for row in self.rows])
         return table

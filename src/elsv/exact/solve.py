@@ -33,8 +33,7 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best_in_groups, layer_weights
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cuda.device import check_device
-from elsv.exact.memory import SHORTER, Cost, check_memory, estimate
-from elsv.exact.passes import layers_share
+from elsv.exact.passes import SHORTER, Cost, check_memory, estimate, layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.steps import best_step, blocks_of, overwrite_layers, spread
 from elsv.lattice.workers import Work
@@ -186,8 +185,8 @@ def solve(
         check_writable(save)
     start = time.perf_counter()
     with watch as report:
-        told = report or (lambda done, total: None)
-        scores, kept = _backward(problem, horizon, last, cores(jobs), told)
+        layers_done = report or (lambda done, total: None)
+        scores, kept = _backward(problem, horizon, last, cores(jobs), layers_done)
     actions = Actions(problem, kept) if last else None
     solution = _solution(problem, scores, cost, time.perf_counter() - start, actions)
     if actions is not None and save is not None:

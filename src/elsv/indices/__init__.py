@@ -1,7 +1,7 @@
 """Indices by name: ``make_index("ucb", scale=0.4)`` or ``index_from_name("ucb:scale=0.4")``.
 
-An index scores one arm by itself; each is one file, imported when it is asked for. Read `base` first, then
-`greedy`, the smallest one. `tables` gives an index in all states of an arm; the `_gittins_*` modules compute
+An index scores one arm by itself and is imported when it is asked for. Read `base` first, then `closed_form`,
+which has the smallest ones. `tables` gives an index in all states of an arm; the `_gittins_*` modules compute
 Gittins indices for `gittins` and `finite_gittins`.
 """
 
@@ -31,13 +31,13 @@ __all__ = [
 
 # name: module within this package and class
 _CLASSES = {
-    "greedy": ("greedy", "Greedy"),
-    "ucb": ("ucb", "UCB"),
-    "ucb1": ("ucb", "UCB1"),
-    "ucb-v": ("ucb_v", "UCBV"),
-    "kl-ucb": ("kl_ucb", "KLUCB"),
-    "moss": ("moss", "MOSS"),
-    "bayes-ucb": ("bayes_ucb", "BayesUCB"),
+    "greedy": ("closed_form", "Greedy"),
+    "ucb": ("closed_form", "UCB"),
+    "ucb1": ("closed_form", "UCB1"),
+    "ucb-v": ("closed_form", "UCBV"),
+    "kl-ucb": ("log_step", "KLUCB"),
+    "moss": ("closed_form", "MOSS"),
+    "bayes-ucb": ("log_step", "BayesUCB"),
     "gittins": ("gittins", "Gittins"),
     "finite-gittins": ("finite_gittins", "FiniteGittins"),
     "optimistic-gittins": ("optimistic", "OptimisticGittins"),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from elsv._base import triangle
 from elsv._base.typing import FloatArray, IntArray
-from elsv.indices._gittins_checks import check_ahead, check_pulls_left, check_work
+from elsv.indices._common import check_ahead, check_pulls_left, check_work
 
 _BRACKET_SHARE = 0.9
 _BAND_SHARE = 5e-4
@@ -34,31 +34,48 @@ def table_sweeps(total: float, tolerance: float) -> float:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What every sweep from one prior shares."""
+class Source:
+    """What all states share that count from one corner."""
 
+    alpha: float
+    beta: float
     discount: float
-    base: float  # alpha + beta of the prior
+    tolerance: float
+
+    @property
+    def base(self) -> float:
+        """Alpha + beta."""
+        return self.alpha + self.beta
+
+    @property
+    def width(self) -> float:
+        """How wide the bracket of a root may be."""
+        return 2.0 * _BRACKET_SHARE * self.tolerance
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What every sweep from one prior shares, by level or by successes."""
+
     annuity: FloatArray  # [end + 1], by level
     cut: FloatArray  # [end + 1], the excess below which the band ends
     counts: FloatArray  # [end + 2], alpha plus successes
 
 
-def ground(
-    alpha: float, beta: float, levels: int, discount: float, tolerance: float, pulls_left: int | None
-) -> Ground:
+def ground(source: Source, levels: int, pulls_left: int | None) -> Ground:
     """Lay out the levels of sweeps that serve all states with fewer than `levels` pulls."""
+    alpha, base, discount, tolerance = source.alpha, source.base, source.discount, source.tolerance
     if pulls_left is None:
         end = levels - 1 + run_out(discount, tolerance)
         annuity = np.full(end + 1, 1.0 / (1.0 - discount))
-        cut = band_cut(1.0 / (1.0 - discount), alpha + beta + np.arange(0.0, end + 1.0), tolerance)
+        cut = band_cut(1.0 / (1.0 - discount), base + np.arange(0.0, end + 1.0), tolerance)
     else:
         check_pulls_left(pulls_left)
         left = np.arange(pulls_left, -1, -1.0)
         annuity = left if discount == 1.0 else -np.expm1(left * math.log(discount)) / (1.0 - discount)
         cut = np.full(pulls_left + 1, _BAND_SHARE * tolerance)
     counts = alpha + np.arange(0.0, len(annuity) + 1.0)
-    return Ground(discount, alpha + beta, annuity, cut, counts)
+    return Ground(annuity, cut, counts)
 
 
 def run_out(discount: float, tolerance: float) -> int:
@@ -86,18 +103,15 @@ def solve_state(
     alpha: float, beta: float, discount: float, tolerance: float, pulls_left: int | None = None
 ) -> float:
     """Return the index of one state, with `pulls_left` pulls or an infinite horizon."""
-    lower, upper = _bounds(alpha, beta, discount, tolerance, pulls_left)
+    lower, upper = _bounds(Source(alpha, beta, discount, tolerance), pulls_left)
     return 0.5 * (lower + upper)
 
 
-def _bounds(
-    alpha: float, beta: float, discount: float, tolerance: float, pulls_left: int | None
-) -> tuple[float, float]:
+def _bounds(source: Source, pulls_left: int | None) -> tuple[float, float]:
     from elsv.indices import _gittins_kernels as kernels
 
-    g = ground(alpha, beta, 1, discount, tolerance, pulls_left)
-    width = 2.0 * _BRACKET_SHARE * tolerance
-    return kernels.solve_state(discount, g.base, width, g.annuity, g.cut, g.counts)
+    g = ground(source, 1, pulls_left)
+    return kernels.solve_state(source.discount, source.base, source.width, g.annuity, g.cut, g.counts)
 
 
 def part_stop(start: int, levels: int, states: int | None = None) -> int:
@@ -106,27 +120,19 @@ def part_stop(start: int, levels: int, states: int | None = None) -> int:
     return min(levels, max(start + 1, most))
 
 
-def solve_levels(
-    alpha: float,
-    beta: float,
-    first: int,
-    levels: int,
-    discount: float,
-    tolerance: float,
-    pulls_left: int | None = None,
-) -> FloatArray:
+def solve_levels(source: Source, first: int, levels: int, pulls_left: int | None = None) -> FloatArray:
     """Return the indices of all states with `first` to ``levels - 1`` pulls, level by level.
 
     With `pulls_left` the state without pulls has so many left, and one with n pulls n fewer.
     """
     triangle.check_levels(levels)
-    ahead = levels + run_out(discount, tolerance) if pulls_left is None else pulls_left
+    ahead = levels + run_out(source.discount, source.tolerance) if pulls_left is None else pulls_left
     # However large the prior's counts, the boundary passes over no more states than there are.
-    sweeps = table_sweeps(min(alpha + beta, levels) + levels, tolerance)
+    sweeps = table_sweeps(min(source.base, levels) + levels, source.tolerance)
     check_work(_SWEEP_SECONDS * sweeps * ahead**1.5, levels)
     parts, start = [], first
     while start < levels:
-        solver = LevelSolver(alpha, beta, start, part_stop(start, levels), discount, tolerance, pulls_left)
+        solver = LevelSolver(source, start, part_stop(start, levels), pulls_left)
         parts.append(solver.finish())
         start = solver.levels
     return np.concatenate(parts) if parts else np.empty(0)
@@ -139,25 +145,14 @@ class LevelSolver:
     some lambdas, then a look at all states, which says where to sweep next.
     """
 
-    def __init__(
-        self,
-        alpha: float,
-        beta: float,
-        first: int,
-        levels: int,
-        discount: float,
-        tolerance: float,
-        pulls_left: int | None = None,
-    ) -> None:
-        self.alpha, self.beta, self.first, self.levels = alpha, beta, first, levels
-        self.discount, self.tolerance, self.pulls_left = discount, tolerance, pulls_left
+    def __init__(self, source: Source, first: int, levels: int, pulls_left: int | None = None) -> None:
+        self.source, self.first, self.levels, self.pulls_left = source, first, levels, pulls_left
         self.spent, self.done = 0.0, False  # in sweeps
-        self._ground = ground(alpha, beta, levels, discount, tolerance, pulls_left)
-        self._width = 2.0 * _BRACKET_SHARE * tolerance
+        self._ground = ground(source, levels, pulls_left)
         self._table = np.empty(triangle.size(levels) - triangle.size(first))
         self._records = np.empty((len(self._table), 6))
         self._swept = np.empty(0)
-        self._points = _first_points(alpha, beta, first, levels, discount, tolerance, pulls_left)
+        self._points = _first_points(source, first, levels, pulls_left)
         self._lowest = np.full(len(self._points), first)
         self._open = True  # whether some state is unresolved
         self._work = self._rounds()
@@ -170,8 +165,8 @@ class LevelSolver:
     @property
     def estimate(self) -> float:
         """About how much work there is in all, in sweeps, by measurement and rather too much."""
-        total = min(self.alpha + self.beta, self.levels) + self.levels
-        sweeps = (1.2 + 0.9 * min(1.0, 256 / self.levels)) * table_sweeps(total, self.tolerance)
+        total = min(self.source.base, self.levels) + self.levels
+        sweeps = (1.2 + 0.9 * min(1.0, 256 / self.levels)) * table_sweeps(total, self.source.tolerance)
         return sweeps + 12 * len(self._table) / self._states_of_a_sweep
 
     def advance(self, until: float) -> None:
@@ -185,13 +180,13 @@ class LevelSolver:
 
         self.advance(math.inf)
         if self._open:
-            before = triangle.size(self.first)
-            for row in kernels.unresolved(self._records, self._width).tolist():
+            source, before = self.source, triangle.size(self.first)
+            for row in kernels.unresolved(self._records, source.width).tolist():
                 n = triangle.level_of(before + row)
                 s = before + row - triangle.size(n)
                 left = None if self.pulls_left is None else self.pulls_left - n
-                alpha, beta = self.alpha + s, self.beta + n - s
-                self._table[row] = solve_state(alpha, beta, self.discount, self.tolerance, left)
+                alpha, beta = source.alpha + s, source.beta + n - s
+                self._table[row] = solve_state(alpha, beta, source.discount, source.tolerance, left)
         return self._table
 
     @property
@@ -203,15 +198,15 @@ class LevelSolver:
         """Do the work, and yield after every small part what it took, in sweeps."""
         from elsv.indices import _gittins_kernels as kernels
 
-        g, first, levels = self._ground, self.first, self.levels
+        g, source, first, levels = self._ground, self.source, self.first, self.levels
         for start, stop, rows in self._runs():
-            kernels.start_records(self._records[rows], g.base, start, stop, g.annuity, g.counts)
+            kernels.start_records(self._records[rows], source.base, start, stop, g.annuity, g.counts)
             yield 3.0 * (rows.stop - rows.start) / self._states_of_a_sweep  # the memory is new
         while len(self._points):
             for k in range(0, len(self._points), _SWEEPS_AT_ONCE):
                 points, lowest = self._points[k : k + _SWEEPS_AT_ONCE], self._lowest[k : k + _SWEEPS_AT_ONCE]
                 kernels.sweep_all(
-                    points, lowest, self.discount, g.base, first, levels,
+                    points, lowest, source.discount, source.base, first, levels,
                     g.annuity, g.cut, g.counts, self._records,
                 )  # fmt: skip
                 yield float(len(points))
@@ -220,7 +215,7 @@ class LevelSolver:
             lowest = np.full(len(swept) + 1, levels)
             for start, stop, rows in self._runs():
                 records, table = self._records[rows], self._table[rows]
-                kernels.gather(swept, self._width, start, stop, records, table, total, count, lowest)
+                kernels.gather(swept, source.width, start, stop, records, table, total, count, lowest)
                 yield (rows.stop - rows.start) / self._states_of_a_sweep
             self._points, self._lowest = _next_points(swept, total, count, lowest)
             self._open = bool(count.any())
@@ -251,25 +246,17 @@ def _next_points(
     return points[sweep], lowest[chosen[sweep]]
 
 
-def _first_points(
-    alpha: float,
-    beta: float,
-    first: int,
-    levels: int,
-    discount: float,
-    tolerance: float,
-    pulls_left: int | None,
-) -> FloatArray:
+def _first_points(source: Source, first: int, levels: int, pulls_left: int | None) -> FloatArray:
     r"""Return a grid, uniform in :math:`\arcsin\sqrt\lambda`, over the range of the indices.
 
     From one point to the next the boundary of the last level moves by at most `_CELLS_PER_SWEEP` states.
     """
-    failures, total = levels - 1, alpha + beta + (levels - 1)
-    rough = max(tolerance, min(0.01, 0.1 / total))
-    least = None if pulls_left is None else pulls_left - failures
+    pulls, total = levels - 1, source.base + (levels - 1)
+    rough = replace(source, tolerance=max(source.tolerance, min(0.01, 0.1 / total)))
+    least = None if pulls_left is None else pulls_left - pulls
     most = None if pulls_left is None else pulls_left - first
-    low = _bounds(alpha, beta + failures, discount, rough, least)[0]
-    high = _bounds(alpha + failures, beta, discount, rough, most)[1]
+    low = _bounds(replace(rough, beta=source.beta + pulls), least)[0]
+    high = _bounds(replace(rough, alpha=source.alpha + pulls), most)[1]
     ends = np.arcsin(np.sqrt([low, min(high, 1.0)]))
     count = 2 + math.ceil((ends[1] - ends[0]) * total / _CELLS_PER_SWEEP)
     grid = np.sin(np.linspace(ends[0], ends[1], count)) ** 2

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import astuple
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,7 @@ from elsv._base import triangle
 from elsv._base.cache import Recent, TableKey, cached_table, keep_table, known_table
 from elsv._base.cache_files import memory_limit
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.indices._gittins_solver import LevelSolver, part_stop, solve_levels
+from elsv.indices._gittins_solver import LevelSolver, Source, part_stop, solve_levels
 from elsv.indices.base import Setting
 
 _KIND = "gittins-4"  # changes when the numbers do
@@ -31,16 +31,6 @@ _FIRST_BLOCK = 8
 _MOST_PAID = 8  # levels that one call pays for; a jump is not a walk
 _WHOLE = 1e-6
 _FARTHEST = 2.0**30
-
-
-@dataclass(frozen=True)
-class Source:
-    """What all states share that count from one corner."""
-
-    alpha: float
-    beta: float
-    discount: float
-    tolerance: float
 
 
 def block(source: Source, first: int, stop: int, horizon: int | None = None) -> FloatArray:
@@ -56,8 +46,7 @@ def block(source: Source, first: int, stop: int, horizon: int | None = None) -> 
             return found
         if walk is not None and (found := known_table(key, states)) is not None:
             return found  # another thread has just finished it
-        corner = source.alpha, source.beta
-        return solve_levels(*corner, first, stop, source.discount, source.tolerance, horizon)
+        return solve_levels(source, first, stop, horizon)
 
     return cached_table(key, compute, states, keep=horizon is None)
 
@@ -128,8 +117,7 @@ class _Walk:
         source, self._first, self._solver = self._source, first, None
         states = triangle.size(stop) - triangle.size(first)
         if known_table(_key(source, first, stop, None), states) is None:
-            corner = source.alpha, source.beta
-            self._solver = LevelSolver(*corner, first, stop, source.discount, source.tolerance)
+            self._solver = LevelSolver(source, first, stop)
             _walks.put(source, self, self._solver.bytes)
 
     def _pay(self, solver: LevelSolver, share: float) -> None:
@@ -144,7 +132,7 @@ _walks: Recent[Source, _Walk] = Recent(memory_limit)
 
 
 def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey:
-    return (_KIND, source.alpha, source.beta, source.discount, source.tolerance, first, stop, horizon)
+    return (_KIND, *astuple(source), first, stop, horizon)
 
 
 def _early(first: int) -> int:

@@ -40,13 +40,7 @@ class Setting:
     @classmethod
     def of(cls, problem: Problem) -> Setting:
         """Return the setting of all arms of `problem`."""
-        return cls(
-            problem.prior[:, 0],
-            problem.prior[:, 1],
-            problem.arms,
-            problem.horizon,
-            problem.discount,
-        )
+        return cls(problem.prior[:, 0], problem.prior[:, 1], problem.arms, problem.horizon, problem.discount)
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
@@ -148,7 +142,7 @@ def _corners(prior: bytes, horizon: int | None) -> FloatArray:
 
 
 def _meet(prior: FloatArray, most: int) -> list[AnyArray]:
-    """Return for every prior which of them it may meet: `most` pulls of the two lead to one state."""
+    """Return which priors each prior may meet: at most `most` pulls of the two arms lead to one state."""
     rows = []
     for row in prior:
         apart = prior - row

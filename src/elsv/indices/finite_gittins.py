@@ -37,15 +37,15 @@ from elsv._base import triangle
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices._common import horizon_of
-from elsv.indices._gittins_checks import (
+from elsv.indices._common import (
     check_counts,
     check_discount_of_horizon,
     check_pulls_left,
     check_tolerance,
+    horizon_of,
 )
-from elsv.indices._gittins_solver import solve_state
-from elsv.indices._gittins_tables import Source, block, distinct_corners, offsets
+from elsv.indices._gittins_solver import Source, solve_state
+from elsv.indices._gittins_tables import block, distinct_corners, offsets
 from elsv.indices.base import IndexBase, Setting
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
@@ -60,11 +60,7 @@ _one_state = lru_cache(maxsize=1 << 18)(solve_state)
 
 
 def finite_gittins_index(
-    alpha: ArrayLike,
-    beta: ArrayLike,
-    pulls_left: ArrayLike,
-    discount: float = 1.0,
-    tolerance: float = 1e-6,
+    alpha: ArrayLike, beta: ArrayLike, pulls_left: ArrayLike, discount: float = 1.0, tolerance: float = 1e-6
 ) -> FloatArray:
     """Return the index with `pulls_left` pulls to come, elementwise, within `tolerance` of the true one.
 

@@ -19,11 +19,9 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
-from elsv.indices._common import positive
-from elsv.indices._gittins_checks import check_counts, check_tolerance
-from elsv.indices._gittins_solver import STATE_SWEEPS, run_out, solve_state, table_sweeps
+from elsv.indices._common import check_counts, check_tolerance, positive
+from elsv.indices._gittins_solver import STATE_SWEEPS, Source, run_out, solve_state, table_sweeps
 from elsv.indices._gittins_tables import (
-    Source,
     block,
     distinct_corners,
     farthest_prior,

@@ -123,21 +123,9 @@ def _source(index: Index, setting: Setting, horizon: int) -> Triangles:
 
 
 def triangles(index: Index, setting: Setting, pulls: int) -> Triangles:
-    """Return a function from a step to the index of all states with fewer than ``step`` pulls.
+    """Return a function from a step to the index of all states of one arm with fewer than ``step`` pulls.
 
-    Parameters
-    ----------
-    index
-        Any index.
-    setting
-        The setting of one arm, ``Setting.of(problem).arm(i)``.
-    pulls
-        The largest number of pulls that will be asked for: the steps run from 1 to ``pulls + 1``.
-
-    Returns
-    -------
-    callable
-        ``at(step)``, an array of shape ``[size(min(step, pulls + 1))]`` that must not be written to.
+    The steps run from 1 to ``pulls + 1``; the arrays ``[size(min(step, pulls + 1))]`` must not be written to.
     """
     levels, setting = pulls + 1, replace(setting, whole=True)
     successes, counts = triangle.states(levels)

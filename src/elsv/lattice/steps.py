@@ -40,8 +40,8 @@ class Arriving(Protocol):
         ...
 
     @property
-    def stated(self) -> bool:
-        """Whether somebody named segments, so that a policy is told whose turn it is."""
+    def turns(self) -> tuple[int | None, ...]:
+        """Whose turn a policy is told it is: each segment's number, or None where nobody named segments."""
         ...
 
     def chances(self, pulls: ArrayLike) -> FloatArray:
@@ -141,11 +141,7 @@ def step_of(problem: Customers, sweep: Sweep) -> Step:
 
 
 def overwrite_layers(
-    lattice: Lattice,
-    weights: FloatArray,
-    sweep_of: Callable[[Layer], Work],
-    workers: int,
-    progress: Progress,
+    lattice: Lattice, weights: FloatArray, sweep_of: Callable[[Layer], Work], workers: int, progress: Progress
 ) -> None:
     """Sweep over the layers T - 1 … 1, each in the place of the next one, and so `weights` unless empty."""
 

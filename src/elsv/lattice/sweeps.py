@@ -31,17 +31,9 @@ Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, la
 class Sweeps:
     """The layers of one problem's lattice, last one first, and what policies share while going through them.
 
-    Parameters
-    ----------
-    arms
-        Rewards, priors and who comes: a state is worth what its customers are, whoever comes.
-    horizon
-        Pulls after which nothing is earned.
-    crew
-        The threads that do the work.
-    weigh
-        Gives the weights of the last layer under a belief, or nothing where no weights are needed. Those of
-        earlier layers are sums. Beliefs that are equal share their weights.
+    A state is worth what its customers are, whoever comes. After `horizon` pulls nothing is earned. `weigh`
+    gives the weights of the last layer under a belief, or nothing where no weights are needed; those of
+    earlier layers are sums. Beliefs that are equal share their weights.
     """
 
     arms: Customers
@@ -150,12 +142,7 @@ class Sweeps:
         return out
 
     def follow(
-        self,
-        layer: Layer,
-        values: FloatArray,
-        arms: AnyArray,
-        belief: Any,
-        rewards: FloatArray | None = None,
+        self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray | None = None
     ) -> FloatArray:
         """Return the worth of a policy in every state; `values` of the next layer is given back.
 

@@ -240,12 +240,12 @@ def explain(
             q=q[i],
             best=float(best[i]),
         )
-        for i in (range(problem.arms) if not segments.stated or who is None else segments.groups[who])
+        for i in (range(problem.arms) if who is None else segments.groups[who])
     )
     assumed = None if factors(belief) else problem.structure.describe()
     said = evidence(problem, state) if pulls.any() else None
     against = doubts(problem, state, said)
-    if not segments.stated or who is None:
+    if who is None:
         return Explanation(arm, step, name, arms, assumed, said, doubts=against)
     share = float(segments.chances_in(asked, problem)[who])
     return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share, against)

@@ -63,16 +63,12 @@ def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) ->
 
 
 def with_expected(state: State, mean: FloatArray, waiting: FloatArray) -> State:
-    """Return what `expected_state` does for counts that are known to be some."""
+    """Return what `expected_state` does, without a check of the counts."""
     return State.trusted(state.alpha + waiting * mean, state.beta + waiting * (1.0 - mean))
 
 
 def planning_state(
-    problem: Problem,
-    policy: BasePolicy,
-    state: State,
-    open_decisions: ArrayLike,
-    rng: Rng | None = None,
+    problem: Problem, policy: BasePolicy, state: State, open_decisions: ArrayLike, rng: Rng | None = None
 ) -> State:
     """Return the state in which a policy is asked while decisions are open, by its own way with them.
 

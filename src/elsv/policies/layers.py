@@ -17,8 +17,7 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import factors, layer_best, layer_best_within
-from elsv.beliefs.layers.memory import best_bytes
+from elsv.beliefs.abilities import best_bytes, factors, layer_best
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
@@ -224,13 +223,13 @@ class StateByState:
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Ask for all states of the layer."""
         actions = sweeps.room_for_arms(layer)
-        segments = len(actions) if sweeps.segments.stated else 0  # 0: it is not told who comes
+        turns = sweeps.segments.turns
         if self.repeats:
-            self._share_out(sweeps, layer, actions, segments)
+            self._share_out(sweeps, layer, actions)
             return actions
         for here, state in layer.batches(sweeps.arms, BATCH):
-            arms = self._ask(state, layer.step, 0, segments)
-            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1, segments)):
+            arms = self._ask(state, layer.step, 0, turns)
+            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1, turns)):
                 raise InvalidInputError(
                     "exact evaluation needs a policy that draws no random numbers; this one gave two answers "
                     f"at step {layer.step}; simulate it instead"
@@ -242,24 +241,23 @@ class StateByState:
         """Return what `decide` takes."""
         return Room(batch=batch_bytes(problem, made, BATCH) + self.bytes)
 
-    def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray, segments: int) -> None:
+    def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray) -> None:
         """Ask for parts of the layer side by side, no more states at a time than one batch has."""
-        crew = sweeps.crew
+        crew, turns = sweeps.crew, sweeps.segments.turns
 
         def work(batch: tuple[slice, State]) -> None:
             here, state = batch
-            actions[..., here] = self._ask(state, layer.step, 0, segments)
+            actions[..., here] = self._ask(state, layer.step, 0, turns)
 
         parts = _PARTS * crew.workers
         batches = layer.batches(sweeps.arms, max(_LEAST, min(BATCH, layer.size) // parts))
         while some := tuple(islice(batches, parts)):
             crew.map(work, some)
 
-    def _ask(self, state: State, step: int, seed: int, segments: int) -> IntArray:
+    def _ask(self, state: State, step: int, seed: int, turns: tuple[int | None, ...]) -> IntArray:
         """Return the arm of every segment in every state, ``[G, states]``."""
-        if segments == 0:
-            return check_answer(self.function(state, step, np.random.default_rng(seed)), state)[None]
-        asked = (self.function(state, step, np.random.default_rng(seed), g) for g in range(segments))
+        who = (() if turn is None else (turn,) for turn in turns)
+        asked = (self.function(state, step, np.random.default_rng(seed), *one) for one in who)
         return np.stack([check_answer(arms, state) for arms in asked])
 
 
@@ -276,7 +274,7 @@ class Uniform:
         return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
 
     def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes; the chances before are dropped only once there are new ones."""
+        """Return what `decide` takes: the old chances are dropped after the new ones are there."""
         return Room(passing=problem.arms, kept=problem.arms)
 
 
@@ -297,11 +295,7 @@ class ByChance:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            where, groups = (sweeps.arms, sweeps.lattice, layer.made, sweeps.crew), sweeps.segments.groups
-            if len(groups) == 1:  # a belief may know a whole layer
-                chances = layer_best(self.belief, *where)
-            else:
-                chances = layer_best_within(self.belief, *where, groups)
+            chances = layer_best(self.belief, sweeps.arms, layer, sweeps.crew, sweeps.segments.groups)
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances

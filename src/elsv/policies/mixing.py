@@ -141,12 +141,7 @@ class InformationDirected(BasePolicy):
 def losses_and_news(worth: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Return what a pull is expected to lose, and the variance of what it shows of the best arm, ``[B, N]``.
 
-    Parameters
-    ----------
-    worth
-        Joint points of :math:`r_i\mu_i`, ``[B, M, N]``.
-    weight
-        Of the points, ``[B, M]``.
+    `worth` ``[B, M, N]`` are joint points of :math:`r_i\mu_i`, of `weight` ``[B, M]``.
     """
     share = weight / weight.sum(axis=1, keepdims=True)
     best = worth.argmax(axis=2)

@@ -1,7 +1,7 @@
 """What is on offer to the customer who has come.
 
-Scores and chances are those of all arms, each within its own segment, so that they do not depend on who has
-come: what a pull is worth does not. Whoever chooses looks at the arms on offer alone.
+Scores and chances are given for all arms, each within its own segment: what a pull is worth does not depend
+on who has come. Whoever chooses looks at the arms on offer alone.
 """
 
 from __future__ import annotations
@@ -32,12 +32,7 @@ def offered(problem: Problem, segment: Segment, shape: tuple[int, ...]) -> AnyAr
 
 
 def ask(
-    policy: Any,
-    problem: Problem,
-    state: State,
-    step: int,
-    rng: Rng,
-    segment: Segment = None,
+    policy: Any, problem: Problem, state: State, step: int, rng: Rng, segment: Segment = None
 ) -> IntArray:
     """Return a policy's arms ``[...]``, telling it who has come where that is said."""
     problem.segments.numbers(segment)

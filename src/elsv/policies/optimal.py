@@ -137,11 +137,7 @@ class OptimalPolicy(BasePolicy):
         self._lattice = Lattice(problem.arms, self.actions.steps)
 
     def __call__(
-        self,
-        state: State,
-        step: int,
-        rng: Rng | None = None,
-        segment: ArrayLike | None = None,
+        self, state: State, step: int, rng: Rng | None = None, segment: ArrayLike | None = None
     ) -> IntArray:
         """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``.
 

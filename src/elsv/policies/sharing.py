@@ -1,4 +1,4 @@
-r"""What could be done instead of sharing what segments teach about each other.
+r"""Two alternatives to sharing what segments teach about each other.
 
 `Separate` gives every segment a bandit of its own, which knows what is known of its arms among themselves and
 how many of its customers are still to come, :math:`q_g (T - t + 1)`. `Pooled` is one bandit that does not

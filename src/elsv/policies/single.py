@@ -1,7 +1,7 @@
-"""Always one arm: what that earns, which is the best of them beforehand, and what people call it.
+"""Always one arm: what that earns, which arm is best beforehand, and what people call it.
 
-The measure of what a policy is worth: how much more it earns than always pulling the same arm. With segments
-that is one arm for each of them, a **choice**; without, every arm is a choice, and has its number.
+A policy is worth how much more it earns than always pulling the same arm. With segments that is one arm for
+each of them, a **choice**. Without segments every arm is a choice, and has its number.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Prior rows from what people have: last season's outcomes, or what they expect.
 
 Read `history` first: it says what a weight means, and why counts put into rows would not imply what was
-seen. `expectations` does the same for intervals such as "3 to 8 %"; `solving` finds the rows, `files` reads
-history, `base` and `terminal` are what is found, as values and as text.
+seen. `expectations` does the same for intervals such as "3 to 8 %"; `solving` finds the rows, `untried` those
+of arms of which nothing is known, `sources` reads files, and `found` is what comes of it.
 
 Examples
 --------
@@ -16,9 +16,9 @@ Examples
 """
 
 from elsv.prior.expectations import COVERAGE, from_expectations, parse_expectation
-from elsv.prior.files import History, read_history
 from elsv.prior.found import ArmPrior, Prior
 from elsv.prior.history import METHODS, from_history
+from elsv.prior.sources import History, read_history
 
 __all__ = [
     "COVERAGE",

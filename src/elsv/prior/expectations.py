@@ -22,7 +22,7 @@ from elsv.beliefs.abilities import factors
 from elsv.beliefs.ladder.ranking import closure
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
-from elsv.prior.found import ArmPrior, Prior, implied, percent
+from elsv.prior.found import ArmPrior, Prior, arm_priors, percent
 from elsv.prior.solving import before_data, rows_alone, rows_for
 from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
@@ -93,19 +93,9 @@ def from_expectations(
     notes: tuple[str, ...] = ()
     if fill:
         new, notes = from_neighbours(new, known, factor, ends, float(coverage), by_mean)
-    before, after = implied(problem, float(coverage)), implied(new, float(coverage))
-    arms = tuple(
-        ArmPrior(
-            arm=i,
-            name=problem.names[i],
-            alpha=float(new.prior[i, 0]),
-            beta=float(new.prior[i, 1]),
-            before=before[i],
-            after=after[i],
-            said=(float(wanted[i, 0]), float(wanted[i, 1])) if said[i] else None,
-        )
-        for i in range(problem.arms)
-    )
+    given = zip(wanted.tolist(), said, strict=True)
+    fields = ({"said": tuple(interval) if stated else None} for interval, stated in given)
+    arms = arm_priors(problem, new, float(coverage), fields)
     worth = new.prior[by_mean].sum(axis=1)
     more = "" if (worth < 1.01 * WORTH).all() else ": with fewer what is assumed could not imply it"
     words = [f"one number is worth {worth.max():.0f} customers{more}"] if by_mean.any() else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,36 +50,16 @@ class ArmPrior:
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior rows and what they imply under the structure; prints as a table.
+    """Prior rows and what they imply under the structure; prints as a table."""
 
-    Parameters
-    ----------
-    problem
-        With the new rows.
-    arms
-        One by one, before and after.
-    coverage
-        Probability of the intervals of `before` and `after`.
-    words
-        What was done, in sentences.
-    notes
-        How arms got their rows of which nothing is known, in sentences.
-    warnings
-        What is not as it was given, or speaks against the structure.
-    weight
-        Of history; None without.
-    evidence
-        What all of the history says of the structure; None where nothing is assumed or W is not known.
-    """
-
-    problem: Problem
-    arms: tuple[ArmPrior, ...]
-    coverage: float
-    words: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    weight: float | None = None
-    evidence: Evidence | None = None
+    problem: Problem  # with the new rows
+    arms: tuple[ArmPrior, ...]  # before and after
+    coverage: float  # probability of their intervals
+    words: tuple[str, ...] = ()  # what was done, in sentences
+    notes: tuple[str, ...] = ()  # how arms of which nothing is known got their rows, in sentences
+    warnings: tuple[str, ...] = ()  # what is not as it was given, or speaks against the structure
+    weight: float | None = None  # of history; None without
+    evidence: Evidence | None = None  # of all of the history; None: nothing is assumed, or W is not known
 
     @property
     def rows(self) -> FloatArray:
@@ -109,6 +90,15 @@ class Prior:
         for warning in self.warnings:
             lines += _labelled("warning", warning)
         return "\n".join(lines)
+
+
+def arm_priors(problem: Problem, new: Problem, coverage: float, given: Iterable[Any]) -> tuple[ArmPrior, ...]:
+    """Return the arms with the rows of `new`, and what was `given` of each, by the fields of `ArmPrior`."""
+    both = zip(implied(problem, coverage), implied(new, coverage), new.prior.tolist(), given, strict=True)
+    return tuple(
+        ArmPrior(i, problem.names[i], alpha, beta, before, after, **own)
+        for i, (before, after, (alpha, beta), own) in enumerate(both)
+    )
 
 
 def implied(problem: Problem, coverage: float) -> list[Implied]:

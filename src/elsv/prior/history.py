@@ -37,7 +37,7 @@ from elsv.beliefs.abilities import error, factors, repeats
 from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.single import find_arm
-from elsv.prior.found import ArmPrior, Prior, implied, percent
+from elsv.prior.found import Prior, arm_priors, percent
 from elsv.prior.solving import before_data, rows_for
 from elsv.prior.untried import check_factor, from_neighbours, known_arms, neutral
 from elsv.problem import Problem
@@ -100,21 +100,9 @@ def from_history(
             words += _not_reached(base, new, won, lost)
         new, notes = from_neighbours(new, known, factor)
     warning = None if proof is None else proof.warning()
-    before, after = implied(problem, COVERAGE), implied(new, COVERAGE)
-    arms = tuple(
-        ArmPrior(
-            arm=i,
-            name=problem.names[i],
-            alpha=float(new.prior[i, 0]),
-            beta=float(new.prior[i, 1]),
-            before=before[i],
-            after=after[i],
-            successes=float(won[i]),
-            failures=float(lost[i]),
-            worth=float(share * seen[i]),
-        )
-        for i in range(problem.arms)
-    )
+    given = np.stack([won, lost, share * seen], axis=1).tolist()
+    fields = ({"successes": s, "failures": k, "worth": w} for s, k, w in given)
+    arms = arm_priors(problem, new, COVERAGE, fields)
     warned = () if warning is None else (warning.replace("the data speak", "the history speaks"),)
     return Prior(new, arms, COVERAGE, tuple(words), notes, warned, share, proof)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.abilities import marginals, quantiles
 from elsv.beliefs.base import mean_of
@@ -34,11 +34,7 @@ _INSIDE = 1e-12  # from 0 and 1, for log odds
 
 
 def rows_for(
-    belief: Belief,
-    start: FloatArray,
-    means: FloatArray,
-    ends: FloatArray,
-    coverage: float = 0.9,
+    belief: Belief, start: FloatArray, means: FloatArray, ends: FloatArray, coverage: float = 0.9
 ) -> FloatArray:
     r"""Return rows ``[N, 2]`` under which the belief has given means, or given central intervals.
 
@@ -114,11 +110,11 @@ class _OfEachPrior:
 
     problem: Problem
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return the means before any data of problems with these rows ``[B, N]``."""
         return np.stack([mean_of(one.belief, State.initial(one), rng) for one in self._problems(state)])
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return a draw for each of them ``[B, N]``."""
         return np.stack([one.belief.draw(State.initial(one), rng) for one in self._problems(state)])
 

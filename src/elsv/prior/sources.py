@@ -1,19 +1,31 @@
-"""A prior from everything that was given: what is expected first, then history on top of it."""
+"""A prior from all that was given: what is expected first, then last season's outcomes from a file.
+
+A file has one row for each outcome, one for each arm, or is a campaign's export.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
+from elsv._base.export import TableRows, check_counts, count, read_rows, truth
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
+from elsv.policies.single import find_arm
 from elsv.prior.expectations import from_expectations, parse_expectation
-from elsv.prior.files import read_history
 from elsv.prior.found import Prior
 from elsv.prior.history import Method, from_history
 from elsv.problem import Problem
+from elsv.structure.product import arm_name, arms_of
 
 _NO_PROBLEM = "say of which problem: --problem PROBLEM.toml"
+_COLUMNS = "arm, success; or arm, successes, failures; or arm, successes, trials; or a campaign's export"
+_OUTCOMES = {"success": (1, 0), "failure": (0, 1), "expired": (0, 1), "open": (0, 0)}
 
 
 def prior_from(
@@ -78,3 +90,117 @@ def problem_from(
         return loaded, ()
     found = prior_from(problem, history, expect, factor=factor)
     return found[-1].problem, tuple(note for one in found for note in (*one.notes, *one.warnings))
+
+
+@dataclass(frozen=True)
+class History:
+    """Outcomes of every arm, before they are given a weight."""
+
+    names: tuple[str, ...]
+    successes: FloatArray  # [N]
+    failures: FloatArray  # [N]
+    open: int = 0  # decisions of a campaign's export without an outcome, which say nothing
+
+
+def read_history(path: str | Path, problem: Problem | None = None) -> History:
+    """Read outcomes from a .csv or .parquet file (extra ``data``).
+
+    Parameters
+    ----------
+    path
+        With the columns arm and success; or arm, successes and failures or trials; or what
+        ``elsv campaign export`` wrote. Where segments have the same options, a column segment says whose
+        option it was.
+    problem
+        Whose arms they are, by name or number from 1; default: the arms of the file, as they come.
+    """
+    table = read_rows(path, "history")
+    if not table.rows:
+        raise InvalidInputError(f"{path} must have at least one row of outcomes, got none")
+    outcome = _reader(table, path)
+    names: list[str] = [] if problem is None else list(problem.names)
+    totals = [[0, 0] for _ in names]
+    still = 0
+    for line, row in zip(table.lines, table.rows, strict=True):
+        name = _arm(table, row, line, path, problem)
+        if problem is None and name not in names:
+            names.append(name)
+            totals.append([0, 0])
+        won, lost = outcome(row, line)
+        still += won + lost == 0 and "outcome" in table.columns
+        mine = totals[names.index(name)]
+        mine[0], mine[1] = mine[0] + won, mine[1] + lost
+    counts = np.array(totals, dtype=np.float64)
+    return History(tuple(names), counts[:, 0], counts[:, 1], int(still))
+
+
+def _named(row: dict[str, Any]) -> str:
+    """Return what a row calls its arm: the name where it has one; an export has the number too."""
+    return str(row.get("name") or "").strip() or str(row["arm"]).strip()
+
+
+def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, problem: Problem | None) -> str:
+    """Return the name of a row's arm; a number decides only where there is no name."""
+    name, segment = _named(row), str(row.get("segment") or "").strip()
+    if problem is None:
+        return arm_name(name, segment) if segment and "name" not in table.columns else name
+    if arm_name(name, segment) in problem.names:
+        return arm_name(name, segment)
+    if name in problem.names:
+        return name
+    if arms_of(name, problem.names):
+        raise InvalidInputError(
+            f"line {line} of {path}: {shown(name)} is an option of several segments; a column segment must "
+            f"name one of {', '.join(problem.segments.names)}, got {shown(segment)}"
+        )
+    numbered = "name" not in table.columns and not any(map(str.isdecimal, problem.names))
+    try:
+        if numbered and name.isdecimal():
+            return problem.names[find_arm(problem, name)]
+        there = ", ".join(dict.fromkeys(map(_named, table.rows)))
+        raise InvalidInputError(
+            f"unknown arm {shown(name)}; the file has {there}; the problem has {', '.join(problem.names)}"
+        )
+    except InvalidInputError as error:
+        raise InvalidInputError(f"line {line} of {path}: {error}") from error
+
+
+def _reader(table: TableRows, path: str | Path) -> Callable[[dict[str, Any], int], tuple[int, int]]:
+    """Return what reads successes and failures from a row, by the columns there are."""
+    columns = table.columns
+    check_counts(columns, path)
+    if {"arm", "outcome"} <= columns:
+        return lambda row, line: _outcome(row, line, path)
+    if {"arm", "success"} <= columns:
+        return lambda row, line: (1, 0) if truth(row["success"], line, path) else (0, 1)
+    if {"arm", "successes"} <= columns and columns & {"failures", "trials"}:
+        return lambda row, line: _counted(row, line, path)
+    found = ", ".join(sorted(columns)) or "none"
+    raise InvalidInputError(f"{path} must have the columns {_COLUMNS}, got {found}")
+
+
+def _outcome(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
+    said = str(row["outcome"]).strip().lower()
+    if said not in _OUTCOMES:
+        known = ", ".join(_OUTCOMES)
+        raise InvalidInputError(f"outcome must be one of {known}, got {said!r} in line {line} of {path}")
+    return _OUTCOMES[said]
+
+
+def _counted(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
+    """Return the counts of a row with failures, trials, or both."""
+    won = count(row["successes"], line, path)
+    lost = count(row["failures"], line, path) if "failures" in row else None
+    if "trials" not in row:
+        return won, lost or 0
+    tried = count(row["trials"], line, path)
+    if won > tried:
+        raise InvalidInputError(
+            f"successes must be at most the trials, got {won} of {tried} in line {line} of {path}"
+        )
+    if lost is not None and won + lost != tried:
+        raise InvalidInputError(
+            f"successes and failures must add up to the trials, got {won} and {lost} of {tried} "
+            f"in line {line} of {path}"
+        )
+    return won, tried - won

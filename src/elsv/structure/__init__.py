@@ -1,8 +1,8 @@
 """What is known of the means in advance, as a statement: orders, peaks, bounds, mixtures, draws.
 
 Statements read like their sentence, join with ``&``, and give the belief under them. Read `base` first, then
-`rankings` for what ranks the arms; `beliefs_of` chooses how a belief is computed, `evidence` watches whether
-data agree with a statement.
+`rankings` for what ranks the arms. `ranking` chooses how their belief is computed, `compound` joins
+statements, `evidence` watches whether data agree with a statement.
 
 Examples
 --------
@@ -14,23 +14,25 @@ Examples
 'arm 1 is at least as good as arm 2 and arm 3; arm 1 lies from 0 to 0.5'
 """
 
-from elsv.structure.base import (
-    Free,
-    Offers,
-    Statement,
-    Structure,
-    free,
-    from_dict,
-    register,
-    structure_of,
-)
-from elsv.structure.both import Both
+from elsv.structure.base import Free, Offers, Statement, Structure, free, from_dict, register, structure_of
+from elsv.structure.compound import Both, MixtureOf, mixture
 from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples, where
-from elsv.structure.facts import Facts
-from elsv.structure.mixture import MixtureOf, mixture
-from elsv.structure.outline import Outline
-from elsv.structure.rankings import Bounds, Gaps, Grid, Monotone, PartialOrder, Unimodal
-from elsv.structure.rankings_made import bounds, decreasing, gap, grid, increasing, order, unimodal
+from elsv.structure.facts import Facts, Outline
+from elsv.structure.rankings import (
+    Bounds,
+    Gaps,
+    Grid,
+    Monotone,
+    PartialOrder,
+    Unimodal,
+    bounds,
+    decreasing,
+    gap,
+    grid,
+    increasing,
+    order,
+    unimodal,
+)
 
 __all__ = [
     "Both",

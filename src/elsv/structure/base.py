@@ -121,7 +121,7 @@ _JOIN: list[Callable[[object, object], Structure]] = []
 
 
 def join_by(join: Callable[[object, object], Structure]) -> None:
-    """Say how two statements become one; `elsv.structure.both` does, which builds on this module."""
+    """Say how two statements become one; `elsv.structure.compound` does, which builds on this module."""
     _JOIN[:] = [join]
 
 

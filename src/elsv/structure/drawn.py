@@ -20,15 +20,13 @@ from elsv._base.files import note_input, unreadable
 from elsv._base.numbers import numbers, shown, whole
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
-from elsv.beliefs.abilities import points
-from elsv.beliefs.points import uniforms
+from elsv.beliefs.points import joint_points, uniforms
 from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
 from elsv.state import State
 from elsv.structure.base import Offers, Statement, Structure, register
-from elsv.structure.facts import Facts
+from elsv.structure.facts import Facts, Outline
 from elsv.structure.fit import fit_line
-from elsv.structure.outline import Outline
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
 _AGAIN = 4096  # draws of what is believed after data
@@ -118,7 +116,7 @@ def digest(statement: SampleDraws) -> str:
 
 
 def _drawn_again(belief: Belief, state: State) -> SampleDraws:
-    return SampleDraws(np.ascontiguousarray(points(belief, state, _AGAIN)[0]))
+    return SampleDraws(np.ascontiguousarray(joint_points(belief, state, _AGAIN)[0]))
 
 
 def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> SampleDraws:

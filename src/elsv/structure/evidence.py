@@ -68,31 +68,17 @@ class Stated(Protocol):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What data say of a structure.
+    """What data say of a structure."""
 
-    Parameters
-    ----------
-    log_factor
-        Logarithm of the Bayes factor with this prior; None where the belief gives no weights W.
-    parts
-        Of a mixture: the probability of each part given the data, in order.
-    before
-        The same before any data.
-    robust
-        Whether a part of the mixture assumes nothing. Then the factor is bounded by that part's share and
-        says little: the probabilities of the parts tell what the data say.
-    ratio
-        λ, twice what the best rates within the structure lack in log likelihood; None: they were not found.
-    chance
-        Of outcomes as far off if the structure holds, at most; None: no verdict.
-    """
-
-    log_factor: float | None
-    parts: tuple[float, ...] = ()
-    before: tuple[float, ...] = ()
+    log_factor: float | None  # log of the Bayes factor with this prior; None: the belief gives no weights W
+    parts: tuple[float, ...] = ()  # of a mixture: the probability of each part given the data, in order
+    before: tuple[float, ...] = ()  # the same before any data
+    # Whether a part of the mixture assumes nothing. Then the factor is bounded by that part's share and says
+    # little: the probabilities of the parts tell what the data say.
     robust: bool = False
+    # λ, twice what the best rates within the structure lack in log likelihood; None: they were not found.
     ratio: float | None = None
-    chance: float | None = None
+    chance: float | None = None  # of outcomes as far off if the structure holds, at most; None: no verdict
 
     @property
     def contradicted(self) -> bool:
@@ -227,21 +213,12 @@ def _ratio(problem: Stated, state: State) -> tuple[float | None, float | None]:
 
 
 def doubts(
-    problem: Stated,
-    state: State,
-    found: Evidence | None,
-    halves: Sequence[tuple[Counts, Counts] | None] = (),
+    problem: Stated, state: State, found: Evidence | None, halves: Sequence[tuple[Counts, Counts] | None] = ()
 ) -> tuple[Doubt, ...]:
     """Return what speaks against what is assumed: structure, prior, time, each only if there is something.
 
-    Parameters
-    ----------
-    problem, state
-        What is assumed, and the counts ``[N]`` of one instance.
-    found
-        What `evidence` says of the two.
-    halves
-        For each arm the successes and outcomes of the first and of the second half of its customers.
+    `found` is what `evidence` says of the problem and the state. `halves` has for each arm the successes and
+    outcomes of the first and of the second half of its customers.
     """
     said: list[Doubt] = []
     if found is not None and found.contradicted:

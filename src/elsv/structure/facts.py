@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.ladder.ranking import Pairs, closure
+from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.errors import InvalidInputError
+from elsv.structure.base import Structure
 
 Scale = Literal["mean", "reward"]
 Limits = tuple[tuple[float, float], ...]
@@ -189,3 +190,43 @@ def check_limits(names: Iterable[str], limits: Limits) -> Limits:
                 f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
             )
     return limits
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What can be drawn of a statement; arms from 0. One without an outline is shown by its means alone."""
+
+    pairs: Pairs = ()  # (larger, smaller), only those that no third arm lies between
+    grid: tuple[int, int] | None = None  # rows and columns, where the arms form them row by row
+    peak: bool = False  # whether the arms, in their numbering, rise to one of them and fall from there
+    scale: Scale = "mean"  # of what order and peak are: the means, or reward times mean
+    parts: tuple[tuple[float, str, Outline], ...] = ()  # of a mixture: probability, words and outline
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, arms from 1."""
+        values: dict[str, Any] = {"pairs": [[a + 1, b + 1] for a, b in self.pairs], "scale": self.scale}
+        if self.grid is not None:
+            values["grid"] = list(self.grid)
+        if self.peak:
+            values["peak"] = True
+        if self.parts:
+            values["parts"] = [
+                {"probability": share, "assumed": words, **part.to_dict()}
+                for share, words, part in self.parts
+            ]
+        return values
+
+
+def outline_of(structure: Structure) -> Outline:
+    """Return what can be drawn of a structure: its own outline, or nothing."""
+    own = getattr(structure, "outline", None)
+    if own is None:
+        return Outline()
+    found: Outline = own()
+    return found
+
+
+def outline_of_facts(facts: Facts, grid: tuple[int, int] | None = None) -> Outline:
+    """Return what can be drawn of an order, a peak and bounds."""
+    pairs = covers(closure(len(facts.names), facts.order))
+    return Outline(pairs, grid, facts.unimodal, facts.scale)

@@ -1,11 +1,12 @@
 r"""The rates within a statement that explain outcomes best.
 
-With k of n successes of each arm the log likelihood :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)` is
-a sum of concave functions. Its maximum under a partial order with bounds is found exactly by splitting: take
-some arms with one common value v, the best one for all of them; let the set of arms that gains most from a
-larger value, and that no arm above it is missing from, go up; split so until no set gains. For means without
-bounds that is isotonic regression with weights n. Least differences between means need a logarithmic barrier
-instead: with m constraints and weight 1/t of the barrier, m/t at most is missing from the best value.
+With k of n successes of each arm the log likelihood :math:`\ell(\mu) = \sum k\ln\mu + (n - k)\ln(1 - \mu)`
+is a sum of concave functions. Its maximum under a partial order with bounds is found exactly by splitting.
+All arms begin with one common value, the best for all of them. Of the sets that contain every arm above
+their own, the one that gains most from a larger value is split off and goes up. That is repeated until no
+set gains. For means without bounds it is isotonic regression with weights n. Least differences between
+means need a logarithmic barrier instead: with m constraints and weight 1/t of the barrier, m/t at most is
+missing from the best value.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
     while waiting:
         of = waiting.pop()
         value = common(of)
-        rising = _largest(slope(of, value, True), above[np.ix_(of, of)])
-        falling = _largest(-slope(of, value, False), above[np.ix_(of, of)].T)
+        rising = _best_set(slope(of, value, True), above[np.ix_(of, of)])
+        falling = _best_set(-slope(of, value, False), above[np.ix_(of, of)].T)
         if rising.any() and not rising.all():
             waiting += [of[rising], of[~rising]]
         elif falling.any() and not falling.all():
@@ -107,7 +108,7 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
     return np.clip(values / unit, 0.0, 1.0)
 
 
-def _largest(gain: FloatArray, above: AnyArray) -> AnyArray:
+def _best_set(gain: FloatArray, above: AnyArray) -> AnyArray:
     """Return the set of arms with the largest sum of `gain` that holds all arms above its own."""
     higher = above.sum(axis=0)
     if higher.sum() == len(gain) * (len(gain) - 1) // 2:  # a line: sets are its beginnings

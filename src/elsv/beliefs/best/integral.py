@@ -90,29 +90,17 @@ class _Panels(NamedTuple):
 
 
 class Contenders:
-    """Arms that can be best, and the way from the largest reward to their means.
-
-    Parameters
-    ----------
-    rewards, low, high, power
-        As `open_field` takes them.
-    """
+    """Arms that can be best, and the way from the largest reward to their means; see `open_field`."""
 
     def __init__(self, rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> None:
         self.arms, self._field = len(rewards), open_field(rewards, low, high, power)
         self.alive = self._field.alive
 
     def largest(self, evaluate: Evaluate, tolerance: float, noise: float) -> Largest:
-        """Integrate over the largest reward.
+        """Integrate over the largest reward, to about `tolerance`.
 
-        Parameters
-        ----------
-        evaluate
-            G and its derivatives for the arms that are `alive`.
-        tolerance
-            Error that is aimed for.
-        noise
-            Rounding error of G, below which nothing is refined.
+        `evaluate` gives G and its derivatives for the arms that are `alive`. Nothing is refined below its
+        rounding error, `noise`.
         """
         goal, field = goal_of(tolerance), self._field
         if not len(field.limit):

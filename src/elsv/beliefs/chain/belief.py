@@ -20,8 +20,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
+    MeasuredBest,
     MethodUsed,
     Order,
     check_level,
@@ -42,7 +43,7 @@ _WHOLE = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(MeasuredBest):
     """Posterior of the means given that they are in order, by quadrature.
 
     Parameters
@@ -67,17 +68,17 @@ class Chain:
         check_order(self.order)
         check_tolerance(self.tolerance)
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
-        return self._marginals(state, (), *self._rule())[0]
+        return self._marginals(state, (), *_rule(self.tolerance))[0]
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``."""
-        return self._moments(state, *self._rule())[1]
+        return self._moments(state, *_rule(self.tolerance))[1]
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        return self._moments(state, *self._rule())[:2]
+        return self._moments(state, *_rule(self.tolerance))[:2]
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
@@ -85,7 +86,7 @@ class Chain:
 
         alpha, beta = self._rows(state)
         out = np.empty(len(alpha))
-        for here, placed in in_parts(alpha, beta, *self._rule()):
+        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
             batch_log_weight(alpha[here], beta[here], placed, out[here])
         return out.reshape(state.shape)
 
@@ -95,7 +96,7 @@ class Chain:
         It estimates the error of `mean` and the relative error of W. (The spread over the arms of the
         total weight is no estimate: Gauss–Legendre messages make it zero on any panels.)
         """
-        nats, cut = self._rule()
+        nats, cut = _rule(self.tolerance)
         mean, _, weight = self._moments(state, nats, cut)
         # Half of what the usual rule allows: the width of panels is halved with it (`finer`).
         finer, _, finer_weight = self._moments(state, min(0.5 * nats, 3.5), cut + 8)
@@ -107,14 +108,14 @@ class Chain:
         words = f"a chain of {state.arms} arms, integrated: {state.arms} messages"
         return MethodUsed("chain", words, {"messages": state.arms})
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means, in order, for every instance, shape ``[..., N]``."""
         from elsv.beliefs.chain.readout_kernels import batch_draw
 
         alpha, beta = self._rows(state)
         out = np.empty_like(alpha)
         uniform = rng.random(alpha.shape)
-        for here, placed in in_parts(alpha, beta, *self._rule()):
+        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
             batch_draw(alpha[here], beta[here], placed, uniform[here], out[here])
         return self._shaped(out, state)
 
@@ -208,7 +209,7 @@ class Chain:
 
         uniform = np.ascontiguousarray(some_uniforms(start, count, alpha.shape[1]))
         theta = np.empty((len(alpha), *uniform.shape))
-        for here, placed in in_parts(alpha, beta, *self._rule()):
+        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
             batch_points(alpha[here], beta[here], placed, uniform, theta[here])
         return theta
 
@@ -220,7 +221,7 @@ class Chain:
     def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
         """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
         # A quantile reads the density inside a panel, where it has half the order of the means.
-        nats, cut = self._rule()
+        nats, cut = _rule(self.tolerance)
         return self._marginals(state, levels, 0.25 * nats, cut)
 
     def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
@@ -231,28 +232,21 @@ class Chain:
         chosen, points = check_points(state, arm, at)
         alpha, beta = self._rows(state)
         own = state.arms - 1 - chosen if self.order == "increasing" else chosen
-        out = conditional_means(alpha, beta, own, points, *self._rule())
+        out = conditional_means(alpha, beta, own, points, *_rule(self.tolerance))
         out = out[..., ::-1] if self.order == "increasing" else out
         return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
-
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`.
-
-        Arm j is cut off at :math:`v / r_j` for every v, and the rate at which the weight grows with v through
-        arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own);
-        `best_with_error` says what it is. An arm that the order says is never above another one paying as
-        much has probability zero.
-        """
-        return self.best_with_error(state, rewards, tolerance)[:2]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
-        from elsv.beliefs.best.chain import best_of_chain
+        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``.
+
+        Arm j is cut off at :math:`v / r_j` for every v, and the rate at which the weight grows with v through
+        arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own). An arm
+        that the order says is never above another one paying as much has probability zero.
+        """
         from elsv.beliefs.best.integral import best_of_states
+        from elsv.beliefs.best.states import best_of_chain
 
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
@@ -264,7 +258,7 @@ class Chain:
 
     def factor_tables(self, arms: Arms, made: int) -> tuple[list[FloatArray], ...]:
         """Return tables of two or three arms whose products add up to W."""
-        from elsv.beliefs.layers.factor_tables import factor_tables
+        from elsv.beliefs.layers.weights import factor_tables
 
         return factor_tables(arms, self, made)
 
@@ -284,9 +278,6 @@ class Chain:
     def precise(self) -> Chain:
         """Return the same belief with the finest tolerance, for what is integrated once."""
         return Chain(self.order, tolerance=1e-12)
-
-    def _rule(self) -> tuple[float, float]:
-        return _rule(self.tolerance)
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""

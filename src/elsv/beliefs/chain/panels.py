@@ -31,12 +31,7 @@ class Placed(NamedTuple):
 
 
 def in_parts(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    bottom: float = -np.inf,
-    top: float = np.inf,
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, bottom: float = -np.inf, top: float = np.inf
 ) -> Iterator[tuple[slice, Placed]]:
     """Yield some of the states ``[B, N]`` at a time, and their panels between two logits."""
     for start in range(0, len(alpha), _TOGETHER):
@@ -60,12 +55,7 @@ def _known(arms: int, alpha: bytes, beta: bytes, nats: float, cut: float) -> Pla
 
 
 def place(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    bottom: float = -np.inf,
-    top: float = np.inf,
+    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, bottom: float = -np.inf, top: float = np.inf
 ) -> Placed:
     """Return panels between the logits `bottom` and `top` for all states ``[B, N]``."""
     states, arms = alpha.shape

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
     Belief,
     MeasuredBest,
@@ -95,7 +95,7 @@ class Ladder(MeasuredBest):
         """Number of messages: what a state costs is proportional to it."""
         return sum(part.nodes for part in self.parts)
 
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s]`, shape ``[..., N]``; `rng` is not used."""
         return self.mean_and_variance(state)[0]
 
@@ -155,7 +155,7 @@ class Ladder(MeasuredBest):
             return MethodUsed("tree", f"a tree of {self.arms} arms, integrated: {said}", count)
         return MethodUsed("ladder", f"a ladder of {said}, integrated", count)
 
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+    def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
         won, lost, starts, order = grouped(alpha, beta)
@@ -241,11 +241,11 @@ class Ladder(MeasuredBest):
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
         if self.nodes > _MANY_NODES:
-            from elsv.beliefs.best.counted import best_of_points
+            from elsv.beliefs.base import best_of_points
 
             return best_of_points(partial(self.points, count=_POINTS), state, payoff)
         from elsv.beliefs.best.integral import best_of_states
-        from elsv.beliefs.best.ladder import best_of_ladder
+        from elsv.beliefs.best.states import best_of_ladder
 
         best_of = partial(
             best_of_ladder,

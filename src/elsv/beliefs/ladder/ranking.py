@@ -72,14 +72,8 @@ class Ranking:
 def rankings(arms: int, pairs: Pairs, unimodal: bool) -> tuple[Ranking, ...]:
     """Return a program for each connected part of what is known.
 
-    Parameters
-    ----------
-    arms
-        How many there are.
-    pairs
-        ``(a, b)`` where arm a is at least as large as arm b.
-    unimodal
-        Whether the arms, in their numbering, rise to a peak and fall from there.
+    In `pairs` ``(a, b)`` arm a is at least as large as arm b. If `unimodal`, the arms rise to a peak, in
+    their numbering, and fall from there.
     """
     below = closure(arms, pairs)
     if unimodal:

@@ -20,7 +20,7 @@ import numpy as np
 
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order
-from elsv.beliefs.quadrature import Nodes, beta_share, limited_logs
+from elsv.beliefs.quadrature import ArmTables, Nodes, beta_share, limited_logs
 from elsv.state import Arms
 
 _LEAST = -140.0  # log P(order) from which doubles have room for all that matters
@@ -58,15 +58,8 @@ def probable_nodes(problem: Arms, order: Order, nodes: Nodes) -> Nodes:
     )
 
 
-class RelativeTables:
-    """As `elsv.beliefs.quadrature.ArmTables`, but relative to the prior: at every node 1 without pulls."""
-
-    def __init__(self, prior: FloatArray, nodes: Nodes, most: int) -> None:
-        self.alpha, self.beta = (float(count) for count in prior)
-        self.log_x, self.log_rest = limited_logs(nodes)
-        self.most = most
-        powers = np.arange(most + 1)[:, None]
-        self._won, self._lost = np.exp(powers * self.log_x), np.exp(powers * self.log_rest)
+class RelativeTables(ArmTables):
+    """The same tables relative to the prior: at every node 1 without pulls."""
 
     def density(self, n: int) -> FloatArray:
         """Return what n pulls multiply the density by, ``[n + 1, G]``."""

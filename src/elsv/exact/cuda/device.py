@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any
 
 from elsv._base.typing import AnyArray
 from elsv.choice import TIE
@@ -21,37 +21,8 @@ def source() -> str:
     return f"#define TIE {TIE!r}\n{own}"
 
 
-class Device(Protocol):
-    """What sweeps need of a machine that runs the kernels; arrays are NumPy's or look like them."""
-
-    @property
-    def name(self) -> str:
-        """The card, in words."""
-        ...
-
-    def free(self) -> int:
-        """Return how many bytes can be allocated."""
-        ...
-
-    def empty(self, size: int) -> Any:
-        """Return room for `size` doubles."""
-        ...
-
-    def array(self, values: AnyArray) -> Any:
-        """Return a copy of an array of doubles or whole numbers of 64 bits."""
-        ...
-
-    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
-        """Start a kernel."""
-        ...
-
-    def fetch(self, values: Any) -> AnyArray:
-        """Return a copy as a NumPy array, once all kernels have ended."""
-        ...
-
-
-class CudaDevice:
-    """The current CUDA device."""
+class Device:
+    """The current CUDA device; tests have another of the same form, which runs the kernels on the CPU."""
 
     def __init__(self) -> None:
         self._cupy = _cupy()
@@ -96,7 +67,7 @@ def find_device() -> Device:
         ) from None
     if count == 0:
         raise InvalidInputError("device='cuda' needs a GPU, and CUDA finds none; use device='cpu'")
-    return CudaDevice()
+    return Device()
 
 
 def check_device(name: str) -> bool:

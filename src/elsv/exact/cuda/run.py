@@ -5,6 +5,12 @@ r"""The Bayes optimum and the value of policies on a GPU.
 
 as in `elsv.exact.solve`, but only Y is kept, in one array of the last layer's size: a layer overwrites the
 next one batch by batch, through room for one batch, and weights come from tables (`elsv.exact.cuda.sweeps`).
+
+A policy that searches ahead goes over whole layers. A search of depth d from all states of layer m is the
+commit value of layer m + d, swept back by the best arm to layer m + 1, and one sweep that chooses. Where it
+goes by a step of several pulls, those of each arm are swept back apart until the best of them is taken. Many
+pulls of one arm are swept back side by side with it (`elsv.policies.plan_layers`). Weights of a layer serve
+all arrays that are swept through it.
 """
 
 from __future__ import annotations
@@ -12,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,16 +26,15 @@ import numpy as np
 from elsv._base.numbers import counted
 from elsv._base.numbers import memory as in_words
 from elsv._base.progress import Progress
-from elsv._base.typing import FloatArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.device import NULL, Device
-from elsv.exact.cuda.search import Buffers, arrays_of, follow_search
 from elsv.exact.cuda.sweeps import ARMS, LayerSweeps, Numbering, weighted
-from elsv.exact.memory import SHORTER, Cost
+from elsv.exact.passes import SHORTER, Cost
 from elsv.lattice.numbering import layer_size, states_up_to
 from elsv.lattice.steps import Sweep
 from elsv.policies.layers import Optimum, kernel_of
-from elsv.policies.plan_rules import Way
+from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED, Way
 from elsv.problem import Problem
 
 _SPARE = 300 << 20  # bytes that are left alone
@@ -216,8 +222,8 @@ def scores_of(sweeps: LayerSweeps, layer: int, counts: Any, later: Any) -> Float
     out = device.empty(ARMS * len(counts))
     given = (layer, len(counts), sweeps.first, sweeps.groups, sweeps.numbering.width, sweeps.arms, later)
     threads = 64
-    told = (*given, device.array(counts), nodes, *tables, out)
-    device.launch("score", -(-len(counts) // threads), threads, told)
+    extra = (*given, device.array(counts), nodes, *tables, out)
+    device.launch("score", -(-len(counts) // threads), threads, extra)
     return np.asarray(device.fetch(out)).reshape(len(counts), ARMS)
 
 
@@ -243,3 +249,113 @@ def _table_bytes(problem: Problem) -> int:
         return 0
     entries = problem.steps * (problem.steps + 1) / 2
     return int(8 * ARMS * _nodes(problem) * entries)
+
+
+def losses(
+    problem: Problem, device: Device, wins: IntArray, pulls: IntArray, arms: AnyArray, progress: Progress
+) -> tuple[FloatArray, float]:
+    r"""Return what each simulated path loses against the optimum ``[K]``, and what the optimum earns.
+
+    A policy that pulls a(s) earns less than the optimum by
+
+    .. math:: V_1 - V^a_1 = E\Bigl[\sum_t V_t(s_t) - Q_t(s_t, a(s_t))\Bigr]
+
+    over its own paths. The terms are at least 0 and mostly 0, so that a few thousand simulated paths give the
+    difference far better than simulated regrets would. V and Q are read while the optimum is computed.
+    `wins` and `pulls` ``[T, K, N]`` are the counts before each step, `arms` ``[T, K]`` what was pulled then.
+    """
+    horizon, paths = problem.steps, wins.shape[1]
+    if wins.shape != (horizon, paths, problem.arms) or arms.shape != (horizon, paths):
+        raise InvalidInputError(
+            f"paths of {horizon} steps have counts [{horizon}, K, {problem.arms}] and arms [{horizon}, K], "
+            f"got {wins.shape} and {arms.shape}"
+        )
+    lost = np.zeros(paths)
+    first = ARMS - problem.arms
+
+    def watch(sweeps: LayerSweeps, layer: int, later: Any) -> None:
+        counts = np.zeros((paths, 2 * ARMS), np.int64)
+        counts[:, first:ARMS], counts[:, ARMS + first :] = wins[layer], pulls[layer]
+        states, inverse = np.unique(counts, axis=0, return_inverse=True)
+        scores = scores_of(sweeps, layer, states, later)[:, first:]
+        chosen = scores[inverse.ravel(), arms[layer]]
+        lost[:] += scores.max(axis=1)[inverse.ravel()] - chosen
+
+    best = root_scores(problem, device, progress, watch=watch)
+    return lost, float(best.max())
+
+
+def arrays_of(problem: Problem, way: Sweep | Way | None) -> int:
+    """Return how many layers a search holds at one time, by the way from the first step."""
+    return 5 + 4 * problem.arms * _is_long(way)
+
+
+def _is_long(way: Sweep | Way | None) -> bool:
+    return isinstance(way, Way) and way.stops > 0
+
+
+class Buffers:
+    """Arrays that searches use in turn, two of each kind: of the search, of one step, of many pulls."""
+
+    def __init__(self, sweeps: LayerSweeps, first: Sweep | Way | None) -> None:
+        arms, horizon = sweeps.problem.arms, sweeps.problem.steps
+        self.size = sweeps.numbering.size(horizon - 1)
+        rows = {"ahead": 1, **({"step": arms, "stops": arms} if _is_long(first) else {})}
+        self._arrays = {
+            kind: [sweeps.device.empty(self.size * count) for _ in range(2)] for kind, count in rows.items()
+        }
+
+    def of(self, kind: str, made: int, arm: int = 0) -> Any:
+        """Return the array of a layer, from an arm on: step and stops have those of all arms in a row."""
+        return self._arrays[kind][made % 2][arm * self.size :]
+
+
+def follow_search(
+    sweeps: LayerSweeps, way: Sweep | Way, values: list[Any], room: Buffers, layer: int
+) -> None:
+    """Set values[1] to the worth of the policy in a layer, values[0] being that of the next one."""
+    arms, horizon = sweeps.problem.arms, sweeps.problem.steps
+    left = horizon - layer
+    later = values[0] if layer + 1 < horizon else NULL
+    if isinstance(way, Sweep):
+        kernel, extra = sweeps.kernel(way, layer)
+        sweeps.whole(kernel, layer, later, values[1], extra)
+        return
+    most = way.stops
+    top = layer + way.depth
+    chosen = {layer + made for made in accumulate(way.steps)}  # layers where an arm is chosen
+    ahead: Any = NULL  # of the layer after the one swept
+    stops: list[Any] = [NULL] * arms
+    for made in range(layer + max(way.depth, most), layer, -1):
+        times = float(horizon - made)
+        if made == horizon:
+            continue  # nothing is earned any more
+        here = room.of("ahead", made)
+        if most:
+            for arm in range(arms):
+                own = room.of("stops", made, arm)
+                if made == layer + most:
+                    sweeps.whole("sweep_commit", made, NULL, own, (times,))
+                else:
+                    more = (arm + sweeps.first, times)
+                    sweeps.whole("sweep_stop", made, stops[arm], own, more)
+                stops[arm] = own
+        if made == top:
+            sweeps.whole("sweep_commit", made, NULL, here, (times,))
+        elif made < top and made not in chosen:
+            for arm in range(arms):
+                before = ahead if made + 1 in chosen else room.of("step", made + 1, arm)
+                sweeps.whole(
+                    "sweep_stop", made, before, room.of("step", made, arm), (arm + sweeps.first, 0.0)
+                )
+        elif made < top and made + 1 not in chosen:
+            sweeps.whole("sweep_step", made, NULL, here, (room.of("step", made + 1), room.size))
+        elif made < top:
+            sweeps.whole("sweep_best", made, ahead, here)
+        if made in chosen:
+            ahead = here
+    if most:
+        extra = (ahead, room.of("stops", layer + 1), room.size, float(left), RECOVERED, OUTWEIGH, EQUAL)
+        sweeps.whole("sweep_plan", layer, later, values[1], extra)
+    else:
+        sweeps.whole("sweep_search", layer, later, values[1], (ahead,))

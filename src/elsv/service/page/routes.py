@@ -354,7 +354,7 @@ def _moment_of(campaign: Campaign, courses: Courses) -> dict[str, Any]:
     status, settings, segments = campaign.status(), campaign.settings, campaign.problem.segments
     explanations, unsaid = [], ""
     try:
-        explanations = [campaign.explain(one) for one in (segments.names if segments.stated else [None])]
+        explanations = [campaign.explain(one) for one in segments.named or [None]]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
     names, resting = [arm.name for arm in status.arms], settings.resting_arm(segments)

@@ -1,4 +1,8 @@
-"""Gibbs sweeps over means in a partial order: each arm in turn, given those just below and above it."""
+"""Compiled draws of ordered means: Gibbs sweeps, and rejection.
+
+A Gibbs sweep draws each arm in turn, given those just below and above it. For rejection, draws are tested and
+added up one by one as they are made, or if given.
+"""
 
 from __future__ import annotations
 
@@ -54,28 +58,10 @@ def gibbs(
     place: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Set draws ``[kept, N]`` of one chain that begins with `place` ``[N]``, places on the common axis.
+    """Set means ``[draws, N]`` of one chain that begins with `place` ``[N]``, which is changed.
 
-    Parameters
-    ----------
-    alpha, beta
-        The state, ``[N]``.
-    scale
-        Where on the axis an arm's mean is 1, ``[N]``.
-    ends
-        Least and largest mean of every arm, ``[N, 2]``.
-    lower, lower_starts, upper, upper_starts
-        The arms just below and above every arm.
-    order
-        In which the arms are visited.
-    burn, thin
-        Sweeps before the first draw that is kept, and from one to the next.
-    rng
-        Source of random numbers.
-    place
-        Where the chain begins; is changed.
-    out
-        The means.
+    Places lie on the common axis, where the mean of an arm is 1 at its `scale`. `lower` and `upper` are the
+    arms just below and above every arm. `burn` sweeps come before the first draw, `thin` between draws.
     """
     for sweep in range(burn + thin * len(out)):
         for i in order:
@@ -96,3 +82,54 @@ def gibbs(
             row = (sweep - burn) // thin
             for i in range(len(place)):
                 out[row, i] = place[i] / scale[i]
+
+
+@helper
+def add_draw(theta: FloatArray, sign: float, total: FloatArray) -> bool:
+    """Add a draw ``[N]`` to `total` if ``sign`` times the means never rises; return whether it was."""
+    for i in range(1, len(theta)):
+        if sign * theta[i] > sign * theta[i - 1]:
+            return False
+    for i in range(len(theta)):
+        total[i] += theta[i]
+    return True
+
+
+@kernel
+def add_draws(
+    theta: FloatArray, active: IntArray, sign: float, wanted: int, total: FloatArray, accepted: IntArray
+) -> None:
+    """Add the draws ``[active, most, N]`` that are in order to `total` until `wanted` are in."""
+    found = np.empty(theta.shape[2])
+    for k in range(len(active)):
+        b = active[k]
+        found[:] = 0.0
+        for d in range(theta.shape[1]):
+            if accepted[b] < wanted and add_draw(theta[k, d], sign, found):
+                accepted[b] += 1
+        total[b] += found
+
+
+@kernel
+def collect(
+    rng: np.random.Generator,
+    active: IntArray,
+    alpha: FloatArray,
+    beta: FloatArray,
+    sign: float,
+    most: int,
+    wanted: int,
+    total: FloatArray,
+    accepted: IntArray,
+) -> None:
+    """Make `most` draws for each active instance; add those in order as `add_draws` does."""
+    arms = alpha.shape[1]
+    theta, found = np.empty(arms), np.empty(arms)
+    for b in active:
+        found[:] = 0.0
+        for _ in range(most):
+            for i in range(arms):
+                theta[i] = rng.beta(alpha[b, i], beta[b, i])
+            if accepted[b] < wanted and add_draw(theta, sign, found):
+                accepted[b] += 1
+        total[b] += found
