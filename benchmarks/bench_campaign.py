@@ -13,7 +13,7 @@ from pathlib import Path
 
 from elsv import Campaign, Problem, rehearse
 from elsv.campaign import log
-from elsv.campaign.records import Row
+from elsv.campaign.records import Outcome, Row
 
 SHOP = {"rewards": [0.7, 0.8, 0.9, 1.0], "order": "decreasing"}
 PAIRS, BATCHES = 150, 6
@@ -93,7 +93,7 @@ def _long_log(place: Path, decisions: int, rewarded: int) -> list[dict]:
             log.append_decisions(writing, head, some)
             if rewarded:
                 for row in some[: rewarded * len(some) // decided]:
-                    log.append_reward(writing, head, row, row.number % 3 == 0, 1.0, True)
+                    log.append_outcome(writing, head, row, Outcome(row.id, row.number % 3 == 0), 1.0, True)
         log.release(writing, head)
     campaign.close()
     began = time.perf_counter()

@@ -1,6 +1,7 @@
 """What tests of campaigns share: a clock of their own, a problem, and a real PostgreSQL server."""
 
 import atexit
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from elsv import Problem
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.records import Tally
+from elsv.campaign.settings import Settings, problem_as_planned
 
 NAMES = ["40 % off", "30 % off", "15 % off", "full price"]
 
@@ -136,3 +140,80 @@ def postgres_server():
         server.stop("immediate")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def chosen_again(campaign):
+    """Choose every decision of a log anew, from what stands before it: the same to the last byte."""
+    with campaign.store.reading() as reading:
+        head = campaign._head(reading)
+        mine = (head.id,)
+        events = []
+        for kind, columns, table in (
+            ("settings", "content", "elsv_setting"),
+            ("decision", "number, arm, propensities, reason, version, segment, place", "elsv_decision"),
+            ("reward", "number, success, counted", "elsv_reward"),
+            ("expired", "number", "elsv_expiration"),
+            ("void", "number", "elsv_void"),
+            ("correction", "number, before, success", "elsv_correction"),
+            ("history", "arm, successes, failures", "elsv_history"),
+            ("arm", "problem", "elsv_arm"),
+        ):
+            query = f"SELECT event, {columns} FROM {table} WHERE campaign = ? ORDER BY event"
+            events += [(row[0], kind, row[1:]) for row in reading.rows(query, mine)]
+        problems = [row[2][0] for row in sorted(events) if row[1] == "arm"] + [head.problem]
+    events.sort(key=lambda one: one[0])
+    assert len({event for event, *_ in events}) == len(events)
+    first = {number: before for _, kind, (number, before, _) in reversed(events_of(events, "correction"))}
+    arm_of, rested, became, history, settings = {}, set(), {}, {}, None
+    for _, kind, row in events:
+        if kind == "settings":
+            settings = Settings.from_json(row[0])
+        elif kind == "arm":
+            problems.pop(0)
+        elif kind == "history":
+            won, lost = history.get(row[0], (0, 0))
+            history[row[0]] = won + row[1], lost + row[2]
+        elif kind == "decision":
+            number, arm, propensities, reason, _, segment, place = row
+            problem = Problem.from_dict(json.loads(problems[0]))
+            tallies = tallies_of(problem.arms, arm_of, rested, became, history)
+            past = [history.get(i, (0, 0)) for i in range(problem.arms)]
+            chooser = Chooser.of(problem_as_planned(problem, settings.horizon, past), settings, tallies)
+            (choice,) = chooser.choose(tallies, [segment], head.seed)
+            assert (choice.arm, choice.in_text(), choice.reason) == (arm, propensities, reason), number
+            assert place == (None if reason == "paused" else 1 + sum(t.used for t in tallies)), number
+            arm_of[number], became[number] = arm, "open"
+            if place is None:
+                rested.add(number)
+        elif kind == "reward":
+            if row[2]:
+                became[row[0]] = "successes" if first.get(row[0], row[1]) else "failures"
+            elif became[row[0]] == "open":
+                raise AssertionError("an outcome in time must count")
+        elif kind == "correction":
+            if became[row[0]] in ("successes", "failures"):
+                became[row[0]] = "successes" if row[2] else "failures"
+        else:
+            became[row[0]] = {"expired": "expired", "void": "voided"}[kind]
+
+
+def events_of(events, kind):
+    return [one for one in events if one[1] == kind]
+
+
+def tallies_of(arms, arm_of, rested, became, history):
+    """The counts that decisions are made from."""
+    counts = [
+        dict.fromkeys(("decided", "open", "successes", "failures", "expired", "voided"), 0)
+        for _ in range(arms)
+    ]
+    resting = [0] * arms
+    for number, arm in arm_of.items():
+        counts[arm]["decided"] += 1
+        counts[arm][became[number]] += 1
+        resting[arm] += number in rested and became[number] != "voided"
+    return [
+        Tally(arm, **count, rested=resting[arm],
+              past_successes=history.get(arm, (0, 0))[0], past_failures=history.get(arm, (0, 0))[1])
+        for arm, count in enumerate(counts)
+    ]  # fmt: skip

@@ -17,6 +17,7 @@ from elsv.campaign.opening import (
     change,
     open_store,
 )
+from elsv.campaign.records import Outcome
 from elsv.stores.base import StoreError
 from elsv.stores.group_commit import SharedCommits, run_together
 from elsv.stores.pool import Apart, Pool
@@ -105,7 +106,7 @@ def log_row(campaign):
 
 def test_what_is_due_expires_before_a_plan(tmp_path):
     clock = Clock()
-    campaign = opened(tmp_path / "shop.db", clock=clock)
+    campaign = opened(tmp_path / "shop.db", clock=clock, sticky="open")
     decision = campaign.decide("a")
     plan = campaign._batches.plan([DecisionRequest(["a"])])
     clock.pass_(200)
@@ -123,7 +124,10 @@ def test_outcomes_are_all_or_none_for_each_request(tmp_path):
     campaign = opened(tmp_path / "shop.db")
     first, second = campaign.decide(count=2)
     decisions, receipts = settled(
-        campaign, [DecisionRequest([None])], None, [[(first.id, True)], [(second.id, True), ("nobody", True)]]
+        campaign,
+        [DecisionRequest([None])],
+        None,
+        [[Outcome(first.id, True)], [Outcome(second.id, True), Outcome("nobody", True)]],
     )
     assert len(decisions) == 1
     assert receipts[0][0].status == "recorded"

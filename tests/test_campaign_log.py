@@ -1,15 +1,24 @@
-"""A campaign against a ten-line model: any order of decisions, outcomes, expirations and restarts."""
+"""A campaign against a small model: any order of all that a log can hold, on both stores, and replayed."""
 
 import tempfile
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from campaigns import Clock, shop
-from elsv import Campaign
+from campaigns import Clock, chosen_again, postgres_server, shop
+from elsv import Campaign, InvalidInputError
+from elsv.campaign import RefusedReportError
 
 WINDOW = 100.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server():
+    with postgres_server() as running:
+        OnPostgres.server = running
+        yield running
 
 
 class Model:
@@ -24,6 +33,8 @@ class Model:
                 self.outcome[ident] = "expired"
 
     def reward(self, ident, success):
+        if self.outcome[ident] == "void":
+            return "void"
         if ident in self.reported:
             return "duplicate" if self.reported[ident] == success else "conflict"
         self.reported[ident] = success
@@ -32,20 +43,40 @@ class Model:
             self.outcome[ident] = "success" if success else "failure"
         return "recorded" if not late else "late" if self.accept_late else "too late"
 
+    def void(self, ident):
+        if ident in self.reported:
+            return None
+        again, self.outcome[ident] = self.outcome[ident] == "void", "void"
+        return "duplicate" if again else "voided"
+
+    def correct(self, ident, success):
+        if ident not in self.reported:
+            return None
+        if self.reported[ident] == success:
+            return "duplicate"
+        self.reported[ident] = success
+        if self.outcome[ident] in ("success", "failure"):
+            self.outcome[ident] = "success" if success else "failure"
+        return "corrected"
+
 
 class Machine(RuleBasedStateMachine):
     decisions = Bundle("decisions")
 
     def __init__(self):
         super().__init__()
-        self.directory = tempfile.TemporaryDirectory()
-        self.clock, self.model = Clock(), Model()
+        self.clock, self.model, self.sticky = Clock(), Model(), "campaign"
         self.arms, self.customers, self.keys, self.horizon = {}, {}, {}, 12
+        self.paused, self.ended, self.rested = False, False, set()
+        self.place = self.make_place()
         self.open(shop(horizon=12), window=WINDOW, policy="thompson", floor=0.05, seed=1)
 
+    def make_place(self):
+        self.directory = tempfile.TemporaryDirectory()
+        return f"{self.directory.name}/shop.db"
+
     def open(self, *arguments, **settings_):
-        place = f"{self.directory.name}/shop.db"
-        self.campaign = Campaign.open(place, "x", *arguments, clock=self.clock, **settings_)
+        self.campaign = Campaign.open(self.place, "x", *arguments, clock=self.clock, **settings_)
 
     def note(self, made):
         if not made.repeated:
@@ -53,8 +84,24 @@ class Machine(RuleBasedStateMachine):
             self.model.outcome[made.id] = "open"
             self.model.expires[made.id] = made.expires.timestamp()
             self.arms[made.id] = made.arm
+            assert (made.reason == "paused") == self.paused
+            if self.paused:
+                self.rested.add(made.id)
         assert self.arms[made.id] == made.arm
         return made.id
+
+    def used(self):
+        taken = [ident for ident, became in self.model.outcome.items() if became != "void"]
+        return len([ident for ident in taken if ident not in self.rested])
+
+    def kept(self, customer):
+        """The decision that a customer must get again."""
+        if self.sticky == "never":
+            return None
+        known = [ident for ident in self.customers.get(customer, []) if self.model.outcome[ident] != "void"]
+        if self.sticky == "open":
+            known = [ident for ident in known if self.model.outcome[ident] == "open"]
+        return known[-1] if known else None
 
     @rule(target=decisions)
     def decide(self):
@@ -64,12 +111,16 @@ class Machine(RuleBasedStateMachine):
     @rule(target=decisions, customer=st.sampled_from("abc"))
     def decide_for(self, customer):
         self.model.pass_time(self.clock.now)
-        before = self.customers.get(customer)
+        before = self.kept(customer)
         made = self.campaign.decide(customer)
-        assert made.repeated == (before is not None and self.model.outcome[before] == "open")
-        assert not made.repeated or made.id == before
-        self.customers[customer] = made.id
+        assert (made.id == before) if before is not None else not made.repeated
+        if not made.repeated:
+            self.customers.setdefault(customer, []).append(made.id)
         return self.note(made)
+
+    @rule(customer=st.sampled_from("abc"))
+    def forget(self, customer):
+        assert self.campaign.forget(customer) == len(self.customers.pop(customer, []))
 
     @rule(target=decisions, key=st.sampled_from("kl"))
     def decide_with_key(self, key):
@@ -89,7 +140,27 @@ class Machine(RuleBasedStateMachine):
         self.model.pass_time(self.clock.now)
         receipt = self.campaign.reward(ident, success=success)
         assert receipt.status == self.model.reward(ident, success)
-        assert receipt.success == self.model.reported[ident]
+        assert receipt.success == self.model.reported.get(ident)
+
+    @rule(ident=decisions)
+    def void(self, ident):
+        self.model.pass_time(self.clock.now)
+        wanted = self.model.void(ident)
+        if wanted is None:
+            with pytest.raises(RefusedReportError, match="correct the outcome"):
+                self.campaign.void(ident)
+        else:
+            assert self.campaign.void(ident).status == wanted
+
+    @rule(ident=decisions, success=st.booleans())
+    def correct(self, ident, success):
+        self.model.pass_time(self.clock.now)
+        wanted = self.model.correct(ident, success)
+        if wanted is None:
+            with pytest.raises(RefusedReportError, match=r"was voided|report it"):
+                self.campaign.correct(ident, success=success)
+        else:
+            assert self.campaign.correct(ident, success=success).status == wanted
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 99.0, 100.0, 250.0, -50.0]))
     def pass_time(self, seconds):
@@ -98,17 +169,33 @@ class Machine(RuleBasedStateMachine):
     @rule(paused=st.booleans())
     def pause(self, paused):
         (self.campaign.pause if paused else self.campaign.resume)()
+        self.paused = paused
 
     @rule(more=st.integers(1, 20))
     def extend(self, more):
-        self.horizon += more
+        self.horizon, self.ended = self.horizon + more, False
         self.campaign.extend(self.horizon)
 
-    @rule(accept=st.booleans(), floor=st.sampled_from([0.0, 0.01, 0.2]))
-    def reopen(self, accept, floor):
+    @rule()
+    def end(self):
+        self.model.pass_time(self.clock.now)
+        if not self.used():
+            with pytest.raises(InvalidInputError, match="cannot end"):
+                self.campaign.end()
+            return
+        self.campaign.end()
+        self.horizon, self.ended, self.paused = min(self.horizon, self.used()), True, False
+        assert self.campaign.status().phase == "over"
+
+    @rule(
+        accept=st.booleans(),
+        floor=st.sampled_from([0.0, 0.01, 0.2]),
+        sticky=st.sampled_from(["campaign", "open", "never"]),
+    )
+    def reopen(self, accept, floor, sticky):
         self.campaign.close()
-        self.open(accept_late=accept, floor=floor)
-        self.model.accept_late = accept
+        self.open(accept_late=accept, floor=floor, sticky=sticky)
+        self.model.accept_late, self.sticky = accept, sticky
 
     @invariant()
     def counts_are_those_of_the_model(self):
@@ -117,17 +204,34 @@ class Machine(RuleBasedStateMachine):
         kept = {"success": "successes", "failure": "failures", "expired": "expired", "open": "under_way"}
         for arm in status.arms:
             mine = [self.model.outcome[ident] for ident, i in self.arms.items() if i == arm.arm]
-            for outcome, field in kept.items():
+            for outcome, field in (kept | {"void": "voided"}).items():
                 assert getattr(arm, field) == mine.count(outcome), (arm, outcome)
-        assert status.left == max(0, self.horizon - len(self.arms))
+        assert status.decided == self.used()
+        assert status.left == (0 if self.ended else max(0, self.horizon - self.used()))
         assert self.campaign.settings.horizon == self.horizon
 
     def teardown(self):
         audit = self.campaign.audit()
         assert audit.exact, audit
+        chosen_again(self.campaign)
         self.campaign.close()
+        self.clean()
+
+    def clean(self):
         self.directory.cleanup()
 
 
+class OnPostgres(Machine):
+    server = None
+
+    def make_place(self):
+        return self.server.new_database()
+
+    def clean(self):
+        pass
+
+
 TestCampaign = Machine.TestCase
-TestCampaign.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestCampaign.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestPostgres = OnPostgres.TestCase
+TestPostgres.settings = settings(max_examples=6, stateful_step_count=20, deadline=None)

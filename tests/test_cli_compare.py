@@ -44,7 +44,7 @@ def lines_without_times(path):
 
 
 def test_table_of_the_default_policies(problem):
-    done = elsv(problem, "--instances", 300)
+    done = elsv(problem, "--instances", 300, "--quiet")
     rows = [line.split() for line in done.stdout.splitlines()]
     expected = {"bayes-ucb", "elsv", "greedy", "plan", "thompson"}
     named = [row[0] for row in rows if row and row[0] in expected]

@@ -178,7 +178,9 @@ def test_streams_that_lack_characters(command, words, encoding, files):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["--version", "gittins 1 1", "value ordered.toml --step 100 --json"])
+@pytest.mark.parametrize(
+    "command", ["--version", "gittins 1 1 --quiet", "value ordered.toml --step 100 --json"]
+)
 def test_a_full_disk_under_stdout(command, files):
     with open("/dev/full", "wb") as full:
         done = in_a_process(*command.split(), stdout=full)
@@ -186,7 +188,9 @@ def test_a_full_disk_under_stdout(command, files):
     assert done.stderr.decode() == "elsv: cannot write the output: No space left on device\n"
 
 
-@pytest.mark.parametrize("command", ["--version", "gittins 1 1", "value ordered.toml --step 100 --json"])
+@pytest.mark.parametrize(
+    "command", ["--version", "gittins 1 1 --quiet", "value ordered.toml --step 100 --json"]
+)
 def test_a_reader_that_has_gone_away(command, files):
     reading, writing = os.pipe()
     os.close(reading)

@@ -180,10 +180,13 @@ def test_a_pipe_sees_no_bar(monkeypatch):
     assert not in_notebook()
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress_bar("working") as bar:
-        assert bar is None
-    for wanted in (None, True, False):
+        bar(1, 2)
+    for wanted in (None, True):
         with watched(wanted, "working") as report:
-            assert report is None
+            report(1, 2)
+    assert sys.stderr.getvalue() == ""  # a line a minute, and none for short work
+    with watched(False, "working") as report:
+        assert report is None
 
 
 def test_the_bar_says_how_long_the_rest_takes():

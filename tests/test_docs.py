@@ -170,3 +170,26 @@ def test_every_package_says_what_to_read_first():
         text = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert "Read `" in text, path
         assert len(text.splitlines()) >= 3, path
+
+
+def test_the_limits_on_the_page_are_those_of_the_code():
+    from elsv._base.triangle import MOST_LEVELS
+    from elsv.beliefs import abilities, points
+    from elsv.beliefs.ladder.ranking import MOST_NODES
+    from elsv.lattice.numbering import MOST_ARMS
+    from elsv.policies.single import MOST_CHOICES
+    from elsv.search.tree import MOST_STATES
+
+    page = (ROOT / "docs" / "structures.md").read_text().partition("### Limits")[2].partition("\n## ")[0]
+    limits = (MOST_LEVELS, abilities._MOST_BEST, points.MOST, MOST_NODES, MOST_ARMS)
+    for limit in (*limits, MOST_CHOICES, MOST_STATES):
+        assert f"| {limit:,} " in page, limit
+
+
+def test_optional_methods_of_a_belief_on_the_page_are_asked_for():
+    page = (ROOT / "docs" / "extending.md").read_text().partition("| part | returns |")[2].partition("## ")[0]
+    source = "".join(path.read_text() for path in (ROOT / "src" / "elsv" / "beliefs").rglob("*.py"))
+    named = re.findall(r"^\| `(\w+)", page, re.MULTILINE)
+    assert len(named) == 11
+    for name in named:
+        assert f'"{name}"' in source, name

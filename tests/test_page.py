@@ -100,7 +100,7 @@ def test_the_parts_that_are_polled_are_those_of_the_page(db):
     with visit(db) as client:
         whole, live = client.get("/ui/campaigns/spring").text, client.get("/ui/campaigns/spring/live").text
     parts = [attrs["id"] for tag, attrs in tags_of(live) if "hx-swap-oob" in attrs]
-    assert len(parts) == len(set(parts)) == 13
+    assert len(parts) == len(set(parts)) == 14
     ids = [attrs["id"] for _, attrs in tags_of(whole) if "id" in attrs]
     assert len(ids) == len(set(ids)), "an id occurs twice"
     assert set(parts) <= set(ids)

@@ -1,10 +1,13 @@
 """Progress of a simulation: it moves within chunks, on threads and across processes, and changes nothing."""
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 
+import elsv._base.notices as told
+from commands import elsv as call
 from elsv import Problem, evaluate, solve
 from elsv._base.progress import Forecast, left_in_words, watched
 from elsv.errors import InvalidInputError, TooLongError
@@ -216,3 +219,43 @@ def test_layers_count_by_their_states():
     share = share_of(problem, passes_of(problem, policies, None))
     found = [share(done, 6) for done in range(7)]
     assert found == pytest.approx([0, 1 / 3, 14 / 30, 1 / 2, 5 / 6, 29 / 30, 1])
+
+
+@pytest.fixture
+def notices(monkeypatch):
+    monkeypatch.setattr(told, "_said", set(told._said))
+    monkeypatch.setattr(told, "_NOTICED", 0.0)
+    return told
+
+
+def compiled():
+    watch = told.Stopwatch()
+    for _ in range(3):
+        watch.start()
+        watch.stop()
+
+
+@pytest.mark.parametrize(
+    ("words", "count"), [([], 1), (["--quiet"], 0), (["--json"], 0)], ids=["plain", "quiet", "json"]
+)
+def test_a_command_in_a_pipe_says_once_that_it_compiles(notices, monkeypatch, words, count):
+    monkeypatch.setattr(sys.modules["elsv.cli.app"], "_run", compiled)
+    assert call("check", "shop.toml", *words).stderr.count("compiling for the first time, about") == count
+
+
+def test_a_library_says_nothing_in_a_pipe(notices, capsys):
+    compiled()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_has_a_spinner_instead(notices, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    notices.hush()
+    notices.tell_compiling(True)
+    compiled()
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet_may_stand_anywhere():
+    for words in (("--quiet", "gittins", 1, 1), ("gittins", 1, 1, "--quiet")):
+        assert call(*words).stdout.startswith("index  0.869860")

@@ -27,6 +27,9 @@ class Known:
     def role_of(self, token):
         return {role.word: role for role in Role}.get(token)
 
+    def named(self, digest):
+        return {known: role.word for known, role in self.live()}.get(digest)
+
     def live(self):
         return [(hashlib.sha256(role.word.encode()).hexdigest(), role) for role in Role]
 

@@ -51,6 +51,9 @@ def lived(place, name="spring", clock=None):
     campaign.decide("c-2")
     campaign.resume()
     campaign.extend(500)
+    campaign.void(made[21])
+    campaign.correct(made[0], success=False)
+    campaign.forget("c-2")
     return campaign
 
 
@@ -176,13 +179,13 @@ def test_damage_that_no_count_shows_is_found(path, tmp_path):
     with sqlite3.connect(path, isolation_level=None) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(
-            "UPDATE sqlite_master SET sql = sql || ' AND arm > 1' WHERE name = 'elsv_open_customer'"
+            "UPDATE sqlite_master SET sql = sql || ' AND arm > 1' WHERE name = 'elsv_decision_customer'"
         )
         connection.execute("PRAGMA writable_schema = OFF")
     connection.close()
     with Campaign.open(path, "spring") as campaign:
         assert campaign.audit().exact
-    with pytest.raises(CorruptFileError, match=r"is damaged \(.*elsv_open_customer.*nothing was copied"):
+    with pytest.raises(CorruptFileError, match=r"is damaged \(.*elsv_decision_customer.*nothing was copied"):
         backup(path, tmp_path / "copy.db")
     assert not (tmp_path / "copy.db").exists()
 
@@ -314,7 +317,7 @@ def test_customers_of_segments_are_copied_too(path, tmp_path, server):
     database = server.new_database()
     copy_campaigns(path, database)
     assert everything(database) == everything(str(path))
-    assert {row[-1] for row in everything(database)["elsv_decision"]} == {0, 1}
+    assert {row[-2] for row in everything(database)["elsv_decision"]} == {0, 1}
 
 
 def test_what_a_copy_refuses(path, tmp_path):

@@ -31,14 +31,15 @@ def test_a_suite_is_a_comparison_for_each_problem():
     assert list(found.comparisons) == FEW
     alone = elsv.compare(suite.problems()["random-7"], ["greedy", "thompson"], 40, 3)
     assert np.array_equal(found["random-7"]["thompson"].mean, alone["thompson"].mean)
-    least = {p: min(c[name].mean[-1] for name in found.policies) for p, c in found.comparisons.items()}
-    ratios = [found[p]["greedy"].mean[-1] / least[p] for p in FEW]
-    assert found.relative()["greedy"] == pytest.approx(np.prod(ratios) ** (1 / 3))
+    earned = [found[p].earnings()["greedy"][0] for p in FEW]
+    regrets = [found[p]["greedy"].mean[-1] for p in FEW]
+    shares = [100 * r / (r + e) for r, e in zip(regrets, earned, strict=True)]
+    assert found.lost()["greedy"] == pytest.approx(sum(shares) / 3)
     columns = found.columns()
     assert columns["problem"].tolist() == [p for p in FEW for _ in range(2)]
     assert columns["regret"][0] == found["discounts"]["greedy"].mean[-1]
     text = str(found)
-    assert "relative" in text
+    assert "\nlost " in text
     assert "Suite v1: regret ± 95 % on 40 instances" in text
     assert found.to_latex().count(r"\textbf{") == 3
     json.dumps(found.to_dict())
@@ -116,7 +117,7 @@ def test_policies_of_a_file_on_the_suite(mine):
     assert list(json.loads(Path("out/summary.json").read_text())["problems"]) == ["discounts", "random-1"]
     found = json.loads(command(*words, "-p", "greedy", "--json").stdout)
     assert found["suite"] == "v1"
-    assert found["relative_regret"] == {"greedy": 1.0}
+    assert 0 < found["lost_percent"]["greedy"] < 100
 
 
 def test_policies_of_a_file_on_one_problem(mine):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,23 +117,25 @@ class SuiteResult:
             raise unknown_name("problem", problem, self.comparisons)
         return self.comparisons[problem]
 
-    def relative(self) -> dict[str, float]:
-        """Return each policy's regret relative to the least on a problem: its geometric mean over all."""
-        logs: dict[str, list[float]] = {name: [] for name in self.policies}
+    def lost(self) -> dict[str, float]:
+        """Return regret in per cent of what knowing the best arm earns, mean over the problems.
+
+        Unlike a ratio to the best policy it does not depend on which others were compared.
+        """
+        shares: dict[str, list[float]] = {name: [] for name in self.policies}
         for comparison in self.comparisons.values():
-            least = min(float(comparison[name].mean[-1]) for name in self.policies)
             for name in self.policies:
-                ratio = float(comparison[name].mean[-1]) / least if least > 0 else math.nan
-                logs[name].append(math.log(ratio))
-        return {name: math.exp(sum(found) / len(found)) for name, found in logs.items()}
+                regret, earned = float(comparison[name].mean[-1]), comparison.earnings()[name][0]
+                shares[name].append(100 * regret / (regret + earned))
+        return {name: sum(found) / len(found) for name, found in shares.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON: every comparison, and the relative regrets."""
+        """Return plain values for JSON: every comparison, and what is lost on average."""
         return {
             "suite": self.version,
             "instances": self.instances,
             "seed": self.seed,
-            "relative_regret": self.relative(),
+            "lost_percent": self.lost(),
             "problems": {name: found.to_dict() for name, found in self.comparisons.items()},
             "versions": versions(),
         }
@@ -187,7 +188,7 @@ class SuiteResult:
     def __str__(self) -> str:
         said = (
             f"Suite {self.version}: regret ± 95 % on {self.instances:,} instances of each problem, seed "
-            f"{self.seed}. Relative: regret over the least on a problem, geometric mean over all."
+            f"{self.seed}. Lost: regret in per cent of what knowing the best arm earns, mean of all."
         )
         return "\n".join([*aligned(*self._table()), "", said])
 
@@ -197,8 +198,8 @@ class SuiteResult:
             digits = shown_digits(found)
             last = ((float(found[name].mean[-1]), float(found[name].ci95[-1])) for name in self.policies)
             rows.append([problem, *(with_half(*pair, digits) for pair in last)])
-        relative = [f"{ratio:.3f} ×" for ratio in self.relative().values()]
-        return ["problem", *self.policies], [*rows, ["relative", *relative]]
+        lost = [f"{percent:.2f} %" for percent in self.lost().values()]
+        return ["problem", *self.policies], [*rows, ["lost", *lost]]
 
 
 def run(

@@ -9,11 +9,24 @@ import time
 _log = logging.getLogger("elsv")
 _said: set[str] = set()
 _NOTICED = 1.0  # seconds of compiling after which the user is told
+_COMPILES = (
+    "elsv compiles its kernels on their first use, which takes a while and is kept for the next time; "
+    "`elsv warm` does it all in advance"
+)
+_PIPED = "elsv: compiling for the first time, about 20 s; `elsv warm` does it all in advance"
 
 
 def hush() -> None:
     """Show no notices on the terminal: for programs that have a display of their own."""
     _said.add("")
+
+
+def tell_compiling(tell: bool) -> None:
+    """Say on stderr that kernels are compiled where nobody sees a display, once: for programs in a pipe."""
+    (_said.discard if tell else _said.add)(_PIPED)
+
+
+_said.add(_PIPED)  # a library says nothing
 
 
 def say_once(text: str) -> None:
@@ -47,10 +60,10 @@ class Stopwatch:
         self.functions += 1
         so_far = time.perf_counter() - self._began
         if self.seconds + so_far > _NOTICED:
-            say_once(
-                "elsv compiles its kernels on their first use, which takes a while and is kept for the next "
-                "time; `elsv warm` does it all in advance"
-            )
+            say_once(_COMPILES)
+            if _PIPED not in _said and sys.stderr is not None and not sys.stderr.isatty():
+                _said.add(_PIPED)
+                print(_PIPED, file=sys.stderr, flush=True)
         if self._depth == 0:
             self.seconds += so_far
 

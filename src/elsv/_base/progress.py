@@ -102,7 +102,7 @@ def watched(
 def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iterator[Progress | None]:
     if callable(progress):
         yield progress
-    elif progress is False or sys.stderr is None:
+    elif progress is False:
         yield None
     elif progress is None and not in_notebook() and _at_terminal():
         line = _LongWork(what)
@@ -167,7 +167,7 @@ class _LongWork:
         so_far = f"{now or self._what}: {100 * done / total:.0f} % done, {left_in_words(left)}"
         if self._every is None:
             say_once(f"{so_far}; progress=True shows a bar, progress=False nothing")
-        else:
+        elif sys.stderr is not None:
             print(so_far, file=sys.stderr, flush=True)
 
 

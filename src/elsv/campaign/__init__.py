@@ -6,7 +6,7 @@ the log, `status` says how things stand, `exchange`, `backup` and `copying` are 
 """
 
 from elsv.campaign.audit import Audit
-from elsv.campaign.batches import KeyReusedError, UnknownDecisionError
+from elsv.campaign.batches import KeyReusedError, RefusedReportError, UnknownDecisionError
 from elsv.campaign.campaign import Campaign
 from elsv.campaign.gains import GainSoFar
 from elsv.campaign.log import UnknownCampaignError
@@ -26,6 +26,7 @@ __all__ = [
     "KeyReusedError",
     "Listed",
     "OtherVersionError",
+    "RefusedReportError",
     "RewardReceipt",
     "Settings",
     "Status",

@@ -18,19 +18,34 @@ from elsv.campaign import log
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.opening import problem_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Row, Tally, decision_of
-from elsv.campaign.settings import problem_as_planned
+from elsv.campaign.records import (
+    CONFLICT,
+    NO_OUTCOME,
+    REFUSED,
+    VOID,
+    Decision,
+    Outcome,
+    RewardReceipt,
+    Row,
+    Tally,
+    decision_of,
+)
+from elsv.campaign.settings import NEVER, OPEN, problem_as_planned
 from elsv.errors import InvalidInputError
-from elsv.policies import Policy, make_policy
+from elsv.policies import Policy
 from elsv.segments import Segments, number_of
 from elsv.stores.base import Store, Transaction
 
-Outcomes = Sequence[tuple[str, bool]]  # ids of decisions, and whether they were successes
+Outcomes = Sequence[Outcome]
 Customer = tuple[str | None, int | None]  # name, None: not known; number of the segment, from 0
 
 
 class UnknownDecisionError(InvalidInputError):
     """An outcome was reported for a decision that the campaign does not have."""
+
+
+class RefusedReportError(InvalidInputError):
+    """A void or a correction contradicts the log; nothing was changed."""
 
 
 class KeyReusedError(InvalidInputError):
@@ -55,7 +70,7 @@ class Plan:
     now: float
     rows: list[Row]  # new decisions
     answers: list[list[tuple[Row, bool]]]  # to each request; whether a decision had been made before
-    keys: list[tuple[str, list[Row]]]  # new ones, and what they are answered with
+    keys: list[tuple[str, list[tuple[Row, bool]]]]  # new ones, and what they are answered with
 
     @property
     def decisions(self) -> list[list[Decision]]:
@@ -81,7 +96,7 @@ class Batches:
         self, store: Store, name: str, clock: Callable[[], float], own: Policy | None = None
     ) -> None:
         self.store, self.name, self._clock, self._own = store, name, clock, own
-        self._known: tuple[object, Chooser] | None = None
+        self._known: tuple[tuple[object, ...], Chooser] | None = None
         self._ready = False
         with store.reading() as reading:
             self.head(reading)
@@ -132,8 +147,8 @@ class Batches:
                 plan = self._plan(writing, head, requests, now)
             head = plan.after.copy()
             log.append_decisions(writing, head, plan.rows)
-            for key, rows in plan.keys:
-                log.append_request(writing, head, key, rows)
+            for key, answer in plan.keys:
+                log.append_request(writing, head, key, answer)
             decisions = plan.decisions
         receipts = self._record(writing, head, outcomes, now)
         log.release(writing, head)
@@ -152,22 +167,21 @@ class Batches:
         """Return the campaign's row."""
         found = log.find(transaction, self.name)
         if found is None:
-            raise log.UnknownCampaignError(f"there is no campaign {self.name!r} in {self.store.place}")
+            raise log.unknown(transaction, self.store, self.name)
         return found
 
     def chooser(self, transaction: Transaction, head: Head, tallies: Sequence[Tally]) -> Chooser:
         """Return how arms are chosen now; made anew when the settings or the history have changed."""
         history = tuple((t.past_successes, t.past_failures) for t in tallies)
-        known = head.version, head.problem, history
-        if self._known is None or self._known[0] != known:
+        settings = None if self._known is None else self._known[1].settings
+        if self._known is None or self._known[0][0] != head.version:
             settings = settings_of(transaction, head)
+        assert settings is not None
+        taught = tuple((tallies[arm].successes, tallies[arm].lost) for arm in settings.withdrawn)
+        known = head.version, head.problem, history, taught
+        if self._known is None or self._known[0] != known:
             problem = problem_as_planned(problem_of(head), settings.horizon, history)
-            policy = settings.policy if self._own is None else self._own
-            if policy is None:
-                raise InvalidInputError(
-                    "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
-                )
-            self._known = known, Chooser(problem, make_policy(policy, problem), settings)
+            self._known = known, Chooser.of(problem, settings, tallies, self._own)
         return self._known[1]
 
     def now(self) -> float:
@@ -201,7 +215,7 @@ class Batches:
             key = requests[place].key
             if key is not None:
                 answered[key] = [row for row, _ in answers[place]]
-                keys.append((key, answered[key]))
+                keys.append((key, answers[place]))
         for place, request in enumerate(requests):
             if request.key is not None and not answers[place]:
                 _check_same(request.key, answered[request.key], customers[place], segments)
@@ -213,12 +227,12 @@ class Batches:
     ) -> list[list[RewardReceipt] | UnknownDecisionError]:
         if not requests:
             return []
-        ids = list({given for outcomes in requests for given, _ in outcomes})
+        ids = list({told.id for outcomes in requests for told in outcomes})
         rows = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
         late = settings_of(writing, head).accept_late
         found: list[list[RewardReceipt] | UnknownDecisionError] = []
         for outcomes in requests:
-            unknown = [given for given, _ in outcomes if given not in rows]
+            unknown = [told.id for told in outcomes if told.id not in rows]
             if unknown:
                 found.append(
                     UnknownDecisionError(
@@ -227,9 +241,23 @@ class Batches:
                 )
                 continue
             found.append(
-                [log.append_reward(writing, head, rows[given], won, now, late) for given, won in outcomes]
+                [log.append_outcome(writing, head, rows[told.id], told, now, late) for told in outcomes]
             )
         return found
+
+
+def check_taken(receipt: RewardReceipt) -> RewardReceipt:
+    """Return the receipt of a void or a correction, or raise if it contradicts the log."""
+    if receipt.status not in REFUSED:
+        return receipt
+    known = "a success" if receipt.success else "a failure"
+    why = {
+        CONFLICT: f"a decision whose outcome is known was seen: {receipt.id} is {known}; correct the outcome "
+        "instead (correct)",
+        VOID: f"a void decision has no outcome: {receipt.id} was voided; leave it",
+        NO_OUTCOME: f"only an outcome can be corrected: {receipt.id} has none; report it (reward)",
+    }
+    raise RefusedReportError(why[receipt.status])
 
 
 def time_by(clock: Callable[[], float]) -> float:
@@ -250,11 +278,11 @@ def _decide(
 ) -> tuple[list[Row], list[tuple[Row, bool]]]:
     """Return the decisions to append, and one for each customer with whether it had been made before.
 
-    Nothing is written; `head` counts the events. A sticky customer who has an open decision gets it again,
-    also within one call, unless it was made for another segment.
+    Nothing is written; `head` counts the events. A sticky customer who has a decision gets it again, also
+    within one call, unless it was made for another segment.
     """
-    sticky = chooser.settings.sticky
-    answers = _open_of(transaction, head, chooser, customers) if sticky else {}
+    sticky, first = chooser.settings.sticky != NEVER, 1 + sum(t.used for t in tallies)
+    answers = _decided_for(transaction, head, chooser, customers) if sticky else {}
     taken, fresh = set(answers), []
     for place, who in enumerate(customers):
         if who[0] is not None and sticky:
@@ -279,6 +307,7 @@ def _decide(
             customer=customers[place][0],
             version=head.version,
             segment=customers[place][1],
+            place=None if choice.reason == "paused" else first + len(made),
         )
     if sticky:
         answers |= {customers[place]: row for place, row in made.items()}
@@ -288,16 +317,17 @@ def _decide(
     return list(made.values()), found
 
 
-def _open_of(
+def _decided_for(
     transaction: Transaction, head: Head, chooser: Chooser, customers: Sequence[Customer]
 ) -> dict[Customer, Row]:
-    """Return the open decisions of the customers who are known, as customers of their segments."""
+    """Return the decisions that customers who are known keep, as customers of their segments."""
     found: dict[Customer, Row] = {}
+    only_open = chooser.settings.sticky == OPEN
     for segment in {segment for _, segment in customers}:
         named = [name for name, mine in customers if name is not None and mine == segment]
         if named:
-            offered = None if segment is None else chooser.problem.segments.groups[segment]
-            rows = log.open_of_customers(transaction, head, named, offered)
+            offered = chooser.offered_to(segment)
+            rows = log.decisions_of_customers(transaction, head, named, offered, only_open)
             found |= {(name, segment): row for name, row in rows.items()}
     return found
 

@@ -10,25 +10,56 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, overload
 
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.adding import Stated
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, time_by
+from elsv.campaign.batches import (
+    Batches,
+    DecisionRequest,
+    UnknownDecisionError,
+    check_taken,
+    time_by,
+)
+from elsv.campaign.changes import Past, past_of
 from elsv.campaign.choosing import Chooser, policy_stream
+from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
 from elsv.campaign.measured import Measured, measure
-from elsv.campaign.opening import begin, change, open_store, problem_of, segments_of, settings_of
-from elsv.campaign.records import Decision, RewardReceipt, Tally, customers_of, id_of, text_of, truth_of
+from elsv.campaign.opening import (
+    add,
+    begin,
+    change,
+    open_store,
+    phase_in,
+    problem_of,
+    segments_of,
+    settings_of,
+)
+from elsv.campaign.records import (
+    SEEN,
+    Decision,
+    Outcome,
+    RewardReceipt,
+    Tally,
+    customers_of,
+    id_of,
+    text_of,
+    truth_of,
+)
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.status import Status, status_of
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
+from elsv.prior.expectations import Interval
 from elsv.problem import Problem
 from elsv.stores.base import Store, StoreError
 
@@ -53,11 +84,11 @@ class Campaign:
     True
     """
 
-    def __init__(self, batches: Batches) -> None:
-        self.name = batches.name
+    def __init__(self, batches: Batches, who: str | None = None) -> None:
+        self.name, self.who = batches.name, who
         self._batches, self.store = batches, batches.store
         self._now, self._head = batches.now, batches.head
-        self._measured: tuple[tuple[int, int], Measured] | None = None  # what the log says, at which event
+        self._measured: tuple[tuple[int, int], Measured, Past] | None = None  # by the log, at which event
 
     @classmethod
     def open(
@@ -69,13 +100,14 @@ class Campaign:
         policy: str | Policy = KEEP,
         window: str | float | timedelta | None = KEEP,
         accept_late: bool = KEEP,
-        sticky: bool = KEEP,
+        sticky: str | bool = KEEP,
         floor: float = KEEP,
         holdout: float = KEEP,
         control: str | int | Sequence[str | int] | None = KEEP,
         fallback: str | int | Sequence[str | int] | None = KEEP,
         unit: str = KEEP,
         seed: int | None = None,
+        who: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Campaign:
         """Begin a campaign, or go on with one.
@@ -96,7 +128,9 @@ class Campaign:
         accept_late
             Whether an outcome after that corrects the failure (default) or is kept without counting.
         sticky
-            Whether a customer gets the same decision again while it is open (default).
+            For how long a customer gets the same decision again: ``"campaign"`` (default: one customer, one
+            arm, one trial, as long as the arm is on offer), ``"open"`` (until its outcome is in) or
+            ``"never"``.
         floor
             Least probability of every arm on offer, 0 by default: the planner alone.
         holdout, control
@@ -108,18 +142,22 @@ class Campaign:
             Of the rewards, such as ``"EUR"``.
         seed
             For what is drawn; kept by the campaign. Default: fresh.
+        who
+            Your name, which the log keeps with all that you change.
         clock
             Returns seconds since 1970; for tests and simulations.
         """
         text_of("name of a campaign", name)
+        if who is not None:
+            text_of("who", who)
         opened = open_store(store, problem is not None) if isinstance(store, str | Path) else store
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
         given: dict[str, Any] = {"policy": policy, "window": window, "accept_late": accept_late}
         given |= {"sticky": sticky, "floor": floor, "holdout": holdout, "unit": unit}
         given |= {"control": control, "fallback": fallback}
         wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
-        begin(opened, name, problem, seed, wanted, time_by(clock))
-        return cls(Batches(opened, name, clock, own))
+        begin(opened, name, problem, seed, wanted, time_by(clock), who)
+        return cls(Batches(opened, name, clock, own), who)
 
     def __repr__(self) -> str:
         return f"Campaign({self.name!r}, {self.store.place!r})"
@@ -129,6 +167,13 @@ class Campaign:
         """The present settings."""
         with self.store.reading() as reading:
             return settings_of(reading, self._head(reading))
+
+    @property
+    def phase(self) -> str:
+        """What the campaign is doing: not begun, running, paused or over."""
+        with self.store.reading() as reading:
+            head = self._head(reading)
+            return phase_in(reading, head, settings_of(reading, head))
 
     @property
     def version(self) -> int:
@@ -181,8 +226,8 @@ class Campaign:
         Parameters
         ----------
         customer
-            Any text that tells customers apart, or several of them. One who has an open decision gets it
-            again if the campaign is sticky. Default: a customer who is not known.
+            Any text that tells customers apart, or several of them. One who comes back gets the same
+            decision again (`sticky`) and is no new customer. Default: a customer who is not known.
         key
             Names this request, such as a visit. A retry with the same key returns the first answer; the key
             with another customer, number of customers or segment is a `KeyReusedError`.
@@ -210,9 +255,46 @@ class Campaign:
 
     def rewards(self, outcomes: Iterable[tuple[str | Decision, bool]]) -> list[RewardReceipt]:
         """Record many outcomes, all or none; an unknown decision is an error."""
-        asked = [(id_of(decision), truth_of(success)) for decision, success in outcomes]
+        return self._report([Outcome(id_of(decision), truth_of(won)) for decision, won in outcomes])
+
+    def void(self, decision: str | Decision) -> RewardReceipt:
+        """Take back a decision that the customer never saw, such as one that came too late for the page.
+
+        It counts neither as a success nor as a failure, and gives its place among the customers planned for
+        back. The same again is a duplicate. A decision whose outcome is known is refused: see `correct`.
+        """
+        receipt = self._report([Outcome(id_of(decision), None, who=self.who)])[0]
+        return check_taken(receipt)
+
+    def void_request(self, key: str) -> list[RewardReceipt]:
+        """Take back what a request with this key decided, whose answer came too late to be seen.
+
+        A decision that another request got too stays (``seen``), and so does one whose outcome is known
+        (``conflict``). Empty if no request had this key.
+        """
+        text_of("key", key)
         with self.store.writing() as writing:
-            _, (receipts,) = self._batches.append(writing, [], outcomes=[asked])
+            head = log.hold(self.store, writing, self.name)
+            now, late = self._now(), settings_of(writing, head).accept_late
+            log.expire(writing, head, now)
+            seen, found = log.seen_by_others(writing, head, key), []
+            for row in log.answer_to(writing, head, key):
+                told = Outcome(row.id, None, who=self.who)
+                receipt = RewardReceipt(row.id, SEEN, None, False)
+                if row.number not in seen:
+                    receipt = log.append_outcome(writing, head, row, told, now, late)
+                found.append(receipt)
+            log.release(writing, head)
+        return found
+
+    def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
+        """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
+        told = Outcome(id_of(decision), truth_of(success), corrects=True, who=self.who)
+        return check_taken(self._report([told])[0])
+
+    def _report(self, outcomes: list[Outcome]) -> list[RewardReceipt]:
+        with self.store.writing() as writing:
+            _, (receipts,) = self._batches.append(writing, [], outcomes=[outcomes])
             if isinstance(receipts, UnknownDecisionError):
                 raise receipts
         return receipts
@@ -224,8 +306,10 @@ class Campaign:
         if self._measured is None or self._measured[0] != (head.id, head.events):
             with self.store.reading() as reading:
                 found = measure(reading, head, tallies, bool(settings.floor or settings.holdout))
-            self._measured = (head.id, head.events), found
-        return status_of(self.name, chooser, tallies, head.decisions, self._now(), self._measured[1])
+                past = past_of(reading, head, settings, chooser.problem)
+            self._measured = (head.id, head.events), found, past
+        used = sum(t.used for t in tallies)
+        return status_of(self.name, chooser, tallies, used, self._now(), *self._measured[1:])
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -233,14 +317,19 @@ class Campaign:
         Where customers are of segments, `segment` says of which one the next is.
         """
         chooser, tallies, head = self._moment()
-        step, rng = head.decisions + 1, policy_stream(head.seed, head.decisions + 1)
+        step, rng = 1 + sum(t.used for t in tallies), policy_stream(head.seed, head.decisions + 1)
         policy, reason = chooser.acting(step)
         name = {
             "paused": "the campaign is paused",
             "after": "after the last customer: the arm that is best by now",
         }.get(reason, chooser.settings.policy or "a policy of your own")
-        planned = chooser.planned(tallies, step, rng)
-        return explain(chooser.problem, policy, chooser.state(tallies), step, rng, name, planned, segment)
+        planned, state = chooser.planned(tallies, step, rng), chooser.state_on_offer(tallies)
+        about = chooser.problem, chooser.state(tallies)
+        found = explain(chooser.asked, policy, state, step, rng, name, planned, segment, about)
+        if (own := chooser.arms) is None:
+            return found
+        arms = tuple(replace(arm, arm=own[arm.arm]) for arm in found.arms)
+        return replace(found, arm=own[found.arm], arms=arms)
 
     def report(self, path: str | Path) -> Path:
         """Write the status as one self-contained page (extra ``plot``)."""
@@ -256,10 +345,13 @@ class Campaign:
             head = self._head(reading)
             return export_log(reading, head, problem_of(head), path)
 
-    def import_outcomes(self, path: str | Path) -> Imported:
+    def import_outcomes(self, path: str | Path, strict: bool = False, kind: str = "outcome") -> Imported:
         """Take outcomes from a .csv or .parquet file.
 
-        With columns ``decision, success``: outcomes of decisions of this campaign, as for `reward`. With
+        With columns ``decision, success``: outcomes of decisions of this campaign, as for `reward`. They
+        are corrections or voids if `kind`, or a column ``kind``, says ``correction`` or ``void``. What
+        contradicts the log is counted and changes nothing; `strict` makes an error of it, and of unknown
+        decisions, and takes nothing. With
         columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
         from before the campaign. It is added to the prior, once for a file, and earns nothing.
         """
@@ -267,12 +359,85 @@ class Campaign:
             head = log.hold(self.store, writing, self.name)
             now, accept = self._now(), settings_of(writing, head).accept_late
             log.expire(writing, head, now)
-            found = read_outcomes(path, problem_of(head)).take_in(writing, head, now, accept)
+            found = read_outcomes(path, problem_of(head), kind, self.who).take_in(writing, head, now, accept)
+            if strict:
+                found.check(path)
             log.release(writing, head)
         return found
 
+    def forget(self, customer: str) -> int:
+        """Remove a customer's name, and the keys of the requests that came with it, from the whole log.
+
+        Counts stay, and so do the decisions, of nobody. Returns how many there were. Who comes back under
+        that name is a new customer.
+        """
+        name = text_of("customer", customer)
+        with self.store.writing() as writing:
+            head = log.hold(self.store, writing, self.name)
+            count = log.forget(writing, head, name, self._now(), self.who)
+            log.release(writing, head)
+        return count
+
+    def by(self, who: str | None) -> Campaign:
+        """Return the same campaign, with `who` behind all that is changed."""
+        same = copy(self)
+        same.who = who
+        return same
+
+    def withdraw(self, arm: str | int) -> None:
+        """Take an arm, by name or number from 0, off the offer; what is known of it still teaches.
+
+        Its open decisions are awaited. Whoever had it and comes back gets a new decision. The last arm on
+        offer cannot be withdrawn.
+        """
+        self._change(withdraw=arm)
+
+    def restore(self, arm: str | int) -> None:
+        """Put an arm that was withdrawn on offer again."""
+        self._change(restore=arm)
+
+    def add(
+        self,
+        arm: str,
+        reward: float,
+        expect: Interval | None = None,
+        *,
+        after: str | int | None = None,
+        segment: str | int | None = None,
+        structure: Stated | None = None,
+    ) -> int:
+        """Add an arm and return its number, from 0; all others keep theirs.
+
+        Parameters
+        ----------
+        arm, reward
+            Its name, and what a success pays.
+        expect
+            Its rate, such as ``"5 to 15 %"`` or ``0.1``; default: its odds are near its neighbour's.
+        after
+            The arm that it follows in the order of the arms; default: by its reward, where rewards rise or
+            fall along that order.
+        segment
+            To whom it is on offer, where customers are of segments.
+        structure
+            What is known of all arms now, where they are not independent or in one order.
+        """
+        about = {"expect": expect, "after": after, "segment": segment, "structure": structure}
+        return add(self.store, self.name, self._now(), self.who, arm, reward, **about)[0]
+
+    def delete(self, again: str, path: str | Path) -> Copied:
+        """Remove the campaign; its whole log goes to the SQLite file `path` first.
+
+        `elsv copy` brings it back from there. `again` is the name once more, so that nothing is removed by
+        mistake.
+        """
+        return delete(self.store, self.name, again, path)
+
     def pause(self) -> None:
-        """Give the fallback arm to every customer until `resume`; outcomes are still taken."""
+        """Give the fallback arm to new customers until `resume`, who use up no place of those planned for.
+
+        Outcomes are still taken, and who has an arm already keeps it.
+        """
         self._change(paused=True)
 
     def resume(self) -> None:
@@ -296,14 +461,7 @@ class Campaign:
 
         `extend` goes on with the campaign.
         """
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            settings = settings_of(reading, head)
-        if settings.horizon is None:
-            raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
-        if not head.decisions:
-            raise InvalidInputError("a campaign without customers cannot end; pause it instead")
-        self._change(horizon=min(settings.horizon, head.decisions), paused=False)
+        self._change(ended=True)
 
     def expire(self) -> int:
         """Count open decisions whose window has passed as failures; every other call does so too."""
@@ -326,7 +484,7 @@ class Campaign:
         self.store.close()
 
     def _change(self, **changes: Any) -> None:
-        change(self.store, self.name, changes, self._now(), ending=True)
+        change(self.store, self.name, changes, self._now(), who=self.who)
 
     def _moment(self) -> tuple[Chooser, list[Tally], Head]:
         """Return how things stand, with what is due expired if the store can be written."""

@@ -6,8 +6,9 @@ chosen with
 
 .. math:: q_i = h\,[i = c] + (1 - h)\,\bigl(f + (1 - N f)\,\pi_i\bigr).
 
-With segments all that is about the N arms on offer to who has come, c being the control arm among them. While
-paused the fallback arm is certain. After the last customer :math:`\pi` is the arm that is best by then.
+The N arms are those on offer to who has come: those of the segment, but for withdrawn ones; c is the control
+arm among them. While paused the fallback arm is certain. After the last customer, or the end, :math:`\pi` is
+the arm that is best by then.
 """
 
 from __future__ import annotations
@@ -15,28 +16,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
-from elsv.campaign.settings import Settings
-from elsv.policies import BasePolicy, Fixed, Greedy
+from elsv.campaign.settings import Arm, Settings
+from elsv.errors import InvalidInputError
+from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
 from elsv.policies.asking import chances_of, with_expected
-from elsv.policies.base import IGNORE
+from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy
+from elsv.policies.offered import Segment, ask, best_offered
 from elsv.problem import Problem
 from elsv.state import State
+from elsv.structure.restricted import restricted
 
 
 def choice_stream(seed: int, number: int) -> np.random.Generator:
-    """Return the generator that draws customer `number` (from 1) from the probabilities q."""
+    """Return the generator that draws decision `number` (from 1) from the probabilities q."""
     return np.random.default_rng((seed, number))
 
 
 def policy_stream(seed: int, number: int) -> np.random.Generator:
-    """Return the generator that the policy may draw from for a customer; independent of `choice_stream`."""
+    """Return the generator that the policy may draw from for a decision; independent of `choice_stream`."""
     return np.random.default_rng(np.random.SeedSequence((seed, number), spawn_key=(0,)))
 
 
@@ -47,7 +52,7 @@ class Choice:
     arm: int
     reason: str
     propensities: FloatArray
-    offered: tuple[int, ...] | None = None  # the arms of the segment that came; None: all
+    offered: tuple[int, ...] | None = None  # the arms on offer to who came; None: all
 
     @property
     def propensity(self) -> float:
@@ -69,33 +74,74 @@ class Chooser:
     problem: Problem  # as it is planned for: the present horizon, history in the prior
     policy: BasePolicy
     settings: Settings
+    arms: tuple[int, ...] | None = None  # on offer, from 0; None: all
+    offer: Problem | None = None  # of these arms alone; None: the problem itself
+
+    @property
+    def asked(self) -> Problem:
+        """What the policy chooses among: the arms on offer, or all."""
+        return self.problem if self.offer is None else self.offer
+
+    @classmethod
+    def of(
+        cls, problem: Problem, settings: Settings, tallies: Sequence[Tally], own: Policy | None = None
+    ) -> Chooser:
+        """Return how arms of a problem are chosen now; `own`: a policy that the store cannot hold."""
+        policy = settings.policy if own is None else own
+        if policy is None:
+            raise InvalidInputError(
+                "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
+            )
+        if not settings.withdrawn:
+            return cls(problem, make_policy(policy, problem), settings)
+        arms = tuple(arm for arm in range(problem.arms) if arm not in settings.withdrawn)
+        asked, state = on_offer(problem, arms, tallies), state_of(problem, tallies)
+        return cls(problem, _policy_on_offer(policy, problem, asked, arms, state), settings, arms, asked)
 
     def state(self, tallies: Sequence[Tally]) -> State:
-        """Return what the outcomes that are in amount to."""
-        won = np.array([t.successes for t in tallies], dtype=np.float64)
-        lost = np.array([t.lost for t in tallies], dtype=np.float64)
-        return State.trusted(self.problem.prior[:, 0] + won, self.problem.prior[:, 1] + lost)
+        """Return what the outcomes that are in amount to, of all arms."""
+        return state_of(self.problem, tallies)
+
+    def state_on_offer(self, tallies: Sequence[Tally]) -> State:
+        """Return the same of the arms on offer."""
+        whole = self.state(tallies)
+        if self.arms is None:
+            return whole
+        return State.trusted(whole.alpha[list(self.arms)], whole.beta[list(self.arms)])
+
+    def waiting(self, tallies: Sequence[Tally]) -> FloatArray:
+        """Return how many decisions of each arm on offer are open."""
+        arms = range(len(tallies)) if self.arms is None else self.arms
+        return np.array([tallies[arm].open for arm in arms], dtype=np.float64)
+
+    def offered_to(self, segment: int | None) -> tuple[int, ...] | None:
+        """Return the arms on offer to who has come; None: all."""
+        segments = self.problem.segments
+        if segments.stated and segment is not None:
+            return tuple(arm for arm in segments.groups[segment] if arm not in self.settings.withdrawn)
+        return self.arms
 
     def acting(self, step: int) -> tuple[BasePolicy, str]:
         """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
         if self.settings.paused:
-            return Fixed(self.problem, self.settings.resting_arm(self.problem.segments)), "paused"
-        if self.problem.horizon is not None and step > self.problem.horizon:
-            return Greedy(self.problem, self.problem.belief), "after"
+            resting = self.settings.resting_arm(self.problem.segments)
+            return Fixed(self.asked, _among(self.arms, resting)), "paused"
+        if self.settings.ended or (self.problem.horizon is not None and step > self.problem.horizon):
+            return Greedy(self.asked, self.asked.belief), "after"
         return self.policy, "policy"
 
     def choose(self, tallies: Sequence[Tally], segments: Sequence[int | None], seed: int) -> list[Choice]:
         """Return the choices for the next customers, one after the other; `segments` says who they are.
 
-        What is drawn depends on `seed` and on the customer's number alone. The policy of a long batch is not
+        What is drawn depends on `seed` and on the decision's number alone. The policy of a long batch is not
         asked for each customer: see `_Batch`.
         """
         return _Batch(self, tallies, segments, seed).choices()
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
-        """Return the state in which the acting policy is asked now."""
-        waiting = np.array([t.open for t in tallies], dtype=np.float64)
-        return _Planned(self, self.state(tallies)).state(self.acting(step)[0], waiting, lambda: rng)
+        """Return the state, of the arms on offer, in which the acting policy is asked now."""
+        planned = _Planned(self.asked, self.state_on_offer(tallies))
+        return planned.state(self.acting(step)[0], self.waiting(tallies), lambda: rng)
 
     def draw(
         self,
@@ -105,8 +151,7 @@ class Chooser:
         segment: int | None = None,
     ) -> Choice:
         """Return an arm drawn from the policy's probabilities, with floor and holdout."""
-        floor, holdout, segments = self.settings.floor, self.settings.holdout, self.problem.segments
-        offered = None if not segments.stated or segment is None else segments.groups[segment]
+        floor, holdout, offered = self.settings.floor, self.settings.holdout, self.offered_to(segment)
         arms = len(chances) if offered is None else len(offered)
         arm = int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
@@ -144,9 +189,11 @@ class _Batch:
         self, chooser: Chooser, tallies: Sequence[Tally], segments: Sequence[int | None], seed: int
     ) -> None:
         self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
-        self._first = 1 + sum(t.decided for t in tallies)
-        self._planned = _Planned(chooser, chooser.state(tallies))
-        self._waiting = [np.array([t.open for t in tallies], dtype=np.float64)]  # before each place
+        self._number = 1 + sum(t.decided for t in tallies)  # of the first decision
+        self._first = 1 + sum(t.used for t in tallies)  # the place of the first customer
+        self._planned = _Planned(chooser.asked, chooser.state_on_offer(tallies))
+        self._waiting = [chooser.waiting(tallies)]  # before each place
+        self._places = None if chooser.arms is None else {arm: k for k, arm in enumerate(chooser.arms)}
         self._choices: list[Choice] = []
 
     def choices(self) -> list[Choice]:
@@ -188,25 +235,28 @@ class _Batch:
         return min(same, max(until_end, place + 1)) - place
 
     def _ask(self, place: int) -> FloatArray:
-        number = self._first + place
-        policy = self._chooser.acting(number)[0]
-        rng = cache(partial(policy_stream, self._seed, number))
+        step = self._first + place
+        policy = self._chooser.acting(step)[0]
+        rng = cache(partial(policy_stream, self._seed, self._number + place))
         planned = self._planned.state(policy, self._waiting[place], rng)
-        belief = getattr(policy, "belief", None) or self._chooser.problem.belief
+        asked, arms = self._chooser.asked, self._chooser.arms
+        belief = getattr(policy, "belief", None) or asked.belief
         draws = not (policy.deterministic and repeats(belief))
-        return chances_of(
-            policy, planned, number, rng if draws else None, self._chooser.problem, self._segments[place]
-        )
+        found = chances_of(policy, planned, step, rng if draws else None, asked, self._segments[place])
+        if arms is None:
+            return found
+        whole = np.zeros(self._chooser.problem.arms)
+        whole[list(arms)] = found
+        return whole
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
-            number = self._first + place
-            reason = self._chooser.acting(number)[1]
-            rng = partial(choice_stream, self._seed, number)
+            reason = self._chooser.acting(self._first + place)[1]
+            rng = partial(choice_stream, self._seed, self._number + place)
             choice = self._chooser.draw(chances, reason, rng, self._segments[place])
             waiting = self._waiting[place].copy()
-            waiting[choice.arm] += 1
+            waiting[choice.arm if self._places is None else self._places[choice.arm]] += 1
             self._choices.append(choice)
             self._waiting.append(waiting)
 
@@ -214,8 +264,8 @@ class _Batch:
 class _Planned:
     """States with the expected outcomes of open decisions; the means are computed once for each policy."""
 
-    def __init__(self, chooser: Chooser, state: State) -> None:
-        self._problem, self._state = chooser.problem, state
+    def __init__(self, problem: Problem, state: State) -> None:
+        self._problem, self._state = problem, state
         self._means: dict[int, FloatArray] = {}
 
     def state(self, policy: BasePolicy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
@@ -227,3 +277,90 @@ class _Planned:
             drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
             self._means[id(belief)] = mean_of(belief, self._state, drawn)
         return with_expected(self._state, self._means[id(belief)], waiting)
+
+
+def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
+    """Return what the outcomes that are in amount to."""
+    won = np.array([t.successes for t in tallies], dtype=np.float64)
+    lost = np.array([t.lost for t in tallies], dtype=np.float64)
+    return State.trusted(problem.prior[:, 0] + won, problem.prior[:, 1] + lost)
+
+
+def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) -> Problem:
+    """Return the problem of the arms on offer; outcomes of all others teach, and count as arrivals."""
+    own, segments = list(arms), problem.segments
+    several: dict[str, Any] = {}
+    if segments.stated:
+        groups = [[own.index(arm) + 1 for arm in group if arm in own] for group in segments.groups]
+        several["segments"] = dict(zip(segments.names, groups, strict=True))
+        if segments.shares is not None:
+            several["segment_shares"] = list(segments.shares)
+        else:
+            gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
+            several["segment_prior"] = [a + n for a, n in zip(segments.share_prior or (), gone, strict=True)]
+    return Problem(
+        rewards=problem.rewards[own],
+        structure=restricted(problem.structure, problem.belief, own, state_of(problem, tallies)),
+        horizon=problem.horizon,
+        discount=problem.discount,
+        prior=problem.prior[own],
+        names=[problem.names[arm] for arm in own],
+        **several,
+    )
+
+
+def _policy_on_offer(
+    policy: str | Policy, problem: Problem, asked: Problem, arms: tuple[int, ...], others: State
+) -> BasePolicy:
+    """Return a policy of the arms on offer: `fixed` keeps its arm; a policy of one's own sees all arms."""
+    if not isinstance(policy, str):
+        return _OnOffer(make_policy(policy, problem), problem, asked, arms, others)
+    if policy.partition(":")[0] == "fixed":
+        whole = make_policy(policy, problem)
+        assert isinstance(whole, Fixed)
+        return Fixed(asked, _among(arms, whole.arms if problem.segments.stated else whole.arms[0]))
+    return make_policy(policy, asked)
+
+
+def _among(arms: tuple[int, ...] | None, arm: Arm) -> Arm:
+    """Return arms by their numbers among those on offer."""
+    if arms is None:
+        return arm
+    several = (arm,) if isinstance(arm, int) else arm
+    if any(one not in arms for one in several):
+        raise InvalidInputError("the arm that the policy fixed gives is withdrawn; change the policy first")
+    found = tuple(arms.index(one) for one in several)
+    return found[0] if isinstance(arm, int) else found
+
+
+class _OnOffer(BasePolicy):
+    """A policy of one's own, asked with all arms: its best score on offer, or its arm if that is on offer."""
+
+    def __init__(
+        self, own: BasePolicy, problem: Problem, asked: Problem, arms: tuple[int, ...], others: State
+    ) -> None:
+        self._own, self._problem, self.problem, self._arms = own, problem, asked, arms
+        self._others, self.pending = others, own.pending
+
+    def __call__(
+        self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
+    ) -> IntArray:
+        """Return arms by their numbers among those on offer."""
+        counts = []
+        for others, mine in ((self._others.alpha, state.alpha), (self._others.beta, state.beta)):
+            whole = np.empty((*mine.shape[:-1], len(others)))
+            whole[:] = others
+            whole[..., list(self._arms)] = mine
+            counts.append(whole)
+        everything = State.trusted(*counts)
+        if isinstance(self._own, BestScore | ScoringFunctionPolicy):
+            scores = self._own.scores(everything, step, rng)[..., list(self._arms)]
+            return best_offered(self.problem, scores, segment, f"scores of your policy at step {step}")
+        chosen = ask(self._own, self._problem, everything, step, rng, segment)
+        if not (fine := np.isin(chosen, self._arms)).all():
+            wrong = self._problem.names[int(np.asarray(chosen)[~fine].flat[0])]
+            raise InvalidInputError(
+                f"a policy must choose among the arms on offer, got {wrong}, which is withdrawn; give the "
+                "policy `scores`, or restore the arm"
+            )
+        return np.searchsorted(np.array(self._arms), chosen)

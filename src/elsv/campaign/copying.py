@@ -95,6 +95,43 @@ def copy_campaigns(
         here.close()
 
 
+def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
+    """Remove a campaign from a store; its whole log goes to an SQLite file first, audited there.
+
+    `elsv copy` brings it back from that file.
+
+    Parameters
+    ----------
+    again
+        The name once more, so that nothing is removed by mistake.
+    path
+        Of the file, which must not be there.
+    """
+    if again != name:
+        raise InvalidInputError(
+            f"the name must be typed again to delete a campaign, {name!r}, got {again!r}; nothing was deleted"
+        )
+    target = Path(path)
+    if target.exists():
+        raise InvalidInputError(f"{path} is there already; nothing was deleted: give another path")
+    if not target.absolute().parent.is_dir():
+        raise InvalidInputError(f"there is no directory {target.absolute().parent}; nothing was deleted")
+    here = store.another()
+    try:
+        with store.writing() as writing:
+            head = log.hold(store, writing, name)  # nobody appends while its log is copied
+            there = open_store(target)
+            try:
+                copied = _copied(here, there, [name], None)
+            finally:
+                there.close()
+            tables = [table.name for table in campaign_tables(writing, _on_postgres(store))]
+            log.remove(writing, head, reversed(tables))
+    finally:
+        here.close()
+    return copied
+
+
 def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Progress | None) -> Copied:
     with here.reading() as reading, there.writing() as writing:
         wanted = _wanted(reading, here, names)

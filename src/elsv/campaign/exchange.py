@@ -13,8 +13,9 @@ import numpy as np
 
 from elsv._base.export import check_counts, check_suffix, count, read_rows, truth, write_columns
 from elsv.campaign import log
+from elsv.campaign.batches import RefusedReportError
 from elsv.campaign.log import Head
-from elsv.campaign.records import as_time
+from elsv.campaign.records import REFUSED, Outcome, as_time
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
@@ -23,11 +24,17 @@ from elsv.structure.product import arm_name
 
 _READ = (
     *("number", "decision", "at", "expires", "customer", "segment", "arm", "propensity", "propensities"),
-    *("reason", "success", "outcome_at", "late", "counted", "expired_at"),
+    *("reason", "success", "outcome_at", "late", "counted", "expired_at", "voided_at", "corrected_at"),
 )
 _WRITTEN = (*_READ[:7], "name", *_READ[7:10], "outcome", *_READ[10:])
-_TIMES = ("at", "expires", "outcome_at", "expired_at")
-_COLUMNS = ("decision, success", "arm, success", "arm, successes, failures")
+_TIMES = ("at", "expires", "outcome_at", "expired_at", "voided_at", "corrected_at")
+_KINDS = ("outcome", "correction", "void")
+_COLUMNS = (
+    "decision, success",
+    "decision, kind (outcome, correction, void), success",
+    "arm, success",
+    "arm, successes, failures",
+)
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,22 @@ class Imported:
     """What became of the rows of a file."""
 
     rows: int
-    counts: Mapping[str, int]  # recorded, late, too late, duplicate, conflict, unknown; or history
+    counts: Mapping[str, int]  # by the status of the receipts, and unknown; or history
     unknown: tuple[str, ...] = ()  # some ids that the campaign does not have
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {"rows": self.rows, **dict(self.counts), "unknown_ids": list(self.unknown)}
+
+    def check(self, path: str | Path) -> None:
+        """Raise if some rows contradict the log or are of unknown decisions."""
+        wrong = {what: self.counts[what] for what in (*REFUSED, "unknown") if self.counts.get(what)}
+        if wrong:
+            counts = ", ".join(f"{count:,} {what}" for what, count in wrong.items())
+            raise RefusedReportError(
+                f"every row of {path} must agree with the log, got {counts} among {self.rows:,} rows; "
+                "nothing was taken: mend the file, or import it without --strict"
+            )
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count:,} {what}" for what, count in self.counts.items())
@@ -52,16 +69,16 @@ class Imported:
 class _Outcomes:
     """Outcomes of decisions of this campaign."""
 
-    outcomes: list[tuple[str, bool]]
+    outcomes: list[Outcome]
 
     def take_in(self, writing: Transaction, head: Head, now: float, accept_late: bool) -> Imported:
         """Record what can be recorded."""
-        ids = [given for given, _ in self.outcomes]
+        ids = [told.id for told in self.outcomes]
         known = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
         counts: Counter[str] = Counter()
-        for given, success in self.outcomes:
-            if given in known:
-                receipt = log.append_reward(writing, head, known[given], success, now, accept_late)
+        for told in self.outcomes:
+            if told.id in known:
+                receipt = log.append_outcome(writing, head, known[told.id], told, now, accept_late)
                 counts[receipt.status] += 1
             else:
                 counts["unknown"] += 1
@@ -90,9 +107,11 @@ def export_log(reading: Transaction, head: Head, problem: Problem, path: str | P
     check_suffix(path)
     rows = reading.rows(
         "SELECT d.number, d.id, d.at, d.expires, d.customer, d.segment, d.arm, d.propensity, d.propensities, "
-        "d.reason, r.success, r.at, r.late, r.counted, e.at FROM elsv_decision d "
+        "d.reason, r.success, r.at, r.late, r.counted, e.at, v.at, (SELECT MAX(c.at) FROM elsv_correction c "
+        "WHERE c.campaign = d.campaign AND c.number = d.number) FROM elsv_decision d "
         "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
         "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
+        "LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number "
         "WHERE d.campaign = ? ORDER BY d.number",
         (head.id,),
     )
@@ -107,21 +126,23 @@ def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
     outcome = "expired" if row["expired_at"] is not None else "open"
     if row["success"] is not None and row["counted"]:
         outcome = "success" if row["success"] else "failure"
+    if row["voided_at"] is not None:
+        outcome = "void"
     times = {key: None if row[key] is None else as_time(row[key]).isoformat() for key in _TIMES}
     segment = None if row["segment"] is None else problem.segments.names[row["segment"]]
     arm = {"arm": row["arm"] + 1, "name": problem.names[row["arm"]]}
     return {**row, **times, **arm, "segment": segment, "outcome": outcome}
 
 
-def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
-    """Read a file of outcomes of decisions or of history."""
+def read_outcomes(
+    path: str | Path, problem: Problem, kind: str = "outcome", who: str | None = None
+) -> _Outcomes | _History:
+    """Read a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
     table = read_rows(path, "outcomes")
     columns, places = table.columns, table.lines
-    if {"decision", "success"} <= columns:
+    if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
         wanted = zip(places, table.rows, strict=True)
-        return _Outcomes(
-            [(str(row["decision"]).strip(), truth(row["success"], n, path)) for n, row in wanted]
-        )
+        return _Outcomes([_told({"kind": kind} | row, line, path, who) for line, row in wanted])
     check_counts(columns, path)
     totals: dict[int, tuple[int, int]] = {}
     if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
@@ -138,6 +159,20 @@ def read_outcomes(path: str | Path, problem: Problem) -> _Outcomes | _History:
     raise InvalidInputError(
         f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
     )
+
+
+def _told(row: Mapping[str, Any], line: int, path: str | Path, who: str | None) -> Outcome:
+    """Return what one row reports of a decision."""
+    kind = str(row["kind"] or "outcome").strip().lower()
+    if kind not in _KINDS:
+        raise InvalidInputError(
+            f"kind must be one of {', '.join(_KINDS)}, got {kind!r} in line {line} of {path}"
+        )
+    void = kind == "void"
+    if not void and "success" not in row:
+        raise InvalidInputError(f"{path} must have a column success for what is no void, as in line {line}")
+    success = None if void else truth(row["success"], line, path)
+    return Outcome(str(row["decision"]).strip(), success, kind == "correction", who)
 
 
 def _arm_of(row: dict[str, Any], problem: Problem) -> str:

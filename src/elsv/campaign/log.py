@@ -6,16 +6,22 @@ campaign's row (`hold`), so that events have one order; unique keys keep what mu
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from elsv.campaign.records import (
     CONFLICT,
+    CORRECTED,
     DUPLICATE,
     LATE,
+    NO_OUTCOME,
     RECORDED,
     TOO_LATE,
+    VOID,
+    VOIDED,
+    Outcome,
     RewardReceipt,
     Row,
     Tally,
@@ -66,8 +72,16 @@ def hold(store: Store, transaction: Transaction, name: str) -> Head:
     """Return the campaign and keep other writers of it waiting until the transaction ends."""
     found = transaction.rows(store.locked(_CAMPAIGN), (name,))
     if not found:
-        raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; it was there before")
+        raise unknown(transaction, store, name)
     return Head(*found[0])
+
+
+def unknown(transaction: Transaction, store: Store, name: str) -> UnknownCampaignError:
+    """Return the error for a name that no campaign of the store has, with the nearest that one has."""
+    names = [known for (known,) in transaction.rows("SELECT name FROM elsv_campaign WHERE version > 0")]
+    near = difflib.get_close_matches(name, names, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else "give its problem to begin one"
+    return UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; {remedy}")
 
 
 def release(transaction: Transaction, head: Head) -> None:
@@ -105,12 +119,33 @@ def add_arms(transaction: Transaction, head: Head, arms: int) -> None:
     )
 
 
-def append_settings(transaction: Transaction, head: Head, at: float, content: str) -> None:
+def append_arm(
+    transaction: Transaction, head: Head, problem: str, arm: int, at: float, who: str | None
+) -> None:
+    """Add an arm: the next version of the problem. The log keeps the one before."""
+    transaction.run(
+        "INSERT INTO elsv_arm (campaign, arm, event, at, who, problem) VALUES (?, ?, ?, ?, ?, ?)",
+        (head.id, arm, head.next_event(), at, who, head.problem),
+    )
+    transaction.run("UPDATE elsv_campaign SET problem = ? WHERE id = ?", (problem, head.id))
+    head.problem = problem
+    add_arms(transaction, head, arm + 1)
+
+
+def problems(transaction: Transaction, head: Head) -> list[str]:
+    """Return all versions of the problem as text, the present one last."""
+    query = "SELECT problem FROM elsv_arm WHERE campaign = ? ORDER BY event"
+    return [*(text for (text,) in transaction.rows(query, (head.id,))), head.problem]
+
+
+def append_settings(
+    transaction: Transaction, head: Head, at: float, content: str, who: str | None = None
+) -> None:
     """Add a version of the settings."""
     head.version += 1
     transaction.run(
-        "INSERT INTO elsv_setting VALUES (?, ?, ?, ?, ?)",
-        (head.id, head.version, head.next_event(), at, content),
+        "INSERT INTO elsv_setting (campaign, version, event, at, content, who) VALUES (?, ?, ?, ?, ?, ?)",
+        (head.id, head.version, head.next_event(), at, content, who),
     )
 
 
@@ -124,6 +159,11 @@ def tallies(transaction: Transaction, head: Head) -> list[Tally]:
     """Return the counts of every arm."""
     query = f"SELECT {_TALLY} FROM elsv_tally WHERE campaign = ? ORDER BY arm"
     return [Tally(*row) for row in transaction.rows(query, (head.id,))]
+
+
+def used(transaction: Transaction, head: Head) -> int:
+    """Return how many of the customers planned for have come."""
+    return sum(tally.used for tally in tallies(transaction, head))
 
 
 def add(transaction: Transaction, head: Head, changes: Changes) -> None:
@@ -143,16 +183,16 @@ def append_decisions(transaction: Transaction, head: Head, rows: Sequence[Row]) 
         [(head.id, *row) for row in rows],
     )
     transaction.many(
-        "INSERT INTO elsv_open (campaign, number, arm, propensity, expires, customer) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [(head.id, r.number, r.arm, r.propensity, r.expires, r.customer) for r in rows],
+        "INSERT INTO elsv_open (campaign, number, arm, propensity, expires) VALUES (?, ?, ?, ?, ?)",
+        [(head.id, r.number, r.arm, r.propensity, r.expires) for r in rows],
     )
     changes: Changes = {}
     for row in rows:
         for arm in {row.arm, *without_support(row.propensities)}:
-            mine = changes.setdefault(arm, {"decided": 0, "open": 0, "unsupported": 0})
+            mine = changes.setdefault(arm, {"decided": 0, "open": 0, "unsupported": 0, "rested": 0})
             chosen = int(arm == row.arm)
-            for column, change in zip(mine, (chosen, chosen, 1 - chosen), strict=True):
+            rests = int(chosen and row.place is None)
+            for column, change in zip(mine, (chosen, chosen, 1 - chosen, rests), strict=True):
                 mine[column] += change
     add(transaction, head, changes)
     head.decisions += len(rows)
@@ -163,12 +203,27 @@ def without_support(propensities: str) -> list[int]:
     return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
 
 
-def append_reward(
+def append_outcome(
+    transaction: Transaction, head: Head, decision: Row, told: Outcome, at: float, accept_late: bool
+) -> RewardReceipt:
+    """Add what is reported of a decision and count it, or say why it changes nothing.
+
+    What is due must have expired before.
+    """
+    if told.success is None:
+        return _append_void(transaction, head, decision, at, told.who)
+    if told.corrects:
+        return _append_correction(transaction, head, decision, told.success, at, told.who)
+    return _append_reward(transaction, head, decision, told.success, at, accept_late)
+
+
+def _append_reward(
     transaction: Transaction, head: Head, decision: Row, success: bool, at: float, accept_late: bool
 ) -> RewardReceipt:
-    """Add an outcome and count it, or say why it changes nothing. What is due must have expired before."""
     mine = (head.id, decision.number)
     in_time = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
+    if not in_time and _is_void(transaction, mine):
+        return RewardReceipt(decision.id, VOID, None, False)
     counted = in_time or accept_late
     added = transaction.run(
         "INSERT INTO elsv_reward (campaign, number, event, at, success, late, counted) "
@@ -176,8 +231,7 @@ def append_reward(
         (*mine, head.events + 1, at, int(success), int(not in_time), int(counted)),
     )
     if not added:
-        query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
-        before, counts = (bool(value) for value in transaction.rows(query, mine)[0])
+        ((before, counts),) = _reward(transaction, mine)
         return RewardReceipt(decision.id, DUPLICATE if before == success else CONFLICT, before, counts)
     head.next_event()
     if counted:
@@ -198,6 +252,68 @@ def append_reward(
         add(transaction, head, {decision.arm: changes})
     status = RECORDED if in_time else LATE if counted else TOO_LATE
     return RewardReceipt(decision.id, status, success, counted)
+
+
+def _append_void(
+    transaction: Transaction, head: Head, decision: Row, at: float, who: str | None
+) -> RewardReceipt:
+    """Take a decision back that nobody saw: it is open or expired until now, and gives its place back."""
+    mine = (head.id, decision.number)
+    if known := _reward(transaction, mine):
+        return RewardReceipt(decision.id, CONFLICT, *known[0])
+    added = transaction.run(
+        "INSERT INTO elsv_void (campaign, number, event, at, who) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (campaign, number) DO NOTHING",
+        (*mine, head.events + 1, at, who),
+    )
+    if not added:
+        return RewardReceipt(decision.id, DUPLICATE, None, False)
+    head.next_event()
+    was_open = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
+    changes = {"voided": 1, "rested": -int(decision.place is None), "open": -int(was_open)}
+    if not was_open:
+        weight, square = weight_of(decision.propensity)
+        changes |= {"expired": -1, "lost_weight": -weight, "lost_squares": -square}
+    add(transaction, head, {decision.arm: changes})
+    return RewardReceipt(decision.id, VOIDED, None, False)
+
+
+def _append_correction(
+    transaction: Transaction, head: Head, decision: Row, success: bool, at: float, who: str | None
+) -> RewardReceipt:
+    """Replace the outcome of a decision; the correction keeps the one before."""
+    mine = (head.id, decision.number)
+    known = _reward(transaction, mine)
+    if not known:
+        status = VOID if _is_void(transaction, mine) else NO_OUTCOME
+        return RewardReceipt(decision.id, status, None, False)
+    ((before, counted),) = known
+    if before == success:
+        return RewardReceipt(decision.id, DUPLICATE, before, counted)
+    transaction.run(
+        "INSERT INTO elsv_correction (campaign, event, number, at, who, before, success) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (head.id, head.next_event(), decision.number, at, who, int(before), int(success)),
+    )
+    transaction.run(
+        "UPDATE elsv_reward SET success = ? WHERE campaign = ? AND number = ?", (int(success), *mine)
+    )
+    if counted:
+        (weight, square), more = weight_of(decision.propensity), 1 if success else -1
+        changes = {"successes": more, "failures": -more, "won_weight": more * weight}
+        changes |= {"won_squares": more * square, "lost_weight": -more * weight}
+        add(transaction, head, {decision.arm: changes | {"lost_squares": -more * square}})
+    return RewardReceipt(decision.id, CORRECTED, success, counted)
+
+
+def _reward(transaction: Transaction, decision: tuple[int, int]) -> list[tuple[bool, bool]]:
+    """Return the outcome of a decision and whether it counts; [] without one."""
+    query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
+    return [(bool(success), bool(counted)) for success, counted in transaction.rows(query, decision)]
+
+
+def _is_void(transaction: Transaction, decision: tuple[int, int]) -> bool:
+    return bool(transaction.rows("SELECT 1 FROM elsv_void WHERE campaign = ? AND number = ?", decision))
 
 
 def is_due(transaction: Transaction, head: Head, now: float) -> bool:
@@ -246,6 +362,26 @@ def append_history(
     return True
 
 
+def forget(transaction: Transaction, head: Head, customer: str, at: float, who: str | None) -> int:
+    """Remove the name of a customer, and the keys that name the customer's requests; return the decisions."""
+    mine = (head.id, customer)
+    transaction.run(
+        "DELETE FROM elsv_request WHERE campaign = ? AND request IN (SELECT q.request FROM elsv_request q "
+        "JOIN elsv_decision d ON d.campaign = q.campaign AND d.number = q.number "
+        "WHERE d.campaign = ? AND d.customer = ?)",
+        (head.id, *mine),
+    )
+    count = transaction.run(
+        "UPDATE elsv_decision SET customer = NULL WHERE campaign = ? AND customer = ?", mine
+    )
+    if count:
+        transaction.run(
+            "INSERT INTO elsv_forgotten (campaign, event, at, who, decisions) VALUES (?, ?, ?, ?, ?)",
+            (head.id, head.next_event(), at, who, count),
+        )
+    return count
+
+
 def decisions_where(transaction: Transaction, head: Head, column: str, values: Sequence[Any]) -> list[Row]:
     """Return the decisions whose `column` is one of `values`, by their numbers."""
     found: list[Row] = []
@@ -269,28 +405,62 @@ def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def open_of_customers(
-    transaction: Transaction, head: Head, customers: Sequence[str], arms: Sequence[int] | None = None
+def decisions_of_customers(
+    transaction: Transaction,
+    head: Head,
+    customers: Sequence[str],
+    arms: Sequence[int] | None = None,
+    only_open: bool = False,
 ) -> dict[str, Row]:
-    """Return the latest open decision of each customer who has one, of some `arms` if they are named."""
+    """Return the latest decision of each customer who has one that is not void.
+
+    Of some `arms` if they are named, and if `only_open` of those whose outcome is awaited.
+    """
     numbers: list[int] = []
-    offered = "" if arms is None else f" AND arm IN ({', '.join(map(str, arms))})"
+    more = "" if arms is None else f" AND d.arm IN ({', '.join(map(str, arms))})"
+    if only_open:
+        found = "JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number"
+    else:
+        found = "LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number"
+        more += " AND v.number IS NULL"
     for part in _parts(customers):
         marks = ", ".join("?" * len(part))
         query = (
-            "SELECT MAX(number) FROM elsv_open "
-            f"WHERE campaign = ? AND customer IN ({marks}){offered} GROUP BY customer"
+            f"SELECT MAX(d.number) FROM elsv_decision d {found} "
+            f"WHERE d.campaign = ? AND d.customer IN ({marks}){more} GROUP BY d.customer"
         )
         numbers += [number for (number,) in transaction.rows(query, (head.id, *part))]
     return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}
 
 
-def append_request(transaction: Transaction, head: Head, request: str, rows: Sequence[Row]) -> None:
-    """Remember what was answered to a request."""
+def remove(transaction: Transaction, head: Head, tables: Iterable[str]) -> None:
+    """Remove a campaign; `tables` are those with rows of campaigns, those that refer to others first."""
+    for table in tables:
+        transaction.run(f"DELETE FROM {table} WHERE campaign = ?", (head.id,))
+    transaction.run("DELETE FROM elsv_campaign WHERE id = ?", (head.id,))
+
+
+def append_request(
+    transaction: Transaction, head: Head, request: str, answer: Sequence[tuple[Row, bool]]
+) -> None:
+    """Remember what was answered to a request: decisions, and whether each had been made before."""
     transaction.many(
-        "INSERT INTO elsv_request (campaign, request, place, number) VALUES (?, ?, ?, ?)",
-        [(head.id, request, place, row.number) for place, row in enumerate(rows)],
+        "INSERT INTO elsv_request (campaign, request, place, number, made) VALUES (?, ?, ?, ?, ?)",
+        [
+            (head.id, request, place, row.number, int(not repeated))
+            for place, (row, repeated) in enumerate(answer)
+        ],
     )
+
+
+def seen_by_others(transaction: Transaction, head: Head, request: str) -> set[int]:
+    """Return the decisions that a request was answered with and that it did not make, or not it alone got."""
+    query = (
+        "SELECT q.number FROM elsv_request q WHERE q.campaign = ? AND q.request = ? AND (q.made = 0 OR "
+        "EXISTS (SELECT 1 FROM elsv_request o WHERE o.campaign = q.campaign AND o.number = q.number "
+        "AND o.request <> q.request))"
+    )
+    return {number for (number,) in transaction.rows(query, (head.id, request))}
 
 
 def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
@@ -311,7 +481,9 @@ def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[
     rows = transaction.rows(
         "SELECT (d.number - 1) / ?, d.arm, COUNT(*), SUM(CASE WHEN r.success = 1 AND r.counted = 1 "
         "THEN 1 ELSE 0 END) FROM elsv_decision d LEFT JOIN elsv_reward r "
-        "ON r.campaign = d.campaign AND r.number = d.number WHERE d.campaign = ? GROUP BY 1, 2 ORDER BY 1, 2",
+        "ON r.campaign = d.campaign AND r.number = d.number LEFT JOIN elsv_void v "
+        "ON v.campaign = d.campaign AND v.number = d.number "
+        "WHERE d.campaign = ? AND v.number IS NULL GROUP BY 1, 2 ORDER BY 1, 2",
         (size, head.id),
     )
     last = head.decisions
@@ -329,7 +501,7 @@ def allocation(
     with store.reading() as reading:
         head = find(reading, name)
         if head is None:
-            raise UnknownCampaignError(f"there is no campaign {name!r} in {store.place}")
+            raise unknown(reading, store, name)
         until = min(head.decisions, after + most)
         rows = reading.rows(
             "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "

@@ -1,6 +1,6 @@
 """What measuring needs of the log beside the counts: who was held out, halves in time, and the split.
 
-A decision that is not open has an outcome: its reward, if that counts, or else a failure.
+A decision that is neither open nor void has an outcome: its reward, if that counts, or else a failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _CLOSED = """
 FROM elsv_decision d
 LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
 LEFT JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number
-WHERE d.campaign = ? AND o.number IS NULL
+LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number
+WHERE d.campaign = ? AND o.number IS NULL AND v.number IS NULL
 """
 _WON = "SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)"
 _OUTCOMES = f"""
@@ -103,8 +104,9 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
         return None
     counts = np.array([count for _, _, count in rows], dtype=np.float64)
     given = np.bincount([arm for arm, _, _ in rows], counts, arms)
-    # Nothing stands for an arm that was not on offer.
-    chances = np.array([[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows])
+    # Nothing stands for an arm that was not on offer, or has been added since.
+    listed = [[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows]
+    chances = np.array([row + [0.0] * (arms - len(row)) for row in listed])
     promised, products = counts @ chances, (counts[:, None] * chances).T @ chances
     total = given.sum()
     kept = np.flatnonzero((promised >= EXPECTED) & (total - promised >= EXPECTED))

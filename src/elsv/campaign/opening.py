@@ -9,8 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from elsv._base.numbers import whole
 from elsv.campaign import log
+from elsv.campaign.adding import with_arm
+from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.records import as_time, new_name
 from elsv.campaign.settings import Arm, Settings
@@ -85,22 +89,34 @@ def _listed(reading: Transaction, name: str, created: float) -> Listed:
         arms = problem_of(head).arms
     except ElsvError as error:  # the others are listed all the same
         arms, unreadable = len(json.loads(head.problem)["rewards"]), str(error)
-    left = None if settings.horizon is None else max(0, settings.horizon - head.decisions)
     return Listed(
         name=name,
         created=as_time(created).isoformat(timespec="seconds"),
-        phase=phase_of(settings.paused, head.decisions, left),
+        phase=phase_in(reading, head, settings),
         policy=settings.policy,
         arms=arms,
-        decided=head.decisions,
+        decided=log.used(reading, head),
         customers=settings.horizon,
         version=head.version,
         unreadable=unreadable,
     )
 
 
+def phase_in(reading: Transaction, head: Head, settings: Settings) -> str:
+    """Return what a campaign is doing, in a word."""
+    used = log.used(reading, head)
+    left = None if settings.horizon is None else max(0, settings.horizon - used)
+    return phase_of(settings.paused, used, 0 if settings.ended else left)
+
+
 def begin(
-    store: Store, name: str, problem: Problem | None, seed: int | None, given: dict[str, Any], now: float
+    store: Store,
+    name: str,
+    problem: Problem | None,
+    seed: int | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None = None,
 ) -> None:
     """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
     with store.reading() as reading:
@@ -108,24 +124,29 @@ def begin(
         if head is not None and head.version and problem is None and not given:
             return
         if head is not None and head.version:
+            problem = _as_it_is_now(reading, head, problem)
             before = settings_of(reading, head)
             if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
                 return
-    if head is None and problem is None:
-        raise log.UnknownCampaignError(
-            f"there is no campaign {name!r} in {store.place}; give its problem to begin one"
-        )
+        if head is None and problem is None:
+            raise log.unknown(reading, store, name)
     with store.writing() as writing:
         if head is None:
             assert problem is not None
             _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
-        _adopt(writing, head, problem, given, now)
+        _adopt(writing, head, problem, given, now, who)
         log.release(writing, head)
 
 
 def begin_once(
-    store: Store, name: str, problem: Problem, seed: int | None, given: dict[str, Any], now: float
+    store: Store,
+    name: str,
+    problem: Problem,
+    seed: int | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None = None,
 ) -> bool:
     """Begin a campaign; False if it was begun just so before, whatever has been changed since.
 
@@ -138,10 +159,13 @@ def begin_once(
             _create(writing, name, problem, seed, now)
         head = log.hold(store, writing, name)
         if head.version == 0:
-            log.append_settings(writing, head, now, made.to_json())
+            log.append_settings(writing, head, now, made.to_json(), who)
             log.release(writing, head)
             return True
-        own, first = problem_of(head), Settings.from_json(log.settings(writing, head, 1))
+        own, first = (
+            _parsed(log.problems(writing, head)[0]),
+            Settings.from_json(log.settings(writing, head, 1)),
+        )
         apart = _difference(own, problem) or ("seed" if seed not in (None, head.seed) else "")
         if not apart and first != made:
             apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))
@@ -159,19 +183,19 @@ def change(
     given: dict[str, Any],
     now: float,
     expected: int | None = None,
-    *,
-    ending: bool = False,
+    who: str | None = None,
 ) -> tuple[Settings, int]:
     """Change settings as one new version; return them and its number.
 
     Parameters
     ----------
     given
-        Settings by their names, ``horizon`` and ``paused`` too; what is not among them stays as it is.
+        Settings by their names, ``horizon``, ``paused`` and ``ended`` too; what is not among them stays.
+        ``withdraw`` and ``restore`` name one arm, ``withdrawn`` all that are not on offer.
     expected
         The version that the caller has seen; another one is an error.
-    ending
-        Whether the horizon may shrink to the customers so far.
+    who
+        Changes them, for the history of changes.
     """
     with store.writing() as writing:
         head = log.hold(store, writing, name)
@@ -181,15 +205,70 @@ def change(
                 "again"
             )
         before, problem = settings_of(writing, head), problem_of(head)
-        if not ending:
-            _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        given = _with_offer(before, problem, given)
+        if "ended" in given:
+            given = {**given, **_ending(before, given, log.used(writing, head))}
         after = before.changed(problem, **_with_arms(problem, given))
-        if after.policy is not None and after.policy != before.policy:
-            make_policy(after.policy, problem)
+        if after.policy is not None and (after.policy, after.withdrawn) != (before.policy, before.withdrawn):
+            Chooser.of(problem, after, log.tallies(writing, head))
         if after != before:
-            log.append_settings(writing, head, now, after.to_json())
+            log.append_settings(writing, head, now, after.to_json(), who)
             log.release(writing, head)
         return after, head.version
+
+
+def add(
+    store: Store, name: str, now: float, who: str | None, arm: str, reward: float, **about: Any
+) -> tuple[int, Problem]:
+    """Add an arm (`elsv.campaign.adding.with_arm`); return its number, from 0, and the problem with it."""
+    with store.writing() as writing:
+        head = log.hold(store, writing, name)
+        tallies, before = log.tallies(writing, head), problem_of(head)
+        seen = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
+        made = with_arm(before, np.array(seen, dtype=np.float64), arm, reward, **about)
+        settings = settings_of(writing, head)
+        settings.changed(made)  # a floor may leave no room for one more
+        log.append_arm(writing, head, json.dumps(made.to_dict()), before.arms, now, who)
+        if settings.policy is not None:
+            Chooser.of(made, settings, log.tallies(writing, head))
+        log.release(writing, head)
+    return before.arms, made
+
+
+def _as_it_is_now(reading: Transaction, head: Head, problem: Problem | None) -> Problem | None:
+    """Return the present problem, with the horizon that is given, for one from before arms were added."""
+    earlier = log.problems(reading, head)[:-1]
+    if problem is None or not any(_same(_parsed(text), problem) for text in earlier):
+        return problem
+    now = problem_of(head)
+    return now if problem.horizon is None else now.with_horizon(problem.horizon)
+
+
+def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
+    """Return changes in which the arms that are withdrawn are listed."""
+    changes = dict(given)
+    for key in ("withdraw", "restore"):
+        if key in changes:
+            arm = find_arm(problem, changes.pop(key))
+            others = [one for one in before.withdrawn if one != arm]
+            changes["withdrawn"] = [*others, arm] if key == "withdraw" else others
+    return changes
+
+
+def _ending(before: Settings, given: dict[str, Any], used: int) -> dict[str, Any]:
+    """Return what an end changes: the customers so far are the last that are planned for."""
+    if not given["ended"]:
+        if before.ended and given.get("horizon") in (None, before.horizon):
+            raise InvalidInputError(
+                "a campaign that has ended goes on with more customers; extend it: give a larger horizon"
+            )
+        return {}
+    if before.horizon is None:
+        raise InvalidInputError("a campaign with a discount has no last customer; pause it instead")
+    if not used:
+        raise InvalidInputError("a campaign without customers cannot end; pause it instead")
+    return {"horizon": min(before.horizon, used), "paused": False}
 
 
 def _create(writing: Transaction, name: str, problem: Problem, seed: int | None, now: float) -> None:
@@ -225,8 +304,14 @@ def settings_of(transaction: Transaction, head: Head) -> Settings:
 
 
 def _adopt(
-    writing: Transaction, head: Head, problem: Problem | None, given: dict[str, Any], now: float
+    writing: Transaction,
+    head: Head,
+    problem: Problem | None,
+    given: dict[str, Any],
+    now: float,
+    who: str | None,
 ) -> None:
+    problem = _as_it_is_now(writing, head, problem)
     if not _same(problem_of(head), problem):
         assert problem is not None
         used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
@@ -242,7 +327,7 @@ def _adopt(
     if wanted.policy is not None:
         make_policy(wanted.policy, problem_of(head))
     if wanted != before:
-        log.append_settings(writing, head, now, wanted.to_json())
+        log.append_settings(writing, head, now, wanted.to_json(), who)
 
 
 def _wanted(head: Head, before: Settings | None, problem: Problem | None, given: dict[str, Any]) -> Settings:
@@ -263,6 +348,8 @@ def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     for key in ("control", "fallback"):
         if changes.get(key) is not None:
             changes[key] = _arms_of(problem, key, changes[key])
+    if "withdrawn" in changes:
+        changes["withdrawn"] = tuple(sorted({find_arm(problem, arm) for arm in changes["withdrawn"]}))
     return changes
 
 

@@ -21,6 +21,8 @@ from elsv.structure.product import option_of
 LONGEST = 500  # characters of a name, customer or key
 MOST_AT_ONCE = 100_000
 RECORDED, LATE, TOO_LATE, DUPLICATE, CONFLICT = "recorded", "late", "too late", "duplicate", "conflict"
+VOIDED, CORRECTED, VOID, NO_OUTCOME, SEEN = "voided", "corrected", "void", "no outcome", "seen"
+REFUSED = (CONFLICT, VOID, NO_OUTCOME)  # what was reported contradicts the log, and changed nothing
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,28 @@ class Decision:
         }
 
 
-@dataclass(frozen=True)
-class RewardReceipt:
-    """What became of an outcome that was reported."""
+class Outcome(NamedTuple):
+    """What is reported of a decision: its outcome, a correction of that, or that nobody saw the arm."""
 
     id: str
-    status: str  # recorded, late (it corrects a failure), too late, duplicate or conflict
-    success: bool  # as the log has it
+    success: bool | None  # None: the decision is void
+    corrects: bool = False  # whether it replaces an outcome that is known
+    who: str | None = None  # the token or person that reports it
+
+
+@dataclass(frozen=True)
+class RewardReceipt:
+    """What became of an outcome, a correction or a void that was reported.
+
+    `status` is recorded, late (it takes a failure back), too late, corrected, voided or duplicate. Where the
+    report contradicts the log nothing changes: conflict (another outcome is known), void (the decision is
+    void, so that it has no outcome), no outcome (there is none to correct) or seen (another request got the
+    decision too).
+    """
+
+    id: str
+    status: str
+    success: bool | None  # as the log has it; None: it has no outcome
     counted: bool  # whether the log's outcome counts
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,6 +108,7 @@ class Row(NamedTuple):
     customer: str | None
     version: int
     segment: int | None = None  # from 0
+    place: int | None = None  # among the customers planned for, from 1; None: made while paused
 
 
 @dataclass(frozen=True)
@@ -111,6 +129,18 @@ class Tally:
     lost_squares: int = 0
     past_successes: int = 0  # of imported history
     past_failures: int = 0
+    voided: int = 0  # decisions that nobody saw
+    rested: int = 0  # decisions made while paused, but for void ones
+
+    @property
+    def had(self) -> int:
+        """Customers who had the arm."""
+        return self.decided - self.voided
+
+    @property
+    def used(self) -> int:
+        """Customers of those planned for who had the arm."""
+        return self.had - self.rested
 
     @property
     def lost(self) -> int:

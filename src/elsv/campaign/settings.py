@@ -19,6 +19,7 @@ from elsv.segments import Segments
 Arm = int | tuple[int, ...]
 """An arm, from 0, or one for each segment."""
 
+CAMPAIGN, OPEN, NEVER = STICKY = ("campaign", "open", "never")
 _MAY_BE_NONE = ("window", "control", "fallback")  # no limit; no arm
 _LONGEST = 36525 * 86400.0  # 100 years: a decision then expires within the years that dates can have
 
@@ -31,13 +32,15 @@ class Settings:
     horizon: int | None = None  # customers; None for a problem with a discount
     window: float | None = None  # seconds until a decision without an outcome is a failure; None: for ever
     accept_late: bool = True  # whether an outcome after that corrects it
-    sticky: bool = True  # whether a customer keeps the arm while a decision is open
+    sticky: str = CAMPAIGN  # for how long a customer keeps the arm: campaign, open (decisions) or never
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
     control: Arm | None = None  # the arm that others are measured against, or that of each segment
     fallback: Arm | None = None  # the arm while paused; None: the control arm, or the first
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
+    ended: bool = False  # whether the customers so far are the last that are planned for
+    withdrawn: tuple[int, ...] = ()  # arms that are not on offer now, rising
 
     def to_json(self) -> str:
         """Return the text that the log keeps."""
@@ -47,18 +50,25 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         """Read what `to_json` wrote."""
         try:
-            values = json.loads(text)
-            for key in ("control", "fallback"):
+            values = {"sticky": True, **json.loads(text)}  # a store of an earlier elsv keeps what it had
+            for key in ("control", "fallback", "withdrawn"):
                 if isinstance(values.get(key), list):
                     values[key] = tuple(values[key])
-            return cls(**values)
+            return cls(**values | {"sticky": sticky_of(values["sticky"])})
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
     def resting_arm(self, segments: Segments) -> Arm:
-        """Return the arm while paused, or that of each segment."""
-        first: Arm = 0 if not segments.stated else tuple(arms[0] for arms in segments.groups)
-        return next((arm for arm in (self.fallback, self.control) if arm is not None), first)
+        """Return the arm while paused, or that of each segment: the first of these that is on offer."""
+        chosen = tuple(
+            next(arm for arm in (*self._wished(g), *arms) if arm not in self.withdrawn)
+            for g, arms in enumerate(segments.groups)
+        )
+        return chosen if segments.stated else chosen[0]
+
+    def _wished(self, segment: int) -> list[int]:
+        wished = [arm for arm in (self.fallback, self.control) if arm is not None]
+        return [arm if isinstance(arm, int) else arm[segment] for arm in wished]
 
     def control_arm(self, segment: int | None) -> int:
         """Return the arm that others are measured against, for who has come."""
@@ -68,6 +78,8 @@ class Settings:
     def changed(self, problem: Problem, **changes: Any) -> Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
+        if new.horizon != self.horizon and "ended" not in changes:
+            new = replace(new, ended=False)
         _share("floor", new.floor)
         arms = problem.arms if not problem.segments.stated else max(map(len, problem.segments.groups))
         if not new.floor * arms < 1 and new.floor > 0:
@@ -81,7 +93,26 @@ class Settings:
             raise InvalidInputError("holdout needs the arm that its customers get; give control=")
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
+        new._check_withdrawn(problem)
         return new
+
+    def _check_withdrawn(self, problem: Problem) -> None:
+        """Refuse to withdraw the last arm of a segment, and what held-out customers get."""
+        for name, arms in zip(problem.segments.names, problem.segments.groups, strict=True):
+            if all(arm in self.withdrawn for arm in arms):
+                whose = f" of {name}" if problem.segments.stated else ""
+                raise InvalidInputError(
+                    f"at least one arm{whose} must stay on offer, got "
+                    f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "
+                    "instead"
+                )
+        several = (self.control,) if isinstance(self.control, int) else self.control or ()
+        held = [problem.names[arm] for arm in several if arm in self.withdrawn]
+        if self.holdout and held:
+            raise InvalidInputError(
+                f"held-out customers must get an arm on offer, got {held[0]} withdrawn; set holdout to 0 or "
+                "give another control first"
+            )
 
 
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:
@@ -92,10 +123,25 @@ def as_kept(given: dict[str, Any]) -> dict[str, Any]:
             raise InvalidInputError(f"{key} must have a value, got none; leave it out to keep it as it is")
     if "policy" in kept:
         kept["policy"] = str(parse(kept["policy"])) if isinstance(kept["policy"], str) else None
-    for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", bool), ("unit", str)):
+    for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", sticky_of), ("unit", str)):
         if key in kept:
             kept[key] = convert(kept[key])
     return kept
+
+
+def sticky_of(given: object) -> str:
+    """Return for how long customers keep their arm; truth values are from before there were words.
+
+    Examples
+    --------
+    >>> sticky_of("campaign"), sticky_of(True), sticky_of(False)
+    ('campaign', 'open', 'never')
+    """
+    if isinstance(given, bool):
+        return OPEN if given else NEVER
+    if given not in STICKY:
+        raise InvalidInputError(f"sticky must be one of {', '.join(STICKY)}, got {shown(given)}")
+    return str(given)
 
 
 def seconds_of(window: object) -> float | None:

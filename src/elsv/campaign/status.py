@@ -15,6 +15,7 @@ import numpy as np
 
 from elsv._base.numbers import many, with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
+from elsv.campaign.changes import Change, Past
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
 from elsv.campaign.measured import Measured, split_doubt
@@ -58,6 +59,8 @@ class ArmStatus:
     best: float  # probability that no other arm earns more, of those on offer to its segment
     earned: float
     segment: str | None = None
+    voided: int = 0  # decisions that nobody saw; not among `decided`
+    withdrawn: bool = False  # whether the arm is not on offer now; then it is never called best
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,17 @@ class Status:
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: Precision | None = None  # before the start: how precisely the gain will be known
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
+    rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
+    voided: int = 0  # decisions that nobody saw
+    created: str | None = None  # times in UTC
+    started: str | None = None  # when the first customer came
+    ended: str | None = None  # when it was ended, or the last customer planned for came
+    changes: tuple[Change, ...] = ()  # in the order of the log
 
     @property
     def leader(self) -> ArmStatus:
-        """The arm with the largest expected earnings."""
-        return max(self.arms, key=lambda arm: arm.worth)
+        """The arm on offer with the largest expected earnings."""
+        return max((arm for arm in self.arms if not arm.withdrawn), key=lambda arm: arm.worth)
 
     @property
     def contradicted(self) -> bool:
@@ -190,15 +199,16 @@ class Status:
         """Return three lines: what was earned; what that is more, how sure and why; what is offered."""
         over = self.phase == "over"
         waited = f"; {self.under_way:,} outcomes are still awaited" if self.under_way else ""
+        more = f" and {self.rested:,} who came while it was paused" if self.rested else ""
         planned = f" of {self.customers:,}" if self.left else ""
-        if not self.decided:
+        if not self.decided and not self.rested:
             first = "No customer has come yet."
         elif over:
-            first = f"The campaign brought {self.money(self.earned)} from {many(self.decided)}{waited}."
+            who = f"{many(self.decided)}{more}"
+            first = f"The campaign brought {self.money(self.earned)} from {who}{waited}."
         else:
-            first = (
-                f"{self.decided:,}{planned} customers have earned {self.money(self.earned)} so far{waited}."
-            )
+            who = f"{self.decided:,}{planned} customers{more}"
+            first = f"{who} have earned {self.money(self.earned)} so far{waited}."
         told = self._leaders()
         if over:
             third = f"The planned customers have come: every further one gets what earns most, and {told}."
@@ -309,11 +319,12 @@ class Status:
         return tuple(said)
 
     def tables(self) -> tuple[Table, ...]:
-        """Return precision or gains, segments, arms and outcomes."""
+        """Return precision or gains, segments, arms, outcomes and changes."""
         found = [self._gain_table()] if self.gains else []
         found += [self._precision_table(self.precision)] if self.precision is not None else []
         found += [self._segment_table()] if self.segments else []
-        return (*found, self._arm_table(), self._outcome_table())
+        found += [self._arm_table(), self._outcome_table()]
+        return (*found, *([self._change_table()] if len(self.changes) > 1 else []))
 
     def _gain_table(self) -> Table:
         rows = tuple(
@@ -364,7 +375,7 @@ class Status:
                 f"{100 * a.conversion:.1f} %",
                 f"{100 * a.low:.1f} – {100 * a.high:.1f} %",
                 self.worth(a),
-                f"{100 * a.best:.0f} %",
+                "withdrawn" if a.withdrawn else f"{100 * a.best:.0f} %",
             )
             for a in self.arms
         )
@@ -377,18 +388,27 @@ class Status:
 
     def _outcome_table(self) -> Table:
         rows = tuple(
-            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.history)))
+            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.voided, a.history)))
             for a in self.arms
         )
-        heads = ("arm", "failures", "expired", "under way", "late", "from before")
-        words = "Other outcomes. Expired: none came in time, which counts as a failure."
-        return Table("Outcomes", heads, rows, words, "lrrrrr")
+        heads = ("arm", "failures", "expired", "under way", "late", "void", "from before")
+        words = (
+            "Other outcomes. Expired: none came in time, which counts as a failure. Void: nobody saw the "
+            "decision, which counts as nothing."
+        )
+        return Table("Outcomes", heads, rows, words, "lrrrrrr")
+
+    def _change_table(self) -> Table:
+        rows = tuple((c.at[:16].replace("T", " "), c.who or "–", c.what) for c in self.changes)
+        words = "History of changes: when (UTC), by whom, and what."
+        return Table("Changes", ("when", "by", "what"), rows, words, "llw")
 
     def _earn_most(self) -> tuple[int, ...]:
         """Return the arm that earns most, of each segment if there are some."""
         found: dict[str | None, int] = {}
         for i, arm in enumerate(self.arms):
-            if arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth:
+            better = arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth
+            if better and not arm.withdrawn:
                 found[arm.segment] = i
         return tuple(found.values())
 
@@ -406,16 +426,22 @@ def status_of(
     decided: int,
     now: float,
     measured: Measured | None = None,
+    past: Past | None = None,
 ) -> Status:
-    """Return how a campaign with these counts stands; `measured` is what else its log says."""
-    log = Measured() if measured is None else measured
+    """Return how a campaign with these counts stands; `measured` and `past` are what else its log says.
+
+    `decided` are the customers of those planned for who have come.
+    """
+    log, before = Measured() if measured is None else measured, Past() if past is None else past
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
-    segments, groups = problem.segments, problem.segments.groups
+    segments, gone = problem.segments, set(settings.withdrawn)
+    groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
     chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
     shares = np.ones(1)
     if segments.stated:
-        shares = segments.chances_in(chooser.planned(tallies, decided + 1, np.random.default_rng(0)), problem)
+        planned = chooser.planned(tallies, decided + 1, np.random.default_rng(0))
+        shares = chooser.asked.segments.chances_in(planned, chooser.asked)
     worth = problem.rewards * mean
     leaders = [group[int(worth[list(group)].argmax())] for group in groups]
     ahead, known = float(shares @ worth[leaders]), float(shares @ largest)
@@ -424,7 +450,7 @@ def status_of(
             arm=i,
             name=problem.names[i],
             reward=float(problem.rewards[i]),
-            decided=t.decided,
+            decided=t.had,
             successes=t.successes,
             failures=t.failures,
             expired=t.expired,
@@ -435,13 +461,15 @@ def status_of(
             low=float(low[i]),
             high=float(high[i]),
             worth=float(worth[i]),
-            best=float(chance[i]),
+            best=0.0 if i in gone else float(chance[i]),
             earned=float(problem.rewards[i] * t.successes),
             segment=None if not segments.stated else segments.names[int(segments.of_arm[i])],
+            voided=t.voided,
+            withdrawn=i in gone,
         )
         for i, t in enumerate(tallies)
     )
-    left = None if settings.horizon is None else max(0, settings.horizon - decided)
+    left = None if settings.horizon is None else max(0, settings.horizon - decided) * (not settings.ended)
     control = _control(settings)
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
@@ -471,9 +499,9 @@ def status_of(
             SegmentStatus(
                 name,
                 float(shares[g]),
-                decided=sum(tallies[i].decided for i in groups[g]),
-                under_way=sum(tallies[i].open for i in groups[g]),
-                earned=sum(arms[i].earned for i in groups[g]),
+                decided=sum(tallies[i].had for i in segments.groups[g]),
+                under_way=sum(tallies[i].open for i in segments.groups[g]),
+                earned=sum(arms[i].earned for i in segments.groups[g]),
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
@@ -486,6 +514,12 @@ def status_of(
         if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
         unsaid=unsaid,
+        rested=sum(t.rested for t in tallies),
+        voided=sum(t.voided for t in tallies),
+        created=before.created,
+        started=before.started,
+        ended=before.ended if left == 0 else None,
+        changes=before.changes,
     )
 
 

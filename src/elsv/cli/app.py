@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from elsv._base.files import inputs
-from elsv._base.notices import hush
+from elsv._base.notices import hush, tell_compiling
 from elsv.cli.cache import cache
 from elsv.cli.campaign import campaign
 from elsv.cli.check import check
@@ -50,6 +50,10 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", help="Do not say in a pipe that kernels are compiled; anywhere on the line."),
+    ] = False,
 ) -> None:
     if version:
         from elsv._version import __version__
@@ -98,6 +102,10 @@ def main() -> None:
     """
     print_in_any_encoding()
     hush()
+    words = sys.argv[1:]
+    tell_compiling("--quiet" not in words and "--json" not in words)
+    if "--quiet" in words:
+        sys.argv[1:] = ["--quiet", *(word for word in words if word != "--quiet")]
     code = _run()
     try:
         if sys.stdout is not None:

@@ -35,6 +35,12 @@ Store = Annotated[
     str, typer.Argument(metavar="STORE", help="Path of a file, or postgresql://user@host/database.")
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.")]
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id that decide printed.")]
+Success = Annotated[bool, typer.Option("--success/--failure", help="What happened.")]
+ArmName = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm, or its number from 1.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Make an error of what contradicts the log; nothing is taken then.")
+]
 
 
 @campaign.command()
@@ -58,9 +64,10 @@ def new(
         bool | None, typer.Option("--late/--no-late", help="Whether late outcomes count; default: yes.")
     ] = None,
     sticky: Annotated[
-        bool | None,
-        typer.Option("--sticky/--no-sticky", help="Whether customers keep an open decision; default: yes."),
+        str | None,
+        typer.Option(help="For how long customers keep their arm: campaign (default), open or never."),
     ] = None,
+    no_sticky: Annotated[bool, typer.Option("--no-sticky", hidden=True)] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of what is drawn; default: fresh.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -72,10 +79,10 @@ def new(
     for note in notes:
         print(note, file=sys.stderr)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
-    given |= {"holdout": holdout, "accept_late": late, "sticky": sticky}
+    given |= {"holdout": holdout, "accept_late": late, "sticky": "never" if no_sticky else sticky}
     given |= {"control": control, "fallback": fallback}
     settings = {key: value for key, value in given.items() if value is not None}
-    with Campaign.open(store, name, loaded, seed=seed, **settings) as opened:
+    with Campaign.open(store, name, loaded, seed=seed, who=_who(), **settings) as opened:
         _show(opened.status().to_dict() if as_json else opened.status())
 
 
@@ -118,13 +125,38 @@ def decide(
 def reward(
     store: Store,
     name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id that decide printed.")],
-    success: Annotated[bool, typer.Option("--success/--failure", help="What happened.")],
+    decision: DecisionId,
+    success: Success,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Report an outcome: recorded, late, duplicate or conflict."""
+    from elsv.campaign.records import REFUSED
+
     with _open(store, name) as opened:
         receipt = opened.reward(decision, success=success)
+    if strict and receipt.status in REFUSED:
+        known = "void" if receipt.success is None else "a success" if receipt.success else "a failure"
+        raise InvalidInputError(
+            f"an outcome must agree with the log: {decision} is {known}; correct an outcome with "
+            "`elsv campaign correct`"
+        )
+    _show(receipt.to_dict() if as_json else receipt.status)
+
+
+@campaign.command()
+def void(store: Store, name: Name, decision: DecisionId, as_json: Json = False) -> None:
+    """Take back a decision that the customer never saw: it counts as nothing, and its place is free."""
+    with _open(store, name) as opened:
+        receipt = opened.void(decision)
+    _show(receipt.to_dict() if as_json else receipt.status)
+
+
+@campaign.command()
+def correct(store: Store, name: Name, decision: DecisionId, success: Success, as_json: Json = False) -> None:
+    """Replace an outcome, as after a return or a cancelled order; the log keeps both."""
+    with _open(store, name) as opened:
+        receipt = opened.correct(decision, success=success)
     _show(receipt.to_dict() if as_json else receipt.status)
 
 
@@ -186,17 +218,70 @@ def import_(
             help="Columns decision, success: outcomes. Columns arm, successes, failures: history.",
         ),
     ],
+    kind: Annotated[
+        str,
+        typer.Option("--as", metavar="KIND", help="What the rows are: outcome, correction or void."),
+    ] = "outcome",
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Take outcomes of decisions, or history from before the campaign, from a .csv or .parquet file."""
     with _open(store, name) as opened:
-        found = opened.import_outcomes(file)
+        found = opened.import_outcomes(file, strict, kind)
     _show(found.to_dict() if as_json else found)
 
 
 @campaign.command()
+def forget(
+    store: Store,
+    name: Name,
+    customer: Annotated[str, typer.Argument(metavar="CUSTOMER", help="Name that decide was given.")],
+    as_json: Json = False,
+) -> None:
+    """Remove a customer's name from the whole log; the counts stay."""
+    with _open(store, name) as opened:
+        count = opened.forget(customer)
+    _show({"decisions": count} if as_json else f"removed the name from {count:,} decisions")
+
+
+@campaign.command()
+def withdraw(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> None:
+    """Take an arm off the offer; what is known of it still teaches, and its open decisions are awaited."""
+    _set(store, name, as_json, lambda opened: opened.withdraw(arm))
+
+
+@campaign.command()
+def restore(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> None:
+    """Put an arm that was withdrawn on offer again."""
+    _set(store, name, as_json, lambda opened: opened.restore(arm))
+
+
+@campaign.command()
+def add(
+    store: Store,
+    name: Name,
+    arm: Annotated[str, typer.Argument(metavar="ARM", help="Name of the new arm.")],
+    reward: Annotated[float, typer.Option(help="What a success pays.")],
+    expect: Annotated[
+        str | None, typer.Option(help="Its rate: '5 to 15 %' or '4%'; default: near its neighbours'.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Arm that it follows in the order; default: by its reward.")
+    ] = None,
+    segment: SegmentName = None,
+    as_json: Json = False,
+) -> None:
+    """Add an arm; all others keep their numbers and their outcomes."""
+    with _open(store, name) as opened:
+        number = opened.add(arm, reward, expect, after=after, segment=segment)
+        row = opened.problem.prior[number].tolist()
+    found = {"arm": number + 1, "name": arm, "prior": row}
+    _show(found if as_json else f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}")
+
+
+@campaign.command()
 def pause(store: Store, name: Name, as_json: Json = False) -> None:
-    """Give every customer the fallback arm; outcomes are still taken."""
+    """Give new customers the fallback arm, who use up nothing; outcomes are still taken."""
     _set(store, name, as_json, lambda opened: opened.pause())
 
 
@@ -224,6 +309,31 @@ def end(store: Store, name: Name, as_json: Json = False) -> None:
 
 
 @campaign.command()
+def delete(
+    store: Store,
+    name: Name,
+    again: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name once more; asked for on a terminal.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File for the log; default: NAME-deleted.db.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Delete a campaign; its whole log goes to a file first, from which `elsv copy` brings it back."""
+    from elsv.report.page import slug
+
+    target = out or Path(f"{slug(name)}-deleted.db")
+    with _open(store, name) as opened:
+        if again is None:
+            if not sys.stdin.isatty():
+                raise InvalidInputError(f"to delete a campaign type its name again: --again {name!r}")
+            again = typer.prompt(f"Type {name} again to delete it", prompt_suffix=": ")
+        opened.delete(again, target)
+    _show({"deleted": name, "out": str(target)} if as_json else f"deleted {name}; its log is in {target}")
+
+
+@campaign.command()
 def audit(store: Store, name: Name, as_json: Json = False) -> None:
     """Replay the whole log and compare every count; exit code 1 if anything differs."""
     with _open(store, name) as opened:
@@ -236,7 +346,17 @@ def audit(store: Store, name: Name, as_json: Json = False) -> None:
 def _open(store: str, name: str) -> Campaign:
     from elsv.campaign import Campaign
 
-    return Campaign.open(store, name)
+    return Campaign.open(store, name, who=_who())
+
+
+def _who() -> str:
+    """Return who is at the command line, for the log."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a process without a user's name
+        return "command line"
 
 
 def _set(store: str, name: str, as_json: bool, change: Any) -> None:
@@ -244,11 +364,12 @@ def _set(store: str, name: str, as_json: bool, change: Any) -> None:
 
     with _open(store, name) as opened:
         change(opened)
-        settings = opened.settings
+        settings, phase, arms = opened.settings, opened.phase, opened.problem.names
     planned = "no end" if settings.horizon is None else f"{settings.horizon:,} customers"
-    line = f"{name}: {'paused' if settings.paused else 'running'}, planned for {planned}"
+    gone = ", ".join(arms[arm] for arm in settings.withdrawn)
+    line = f"{name}: {phase}, planned for {planned}{f'; withdrawn: {gone}' if gone else ''}"
     values = asdict(settings)
-    for key in ("control", "fallback"):
+    for key in ("control", "fallback", "withdrawn"):
         if isinstance(values[key], tuple):
             values[key] = [arm + 1 for arm in values[key]]
         elif values[key] is not None:

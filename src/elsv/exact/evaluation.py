@@ -11,7 +11,6 @@ import numpy as np
 from elsv._base.export import pandas_frame, polars_frame
 from elsv._base.html import block, note, table
 from elsv._base.typing import FloatArray
-from elsv._base.words import REGRET
 from elsv.errors import InvalidInputError
 from elsv.policies.single import (
     Gain,
@@ -232,7 +231,7 @@ class Evaluation(Sequence[PolicyValue]):
 
     def _repr_html_(self) -> str:
         """Return the table of policies, the optimum marked, for notebooks."""
-        from elsv.report.evaluation import earned, evaluation_table, segment_table
+        from elsv.report.evaluation import REGRET, earned, evaluation_table, segment_table
 
         optimum = [place for place, row in enumerate(self.rows) if row.name == OPTIMAL]
         shown = table(*evaluation_table(self), chosen=optimum)

@@ -199,11 +199,13 @@ def explain(
     name: str,
     planned: State | None = None,
     segment: str | int | None = None,
+    about: tuple[Problem, State] | None = None,
 ) -> Explanation:
     """Return the policy's choice in one state and what it rests on.
 
     While outcomes are under way the policy is asked in the state `planned` (`elsv.policies.asking`). In a
-    problem with segments `segment` says who has come, and the arms are those on offer.
+    problem with segments `segment` says who has come, and the arms are those on offer. Where `problem` has
+    only some of the arms, `about` are the problem and the state of all, of which the data speak.
     """
     check_arms(state, problem)
     segments, who = problem.segments, number_of(problem.segments, segment)
@@ -243,8 +245,9 @@ def explain(
         for i in (range(problem.arms) if who is None else segments.groups[who])
     )
     assumed = None if factors(belief) else problem.structure.describe()
-    said = evidence(problem, state) if pulls.any() else None
-    against = doubts(problem, state, said)
+    whole, seen = (problem, state) if about is None else about
+    said = evidence(whole, seen) if seen.pulls(whole).any() else None
+    against = doubts(whole, seen, said)
     if who is None:
         return Explanation(arm, step, name, arms, assumed, said, doubts=against)
     share = float(segments.chances_in(asked, problem)[who])

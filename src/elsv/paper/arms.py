@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of, numbers_of
 from elsv.paper.claims import GROWS, Claim, Verdict, grows, listed, minus
-from elsv.paper.comparisons import columns_of, numbers_of
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.page import Cell

@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table
+from elsv.paper.base import (
+    Context,
+    Drawing,
+    Experiment,
+    Outcome,
+    Simulation,
+    Table,
+    columns_of,
+    curves,
+    numbers_of,
+)
 from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, minus, no_difference
-from elsv.paper.comparisons import columns_of, curves, numbers_of
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.simulation.compare import Comparison

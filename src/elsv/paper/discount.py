@@ -10,7 +10,16 @@ import numpy as np
 
 from elsv._base.typing import IntArray
 from elsv.choice import best_arm
-from elsv.paper.base import Context, Experiment, Outcome, Simulation
+from elsv.paper.base import (
+    Context,
+    Experiment,
+    Outcome,
+    Simulation,
+    columns_of,
+    curves,
+    numbers_of,
+    regret_table,
+)
 from elsv.paper.claims import (
     FAR_BETTER,
     LEAST_REGRET,
@@ -22,7 +31,6 @@ from elsv.paper.claims import (
     listed,
     minus,
 )
-from elsv.paper.comparisons import columns_of, curves, numbers_of, regret_table
 from elsv.problem import Problem
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid

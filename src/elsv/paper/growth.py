@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of
 from elsv.paper.claims import Claim, at_most
-from elsv.paper.comparisons import columns_of
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.report import figures

@@ -10,7 +10,6 @@ import numpy as np
 
 from elsv._base.html import Part, block, note, table
 from elsv._base.numbers import duration
-from elsv._base.words import EARNINGS, REGRET
 from elsv.report import figures
 from elsv.report.headline import (
     REGRET_HEADERS,
@@ -25,7 +24,7 @@ from elsv.report.headline import (
     shown_digits,
     verdict,
 )
-from elsv.report.money import with_half
+from elsv.report.money import EARNINGS, REGRET, with_half
 from elsv.report.page import Page
 from elsv.report.style import for_notebook
 from elsv.simulation.compare import Comparison, versions

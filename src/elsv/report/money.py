@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 
 from elsv._base.numbers import with_minus
-from elsv._base.words import BEFOREHAND
 from elsv.policies.single import Gain
 
+REGRET = (
+    "Regret is what a policy earns less, in expectation, than one who knew the truly best arm and always "
+    "pulled it: less is better, and nobody can have none."
+)
+EARNINGS = "Earnings are expected: the luck of single outcomes is averaged out."
+BEFOREHAND = "the arm that is best in expectation beforehand"
 _LITTLE = 1.0  # per cent: what is below is called so
 _ROUNDING = 1e-9  # relative to what the arm earns: less is no difference
 _MOST_DIGITS = 12

@@ -6,7 +6,6 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elsv._base.words import REGRET
 from elsv.policies.meanings import legend
 from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table
@@ -20,6 +19,7 @@ from elsv.report.headline import (
     verdict,
 )
 from elsv.report.headline import segment_table as segments_compared
+from elsv.report.money import REGRET
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,15 +20,25 @@ from starlette.responses import Response
 
 from elsv._base.numbers import finite, shown
 from elsv.campaign import Campaign
+from elsv.campaign.batches import check_taken
+from elsv.campaign.records import Outcome
 from elsv.campaign.settings import Settings
 from elsv.service import models
 from elsv.service.errors import RefusedError
 from elsv.service.models import MOST_AT_ONCE
-from elsv.service.reading import json_of, only, part_of_path, problem_from, read, with_arms_from_0
+from elsv.service.reading import (
+    check_no_files,
+    json_of,
+    only,
+    part_of_path,
+    problem_from,
+    read,
+    with_arms_from_0,
+)
 from elsv.service.service import Service
-from elsv.service.tokens import Role
+from elsv.service.tokens import Role, digest_of
 
-PARQUET = "application/vnd.apache.parquet"
+PARQUET, CSV = "application/vnd.apache.parquet", "text/csv; charset=utf-8"
 _REPORT_POLICY = (  # the report has no script; its own styles and pictures are inside it
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 )
@@ -69,10 +79,19 @@ def role_of(request: Request) -> Role | None:
     tokens = service_of(request).tokens
     if tokens is None:
         return Role.ADMIN
+    token = _token_of(request)
+    return tokens.role_of(token) if token else None
+
+
+def who_of(request: Request) -> str | None:
+    """Return the name of the token that a request came with, which the log keeps; None without tokens."""
+    tokens = service_of(request).tokens
+    return None if tokens is None else tokens.named(digest_of(_token_of(request)))
+
+
+def _token_of(request: Request) -> str:
     kind, _, token = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not token.strip():
-        return None
-    return tokens.role_of(token.strip())
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def check_role(mine: Role | None, needed: Role) -> None:
@@ -122,6 +141,31 @@ async def reward(request: Request) -> Response:
     return _json(receipt.to_dict())
 
 
+async def void(request: Request) -> Response:
+    """Take back a decision that the customer never saw; it counts as nothing. Twice counts once."""
+    told = Outcome(part_of_path(request, "id"), None, who=who_of(request))
+    (receipt,) = await service_of(request).reward([told])
+    return _json(check_taken(receipt).to_dict())
+
+
+async def void_request(request: Request) -> Response:
+    """Take back what a request with this key decided and nobody saw; no receipts if none had the key."""
+    body, name = await read(models.VoidBody, request), part_of_path(request, "name")
+    who, service = who_of(request), service_of(request)
+    found = await service.look(name, lambda campaign: campaign.by(who).void_request(body.key))
+    service.metrics.rewarded(found)
+    return _json({"receipts": [receipt.to_dict() for receipt in found]})
+
+
+async def correction(request: Request) -> Response:
+    """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
+    body = await json_of(request)
+    only(body, "success")
+    told = _outcome({"decision": part_of_path(request, "id"), **body})
+    (receipt,) = await service_of(request).reward([told._replace(corrects=True, who=who_of(request))])
+    return _json(check_taken(receipt).to_dict())
+
+
 async def rewards(request: Request) -> Response:
     """Report many outcomes, of any campaigns; all are recorded or none."""
     body = await json_of(request)
@@ -139,7 +183,7 @@ async def begin(request: Request) -> Response:
     body, name = await read(models.CampaignBody, request), part_of_path(request, "name")
     problem = await asyncio.to_thread(problem_from, body.problem)
     given = with_arms_from_0(body.given(), problem.arms)
-    created = await service_of(request).begin(name, problem, body.seed, **given)
+    created = await service_of(request).begin(name, problem, body.seed, who_of(request), **given)
     return _json({"name": name, "created": created}, 201 if created else 200)
 
 
@@ -165,8 +209,28 @@ async def change(request: Request) -> Response:
     body, name = await read(models.ChangeBody, request), part_of_path(request, "name")
     service, expected = service_of(request), _version(request.headers.get("if-match"))
     arms = await service.look(name, lambda campaign: campaign.problem.arms)
-    settings, version = await service.set(name, with_arms_from_0(body.given(), arms), expected)
+    given = with_arms_from_0(body.given(), arms)
+    settings, version = await service.set(name, given, expected, who_of(request))
     return _json(_settings(settings, version), headers={"ETag": f'"{version}"'})
+
+
+async def add(request: Request) -> Response:
+    """Add an arm to a campaign; all others keep their numbers."""
+    body, name = await read(models.ArmBody, request), part_of_path(request, "name")
+    check_no_files(body.structure or {})
+    after = body.after - 1 if isinstance(body.after, int) else body.after
+    about = {"expect": body.expect, "after": after, "segment": body.segment, "structure": body.structure}
+    found, problem = await service_of(request).add(name, body.name, body.reward, who_of(request), **about)
+    row = problem.prior[found].tolist()
+    return _json({"arm": found + 1, "name": body.name, "prior": row}, 201)
+
+
+async def forget(request: Request) -> Response:
+    """Remove a customer's name from the whole log; the counts stay."""
+    body, name = await read(models.ForgetBody, request), part_of_path(request, "name")
+    who = who_of(request)
+    count = await service_of(request).look(name, lambda campaign: campaign.by(who).forget(body.customer))
+    return _json({"decisions": count})
 
 
 async def explain(request: Request) -> Response:
@@ -187,11 +251,27 @@ async def audit(request: Request) -> Response:
 
 async def export(request: Request) -> Response:
     """Return all decisions with their outcomes, as a Parquet file."""
-    content = await service_of(request).look(
-        part_of_path(request, "name"), lambda campaign: _file(campaign.export, "export.parquet"), long=True
+    return await exported(request, "export.parquet", PARQUET)
+
+
+async def export_csv(request: Request) -> Response:
+    """Return all decisions with their outcomes, as CSV."""
+    return await exported(request, "export.csv", CSV)
+
+
+async def exported(request: Request, file: str, kind: str) -> Response:
+    """Return the file of all decisions with their outcomes."""
+    name = part_of_path(request, "name")
+    content = await service_of(request).look(name, lambda one: _file(one.export, file), long=True)
+    return Response(
+        content, headers={"Content-Disposition": f'attachment; filename="{file}"'}, media_type=kind
     )
-    headers = {"Content-Disposition": 'attachment; filename="export.parquet"'}
-    return Response(content, headers=headers, media_type=PARQUET)
+
+
+async def delete(request: Request) -> Response:
+    """Delete a campaign; its whole log goes to a file on the server first."""
+    body, name = await read(models.DeleteBody, request), part_of_path(request, "name")
+    return _json({"name": name, "file": await service_of(request).delete(name, body.name)})
 
 
 async def report(request: Request) -> Response:
@@ -226,13 +306,13 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.text(service.ready), media_type="text/plain; version=0.0.4")
 
 
-def _outcome(given: object) -> tuple[str, bool]:
+def _outcome(given: object) -> Outcome:
     if not isinstance(given, dict) or not isinstance(given.get("decision"), str):
         raise RefusedError(422, "an outcome must be {decision, success}", shown(given))
     only(given, "decision", "success")
     if not isinstance(given.get("success"), bool):
         raise RefusedError(422, "success must be true or false", shown(given.get("success")))
-    return given["decision"], given["success"]
+    return Outcome(given["decision"], given["success"])
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -249,8 +329,8 @@ def _file(write: Callable[[Path], object], name: str) -> bytes:
 
 def _settings(settings: Settings, version: int) -> dict[str, Any]:
     values = asdict(settings)
-    for key in ("control", "fallback"):
-        if isinstance(values[key], tuple):  # one for each segment
+    for key in ("control", "fallback", "withdrawn"):
+        if isinstance(values[key], tuple):  # one for each segment, or those that are withdrawn
             values[key] = [arm + 1 for arm in values[key]]
         elif values[key] is not None:
             values[key] += 1
@@ -277,6 +357,11 @@ CALLS = (
          models.DecisionsBody, _KEY),
     Call("POST", "/decisions/{id}/reward", reward, WRITE, "outcomes", models.ReceiptAnswer, (404,),
          models.RewardBody),
+    Call("POST", "/decisions/{id}/void", void, WRITE, "outcomes", models.ReceiptAnswer, (404, 409, 422)),
+    Call("POST", "/campaigns/{name}/decisions/void", void_request, WRITE, "outcomes", models.ReceiptsAnswer,
+         (404,), models.VoidBody),
+    Call("POST", "/decisions/{id}/correction", correction, WRITE, "outcomes", models.ReceiptAnswer,
+         (404, 409), models.RewardBody),
     Call("POST", "/rewards", rewards, WRITE, "outcomes", models.ReceiptsAnswer, (404,), models.RewardsBody),
     Call("PUT", "/campaigns/{name}", begin, ADMIN, "campaigns", models.BegunAnswer, (409,),
          models.CampaignBody),
@@ -284,10 +369,17 @@ CALLS = (
     Call("GET", "/campaigns/{name}", status, READ, "campaigns", models.StatusAnswer, (404, 422)),
     Call("PATCH", "/campaigns/{name}", change, ADMIN, "campaigns", models.SettingsAnswer, (404, 412),
          models.ChangeBody, _MATCH),
+    Call("DELETE", "/campaigns/{name}", delete, ADMIN, "campaigns", models.DeletedAnswer, (404,),
+         models.DeleteBody),
+    Call("POST", "/campaigns/{name}/arms", add, ADMIN, "campaigns", models.ArmAnswer, (404,),
+         models.ArmBody),
+    Call("POST", "/campaigns/{name}/forget", forget, ADMIN, "campaigns", models.ForgottenAnswer, (404,),
+         models.ForgetBody),
     Call("GET", "/campaigns/{name}/explain", explain, READ, "campaigns", "application/json", (404, 422),
          parameter=_SEGMENT),
     Call("GET", "/campaigns/{name}/audit", audit, READ, "campaigns", models.AuditAnswer, (404, 422)),
     Call("GET", "/campaigns/{name}/export.parquet", export, READ, "campaigns", PARQUET, (404, 422, 501)),
+    Call("GET", "/campaigns/{name}/export.csv", export_csv, READ, "campaigns", "text/csv", (404, 422)),
     Call("GET", "/campaigns/{name}/report.html", report, READ, "campaigns", "text/html", (404, 422, 501)),
     Call("GET", "/healthz", healthz, None, "operations", models.StateAnswer),
     Call("GET", "/readyz", readyz, None, "operations", models.StateAnswer),

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from elsv.campaign import StoreError, UnknownCampaignError, UnknownDecisionError
+from elsv.campaign import RefusedReportError, StoreError, UnknownCampaignError, UnknownDecisionError
 from elsv.campaign.opening import BegunOtherwiseError, OtherVersionError
 from elsv.errors import CorruptFileError, ElsvError, MissingExtraError
 
@@ -22,6 +22,7 @@ _STATUS: tuple[tuple[type[Exception], int, dict[str, str]], ...] = (
     (UnknownDecisionError, 404, {}),
     (UnknownCampaignError, 404, {}),
     (BegunOtherwiseError, 409, {}),
+    (RefusedReportError, 409, {}),
     (OtherVersionError, 412, {}),
     (MissingExtraError, 501, {}),
     (ElsvError, 422, {}),

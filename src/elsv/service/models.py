@@ -58,7 +58,11 @@ class ChangeBody(BaseModel):
         None, description="How long to wait for an outcome: '7 days', or seconds; null: for ever."
     )
     accept_late: bool | None = Field(None, description="Whether an outcome after the window still counts.")
-    sticky: bool | None = Field(None, description="Whether customers keep an open decision.")
+    sticky: bool | str | None = Field(
+        None,
+        description="For how long customers keep their decision: campaign (default), open or never; true is "
+        "open, false never.",
+    )
     holdout: float | None = Field(None, ge=0, lt=1, description="Share of customers with the control arm.")
     control: Arm = Field(
         None,
@@ -66,6 +70,12 @@ class ChangeBody(BaseModel):
     )
     fallback: Arm = Field(None, description="The arm while paused: a name, or a number from 1.")
     unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
+    withdrawn: list[str | int] | None = Field(
+        None, max_length=200, description="All arms that are not on offer, by name or number from 1."
+    )
+    ended: bool | None = Field(
+        None, description="true: the customers so far are the last; a larger horizon goes on."
+    )
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are given."""
@@ -96,6 +106,65 @@ class CampaignBody(ChangeBody):
         return {key: value for key, value in super().given().items() if key not in ("problem", "seed")}
 
 
+class ArmBody(BaseModel):
+    """An arm to add."""
+
+    model_config = _shown({"name": "20 % off", "reward": 12, "expect": "5 to 15 %"}, strict=True)
+    name: str = Field(min_length=1, max_length=500, description="Of the arm.")
+    reward: float = Field(gt=0, le=1e12, description="What a success pays.")
+    expect: str | float | None = Field(
+        None, description="Its rate: '5 to 15 %' or 0.1; default: near its neighbours'."
+    )
+    after: str | int | None = Field(
+        None,
+        description="The arm that it follows in the order, by name or number from 1; default: by reward.",
+    )
+    segment: str | None = Field(None, max_length=500, description="To whom it is on offer.")
+    structure: dict[str, Any] | None = Field(
+        None, description="What is known of all arms now, where they are not independent or in one order."
+    )
+
+
+class ArmAnswer(BaseModel):
+    """An arm that was added."""
+
+    arm: int = Field(description="Its number, from 1.")
+    name: str
+    prior: list[float] = Field(description="Its row.")
+
+
+class DeleteBody(BaseModel):
+    """The name of a campaign to delete, once more."""
+
+    model_config = _shown({"name": "spring"}, strict=True)
+    name: str = Field(max_length=500, description="The name in the address, typed again.")
+
+
+class DeletedAnswer(BaseModel):
+    """A campaign that was deleted."""
+
+    name: str
+    file: str = Field(description="The file on the server that holds its log; `elsv copy` brings it back.")
+
+
+class ForgetBody(BaseModel):
+    """A customer to forget."""
+
+    model_config = _shown({"customer": "c-17"}, strict=True)
+    customer: str = Field(
+        min_length=1,
+        max_length=500,
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+        description="The name that decisions were asked for with.",
+    )
+
+
+class ForgottenAnswer(BaseModel):
+    """A customer who is forgotten."""
+
+    decisions: int = Field(description="From so many decisions the name was removed.")
+
+
 class DecisionsBody(BaseModel):
     """Whom to decide for."""
 
@@ -111,6 +180,13 @@ class DecisionsBody(BaseModel):
         None, ge=1, le=MOST_AT_ONCE, description="The number of unknown customers to decide for."
     )
     segment: str | None = Field(None, max_length=500, description="The customer's segment.")
+
+
+class VoidBody(BaseModel):
+    """A request for decisions whose answer nobody saw."""
+
+    model_config = _shown({"key": "visit-17"}, strict=True)
+    key: str = Field(min_length=1, max_length=500, description="Its Idempotency-Key.")
 
 
 class RewardBody(BaseModel):
@@ -167,9 +243,10 @@ class ReceiptAnswer(BaseModel):
 
     id: str
     status: str = Field(
-        description="recorded, late (it corrects a failure), too late, duplicate or conflict."
+        description="recorded, late (it takes a failure back), too late, corrected, voided or duplicate; "
+        "conflict or void: it contradicts the log and changed nothing."
     )
-    success: bool = Field(description="The outcome in the log.")
+    success: bool | None = Field(description="The outcome in the log; null: a void decision has none.")
     counted: bool = Field(description="Whether that outcome counts.")
 
 
@@ -238,6 +315,8 @@ class AuditAnswer(BaseModel):
     decisions: int
     rewards: int
     expirations: int
+    voids: int
+    corrections: int
     events: int
     problems: list[str]
 

@@ -27,7 +27,7 @@ _ERRORS = {
     403: "The token's role does not allow this.",
     404: "There is no such campaign or decision.",
     408: "The request did not arrive in time.",
-    409: "The campaign was begun with another body.",
+    409: "The campaign was begun with another body, or what is reported contradicts the log.",
     412: "The settings are not those of the version in If-Match.",
     413: "The body is too large.",
     415: "The body is not declared as application/json.",
@@ -71,6 +71,8 @@ def _operation(call: Call) -> dict[str, Any]:
         ],
         "responses": {"200": _success(call)},
     }
+    if call.path.endswith("/arms"):
+        found["responses"] = {"201": _success(call)}
     if call.method == "PUT":
         found["responses"] = {"201": _success(call), "200": _success(call, "It had begun so before.")}
     errors = {*_ALWAYS, *call.errors, *(_WITH_BODY if call.body else ())}

@@ -10,18 +10,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from elsv.campaign import Campaign, Decision, RewardReceipt, UnknownDecisionError, log
 from elsv.campaign.batches import Batches, DecisionRequest, Outcomes
-from elsv.campaign.opening import Listed, begin_once, campaigns_of, change
-from elsv.campaign.records import id_of, text_of
+from elsv.campaign.copying import delete
+from elsv.campaign.opening import Listed, add, begin_once, campaigns_of, change
+from elsv.campaign.records import Outcome, id_of, text_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
+from elsv.report.page import slug
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
+from elsv.service.reading import MOST_ARMS
 from elsv.service.settings import ServiceSettings
 from elsv.service.stores import stores_of
 from elsv.service.tokens import Tokens
@@ -87,27 +91,55 @@ class Service:
         """
         return await self._in(self._long if long else self._quick, lambda: call(self._campaign(name)))
 
-    async def begin(self, name: str, problem: Problem, seed: int | None = None, **given: Any) -> bool:
-        """Begin a campaign with the keywords of `Campaign.open`.
+    async def begin(
+        self, name: str, problem: Problem, seed: int | None = None, who: str | None = None, **given: Any
+    ) -> bool:
+        """Begin a campaign with the keywords of `Campaign.open`; `who` does it.
 
         Returns False if it was begun so before; if it was begun in another way, that is an error (409).
         """
         text_of("name of a campaign", name)
         settings = as_kept(given)
         return await self._in(
-            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now())
+            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now(), who)
         )
 
     async def set(
-        self, name: str, given: dict[str, Any], expected: int | None = None
+        self, name: str, given: dict[str, Any], expected: int | None = None, who: str | None = None
     ) -> tuple[Settings, int]:
         """Change settings as one version; return them and its number. `expected`: the version seen last."""
 
         def work() -> tuple[Settings, int]:
             self._campaign(name)
-            return change(self._store, name, as_kept(given), self.now(), expected)
+            return change(self._store, name, as_kept(given), self.now(), expected, who)
 
         return await self._in(self._quick, work)
+
+    async def add(
+        self, name: str, arm: str, reward: float, who: str | None = None, **about: Any
+    ) -> tuple[int, Problem]:
+        """Add an arm with the keywords of `Campaign.add`; return its number, from 0, and the problem."""
+        if await self.look(name, lambda campaign: campaign.problem.arms) >= MOST_ARMS:
+            raise InvalidInputError(
+                f"a campaign must have at most {MOST_ARMS} arms here, got one more; begin another campaign"
+            )
+        return await self._in(
+            self._quick, lambda: add(self._store, name, self.now(), who, arm, reward, **about)
+        )
+
+    async def delete(self, name: str, again: str) -> str:
+        """Remove a campaign, whose name is given `again`; return the file that its log is in."""
+        folder = (
+            Path() if self.settings.on_postgres else Path(self.settings.db.removeprefix("sqlite:///")).parent
+        )
+        path = folder / f"{slug(name)}-deleted-{round(self.now())}.db"
+        await self._in(self._long, lambda: delete(self._store, name, again, path))
+        self._campaigns.pop(name, None)
+        lane = self._lanes.pop(name, None)
+        if lane is not None:
+            lane.close()
+        self._homes = OrderedDict((ident, home) for ident, home in self._homes.items() if home != name)
+        return str(path)
 
     async def decide(
         self,
@@ -133,10 +165,10 @@ class Service:
         self.metrics.decided(name, found)
         return found
 
-    async def reward(self, outcomes: Sequence[tuple[str, bool]]) -> list[RewardReceipt]:
-        """Record outcomes by the ids of their decisions, of any campaigns, all or none."""
-        unknown = list({id_of(given) for given, _ in outcomes if given not in self._homes})
-        homes = {given: self._homes[given] for given, _ in outcomes if given in self._homes}
+    async def reward(self, outcomes: Sequence[Outcome]) -> list[RewardReceipt]:
+        """Record what is reported of decisions, of any campaigns, by their ids; all or none."""
+        unknown = list({id_of(told.id) for told in outcomes if told.id not in self._homes})
+        homes = {told.id: self._homes[told.id] for told in outcomes if told.id in self._homes}
         if unknown:
             homes |= await self._in(self._quick, lambda: self._look_up(unknown))
         names = set(homes.values())
@@ -240,11 +272,11 @@ class Service:
 
     def _record_apart(self, outcomes: Outcomes, homes: dict[str, str]) -> list[RewardReceipt]:
         """Record outcomes of several campaigns in one transaction."""
-        for given, _ in outcomes:
-            if given not in homes:
-                raise UnknownDecisionError(f"there is no decision {given!r}; give an id from a decision")
+        for told in outcomes:
+            if told.id not in homes:
+                raise UnknownDecisionError(f"there is no decision {told.id!r}; give an id from a decision")
         parts = {
-            name: [one for one in outcomes if homes[one[0]] == name] for name in sorted({*homes.values()})
+            name: [told for told in outcomes if homes[told.id] == name] for name in sorted({*homes.values()})
         }
 
         batches = {name: Batches(self._store, name, self._clock) for name in parts}
@@ -256,7 +288,7 @@ class Service:
                 if isinstance(found, UnknownDecisionError):
                     raise found
                 receipts[name] = iter(found)
-            return [next(receipts[homes[given]]) for given, _ in outcomes]
+            return [next(receipts[homes[told.id]]) for told in outcomes]
 
         return self._stores.run(work)
 

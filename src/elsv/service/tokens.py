@@ -53,6 +53,10 @@ class Tokens(Protocol):
         """Return what a token allows; None if it is unknown or revoked. Takes the same time for all."""
         ...
 
+    def named(self, digest: str) -> str | None:
+        """Return the name of the token with this digest; None if it is unknown or revoked."""
+        ...
+
     def live(self) -> Iterable[tuple[str, Role]]:
         """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are not revoked."""
         ...
@@ -125,10 +129,19 @@ class TokenFile:
 
         Every digest is compared, in a time that does not depend on where they differ.
         """
-        asked, found = digest_of(token), None
+        found = self._of(digest_of(token))
+        return None if found is None else Role[found.role.upper()]
+
+    def named(self, digest: str) -> str | None:
+        """Return the name of the token with this digest, or None if it is unknown or revoked."""
+        found = self._of(digest)
+        return None if found is None else found.name
+
+    def _of(self, asked: str) -> Token | None:
+        found = None
         for known in self.tokens():
             if hmac.compare_digest(known.digest, asked) and known.revoked is None:
-                found = Role[known.role.upper()]
+                found = known
         return found
 
     def live(self) -> list[tuple[str, Role]]:

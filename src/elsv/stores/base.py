@@ -57,6 +57,10 @@ class Store(Protocol):
         """Begin a transaction that sees one moment of the store."""
         ...
 
+    def another(self) -> Store:
+        """Open one more connection to the same database."""
+        ...
+
     def locked(self, query: str) -> str:
         """Return a query of one row such that other writers wait for it; the store's own way."""
         ...

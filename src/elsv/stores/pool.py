@@ -28,7 +28,7 @@ class Pool:
         self._free: queue.LifoQueue[Store] = queue.LifoQueue()
         self._guard, self._made = threading.Lock(), 1
         first = make()
-        self.place, self.locked = first.place, first.locked
+        self.place, self.locked, self.another = first.place, first.locked, make
         self._free.put(first)
 
     @contextmanager
@@ -89,7 +89,7 @@ class Apart:
 
     def __init__(self, reader: Store, writer: Store) -> None:
         self._reader, self._writer = reader, writer
-        self.place, self.locked = writer.place, writer.locked
+        self.place, self.locked, self.another = writer.place, writer.locked, writer.another
         self.reading, self.writing = reader.reading, writer.writing
 
     def close(self) -> None:

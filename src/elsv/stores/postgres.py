@@ -51,6 +51,10 @@ class PostgresStore:
         parts = urlsplit(self._url)
         return f"postgresql://{parts.hostname or ''}{parts.path}"
 
+    def another(self) -> PostgresStore:
+        """Open one more connection to the same database."""
+        return PostgresStore(self._url, self._patience)
+
     def locked(self, query: str) -> str:
         """Return the query so that its row is held until the transaction ends."""
         return f"{query} FOR UPDATE"

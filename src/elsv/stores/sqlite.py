@@ -51,6 +51,10 @@ class SqliteStore:
         """The path."""
         return str(self._path)
 
+    def another(self) -> SqliteStore:
+        """Open one more connection to the same file."""
+        return SqliteStore(self._path, create=False)
+
     def locked(self, query: str) -> str:
         """Return the query as it is: a transaction that writes is alone already."""
         return query

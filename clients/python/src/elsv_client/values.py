@@ -80,7 +80,7 @@ class RewardReceipt:
 
     id: str
     status: str  # recorded, late (corrects a failure), too late, duplicate, conflict; later: in the outbox
-    success: bool  # as the log has it
+    success: bool | None  # as the log has it; None: it has no outcome, as a void decision
     counted: bool  # whether the log's outcome counts
 
 

@@ -197,6 +197,11 @@ def whole_number(name: str, what: str, text: str) -> int:
     return int(_number(name, what, text, least=1, whole=True))
 
 
+def positive_number(name: str, what: str, text: str) -> float:
+    """Return a positive number that was typed."""
+    return _number(name, what, text.strip(), least=1e-9)
+
+
 def _structure(form: NewForm) -> Mapping[str, Any] | None:
     if form.order not in ORDERS:
         raise FieldError("order", f"what you know must be one of the list, got {shown(form.order)}")

@@ -20,7 +20,7 @@ from elsv.campaign.opening import BegunOtherwiseError, Listed
 from elsv.campaign.status import Status
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.problem import Problem
-from elsv.service.api import check_role, report_of
+from elsv.service.api import CSV, check_role, exported, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
 from elsv.service.page.course import Courses, course_view
@@ -45,6 +45,7 @@ PARTS = (
     "parts",
     "rivals",
     "settings",
+    "changes",
 )
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
@@ -55,6 +56,9 @@ SAID = {
     "resume": "The campaign goes on.",
     "floor": "The floor is changed.",
     "extend": "The campaign is extended.",
+    "withdraw": "The arm is withdrawn. What is known of it still teaches.",
+    "restore": "The arm is on offer again.",
+    "add": "The arm is added. All others keep their numbers and their outcomes.",
     "end": "The campaign has ended: every further customer gets the arm that is best by now.",
 }
 _HEADINGS = {403: "Not allowed", 404: "Not found", 422: "That does not work", 503: "Not now"}
@@ -80,6 +84,7 @@ def page_routes(service: Service) -> list[Route]:
         ("GET", "/ui/campaigns/{name}", pages.campaign),
         ("GET", "/ui/campaigns/{name}/live", pages.live),
         ("GET", "/ui/campaigns/{name}/report.html", pages.report),
+        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
         ("POST", "/ui/campaigns/{name}/{what}", pages.change),
     )
     return [
@@ -227,12 +232,27 @@ class Pages:
         kept = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
+    async def export(self, request: Request) -> Response:
+        """Return all decisions with their outcomes, as CSV."""
+        response = await exported(request, "export.csv", CSV)
+        response.headers.update({**HEADERS, "Cache-Control": "no-store"})
+        return response
+
     async def change(self, request: Request) -> Response:
         """Change a campaign by one of the forms of its page."""
         name, what = name_in(request), request.path_params["what"]
         fields = dict(await admin_form(request))
+        if what == "delete":
+            try:
+                await self._service.delete(name, fields.get("again", "").strip())
+                return _to("/?said=delete")
+            except UnknownCampaignError:
+                raise
+            except InvalidInputError as error:
+                values = await self._moment(name) | {"errors": {"delete": str(error)}}
+                return page(request, "campaign.html", 422, said="", seconds=SECONDS, **values)
         try:
-            await self._change(name, what, fields)
+            await self._change(name, what, fields, request.state.visitor.who)
         except UnknownCampaignError:
             raise
         except InvalidInputError as error:
@@ -259,7 +279,7 @@ class Pages:
                 raise forms.FieldError(
                     "name", f"there is a campaign {form.name!r} already; choose another name"
                 )
-            await self._service.begin(form.name, problem, **given)
+            await self._service.begin(form.name, problem, who=request.state.visitor.who, **given)
         except forms.FieldError as error:
             return self._form(request, form, {error.name: str(error)}, 422)
         except BegunOtherwiseError as error:
@@ -292,17 +312,23 @@ class Pages:
             values = {"error": _sentence(str(error))}
         return page(request, "parts/rehearsal.html", **values)
 
-    async def _change(self, name: str, what: str, fields: Mapping[str, str]) -> None:
+    async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
         service = self._service
         if what == "floor":
-            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))})
+            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))}, who=who)
         elif what == "extend":
             total = forms.whole_number("customers", "customers", fields.get("customers", ""))
-            await service.look(name, lambda campaign: campaign.extend(total))
+            await service.look(name, lambda campaign: campaign.by(who).extend(total))
         elif what == "end":
-            await service.look(name, Campaign.end)
+            await service.set(name, {"ended": True}, who=who)
         elif what in ("pause", "resume"):
-            await service.set(name, {"paused": what == "pause"})
+            await service.set(name, {"paused": what == "pause"}, who=who)
+        elif what == "add":
+            reward = forms.positive_number("reward", "reward", fields.get("reward", ""))
+            expect = fields.get("expect", "").strip() or None
+            await service.add(name, fields.get("arm", "").strip(), reward, who, expect=expect)
+        elif what in ("withdraw", "restore"):
+            await service.set(name, {what: fields.get("arm", "")}, who=who)
         else:
             raise RefusedError(404, "there is no such page")
 

@@ -37,6 +37,7 @@ class Visitor:
     cookie: str
     role: Role | None
     fresh: bool  # whether the cookie has to be sent
+    who: str | None = None  # the name of that token
 
     @property
     def code(self) -> str:
@@ -54,7 +55,8 @@ async def visitor_of(request: Request) -> Visitor:
     service, cookie = service_of(request), request.cookies.get(COOKIE, "")
     if not re.fullmatch(r"[\w-]{43}", cookie, re.ASCII):
         return Visitor(secrets.token_urlsafe(32), Role.ADMIN if service.tokens is None else None, fresh=True)
-    return Visitor(cookie, await _role_of(service, cookie), fresh=False)
+    role, who = await _role_of(service, cookie)
+    return Visitor(cookie, role, False, who)
 
 
 async def logged_in(service: Service, token: str) -> Visitor | None:
@@ -104,12 +106,12 @@ def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
     return same and not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
 
 
-async def _role_of(service: Service, cookie: str) -> Role | None:
-    """Return what the token of a session allows; None without a session, or if time or token has ended."""
+async def _role_of(service: Service, cookie: str) -> tuple[Role | None, str | None]:
+    """Return what the token of a session allows, and its name; None without a session that lasts."""
     if service.tokens is None:
-        return Role.ADMIN
+        return Role.ADMIN, None
     query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
     for token, made in await service.read(query, (digest_of(cookie),)):
         if -_CLOCKS_APART <= service.now() - made <= LIFETIME:
-            return dict(service.tokens.live()).get(token)
-    return None
+            return dict(service.tokens.live()).get(token), service.tokens.named(token)
+    return None, None
