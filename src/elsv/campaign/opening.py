@@ -250,9 +250,10 @@ def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> di
     changes = dict(given)
     for key in ("withdraw", "restore"):
         if key in changes:
-            arm = find_arm(problem, changes.pop(key))
-            others = [one for one in before.withdrawn if one != arm]
-            changes["withdrawn"] = [*others, arm] if key == "withdraw" else others
+            arm = changes.pop(key)
+            arms = arms_of(arm, problem.names) or [find_arm(problem, arm)]
+            others = [one for one in before.withdrawn if one not in arms]
+            changes["withdrawn"] = [*others, *arms] if key == "withdraw" else others
     return changes
 
 
