@@ -12,6 +12,7 @@ import math
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from elsv._base.numbers import shown
 from elsv.campaign import log
@@ -37,11 +38,16 @@ from elsv.segments import Segments, number_of
 from elsv.stores.base import Store, Transaction
 
 Outcomes = Sequence[Outcome]
+T = TypeVar("T")
 Customer = tuple[str | None, int | None]  # name, None: not known; number of the segment, from 0
 
 
 class UnknownDecisionError(InvalidInputError):
     """An outcome was reported for a decision that the campaign does not have."""
+
+
+class NotPreparedError(Exception):
+    """Problem or settings have changed since this process prepared to decide; nothing was written."""
 
 
 class RefusedReportError(InvalidInputError):
@@ -97,19 +103,33 @@ class Batches:
     ) -> None:
         self.store, self.name, self._clock, self._own = store, name, clock, own
         self._known: tuple[tuple[object, ...], Chooser] | None = None
-        self._ready = False
+        self._ready: tuple[int, str] | None = (
+            None  # version of the settings and problem that it has decided by
+        )
         with store.reading() as reading:
             self.head(reading)
 
     def prepare(self) -> None:
         """Choose once without writing, so that nobody waits for a lock while this process compiles."""
-        if not self._ready:
-            with self.store.reading() as reading:
-                head = self.head(reading)
-                tallies = log.tallies(reading, head)
-                chooser = self.chooser(reading, head, tallies)
-            chooser.choose(tallies, [chooser.problem.segments.turns[0]] * 2, head.seed)
-            self._ready = True
+        if self._ready is None:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        with self.store.reading() as reading:
+            head = self.head(reading)
+            tallies = log.tallies(reading, head)
+            chooser = self.chooser(reading, head, tallies)
+        chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
+        self._ready = head.version, head.problem
+
+    def prepared(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; it is done again if problem or settings had changed before it."""
+        self.prepare()
+        while True:
+            try:
+                return work()
+            except NotPreparedError:
+                self._prepare()
 
     def plan(self, requests: Sequence[DecisionRequest]) -> Plan:
         """Plan the answers without writing them; open decisions that are due expire first."""
@@ -119,7 +139,9 @@ class Batches:
             with self.store.reading() as reading:
                 head = self.head(reading)
                 if not log.is_due(reading, head, now):
-                    return self._plan(reading, head, requests, now)
+                    found = self._plan(reading, head, requests, now)
+                    self._ready = head.version, head.problem
+                    return found
             self.expire(now)
 
     def append(
@@ -139,6 +161,8 @@ class Batches:
             Of the same requests; without one they are planned now.
         """
         head = log.hold(self.store, writing, self.name)
+        if requests and self._ready not in (None, (head.version, head.problem)):
+            raise NotPreparedError
         now = self.now() if plan is None else plan.now
         expired = log.expire(writing, head, now)
         decisions: list[list[Decision]] = []

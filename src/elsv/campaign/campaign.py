@@ -240,9 +240,13 @@ class Campaign:
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
-        self._batches.prepare()
-        with self.store.writing() as writing:
-            ((found,), _) = self._batches.append(writing, [DecisionRequest(customers, key, segment)])
+        requests = [DecisionRequest(customers, key, segment)]
+
+        def work() -> list[Decision]:
+            with self.store.writing() as writing:
+                return self._batches.append(writing, requests)[0][0]
+
+        found = self._batches.prepared(work)
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
@@ -317,7 +321,7 @@ class Campaign:
         Where customers are of segments, `segment` says of which one the next is.
         """
         chooser, tallies, head = self._moment()
-        step, rng = 1 + sum(t.used for t in tallies), policy_stream(head.seed, head.decisions + 1)
+        step, rng = chooser.first_step(tallies), policy_stream(head.seed, head.decisions + 1)
         policy, reason = chooser.acting(step)
         name = {
             "paused": "the campaign is paused",

@@ -53,7 +53,7 @@ class GivenSettings(TypedDict, total=False):
     policy: str
     window: str | float | timedelta | None  # until when an outcome is awaited; None: for ever
     accept_late: bool
-    sticky: bool
+    sticky: str | bool
     floor: float
     holdout: float
     control: str | int | Sequence[str | int]  # arms by name, or numbered from 0; or one for each segment

@@ -122,7 +122,7 @@ class Settings:
     horizon: int | None = None  # customers; None for a problem with a discount
     window: float | None = None  # seconds until a decision without an outcome is a failure; None: never
     accept_late: bool = True  # whether an outcome after that corrects it
-    sticky: bool = True  # whether a customer keeps the arm while a decision is open
+    sticky: str | bool = "campaign"  # for how long a customer keeps the arm: campaign, open or never
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
     control: int | tuple[int, ...] | None = field(
