@@ -213,7 +213,8 @@ def summary(parts: list[dict[str, object]]) -> dict[str, object]:
         }
     for name in parts[0]["wrong"]:
         looks = np.concatenate([part["wrong"][name] for part in parts], axis=1)
-        out.setdefault(name, {})["wrong_sign"] = float(looks.mean(axis=1).max())
+        signs = {"wrong_sign": float(looks.mean(axis=1).max()), "ever_wrong": float(looks.any(axis=0).mean())}
+        out[name] = {**out.get(name, {}), **signs}
     for name in ("warned", "noted"):
         out[name] = float(np.concatenate([part[name] for part in parts]).mean())
     return out
@@ -240,7 +241,8 @@ def cells_table(cells: list[dict[str, object]]) -> str:
         for factor, words in ((1.0, "right"), (2.0, "wrong")):
             each = [c for c in cells if name in c and c["prior"] == factor]
             if each:
-                said = [f"wrong sign at most {100 * max(c[name]['wrong_sign'] for c in each):.1f}"]
+                most = [100 * max(c[name][share] for c in each) for share in ("wrong_sign", "ever_wrong")]
+                said = [f"wrong sign at most {most[0]:.1f}, ever {most[1]:.1f}"]
                 if "mean" in each[0][name]:
                     for share in ("mean", "worst_look", "always"):
                         found = [100 * c[name][share] for c in each]

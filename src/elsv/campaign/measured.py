@@ -16,9 +16,7 @@ from elsv.campaign.records import Tally
 from elsv.stores.base import Transaction
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
 
-EXPECTED = (
-    20.0  # customers that an arm must be promised, and others too: with fewer chi-square has no far tail
-)
+EXPECTED = 20.0  # customers that an arm must be promised, and others too; with fewer it warns too often
 _PARTS = 64  # of a log, by which halves are cut
 _RECENT = 50_000  # customers, the last ones, of whom halves and split are looked at: a log may be long
 _CLOSED = """

@@ -134,7 +134,8 @@ class Plan(BestScore):
     def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``.
 
-        Each arm's score is given that its segment has come.
+        Each arm's score is given that its segment has come. Where segments are planned for one by one it
+        counts the customers of its own segment.
         """
         check_step(self.problem, step)
         check_width(state, self.problem)
