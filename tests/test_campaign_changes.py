@@ -8,7 +8,7 @@ import pytest
 
 from campaigns import Clock, chosen_again, shop
 from commands import elsv
-from elsv import Campaign, InvalidInputError, Problem, State, solve
+from elsv import Campaign, InvalidInputError, Problem, State
 from elsv.beliefs import Independent
 from elsv.beliefs.abilities import quantiles
 from elsv.campaign import RefusedReportError, UnknownCampaignError
@@ -587,17 +587,3 @@ def test_export_and_deletion_over_http_and_by_command(tmp_path):
     assert done == f"deleted spring; its log is in {tmp_path / 'log.db'}"
     with Campaign.open(answer["file"], "spring") as campaign:
         assert campaign.audit().decisions == 3
-
-
-def test_a_policy_whose_tables_count_pulls_goes_on_after_a_pause(tmp_path):
-    problem = Problem(rewards=[0.8, 1.0], horizon=12)
-    solve(problem, save=tmp_path / "arms.elsv")
-    policy = f"optimal:file={tmp_path / 'arms.elsv'}"
-    with Campaign.open(tmp_path / "s.db", "x", problem, policy=policy) as campaign:
-        campaign.reward(campaign.decide(), success=True)
-        campaign.pause()
-        campaign.reward(campaign.decide(), success=False)
-        campaign.resume()
-        assert campaign.decide().reason == "policy"
-        assert campaign.explain().step == 4
-        assert campaign.status().decided == 2

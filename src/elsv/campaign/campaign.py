@@ -321,7 +321,7 @@ class Campaign:
         Where customers are of segments, `segment` says of which one the next is.
         """
         chooser, tallies, head = self._moment()
-        step, rng = chooser.first_step(tallies), policy_stream(head.seed, head.decisions + 1)
+        step, rng = 1 + sum(t.used for t in tallies), policy_stream(head.seed, head.decisions + 1)
         policy, reason = chooser.acting(step)
         name = {
             "paused": "the campaign is paused",

@@ -121,13 +121,6 @@ class Chooser:
             return tuple(arm for arm in segments.groups[segment] if arm not in self.settings.withdrawn)
         return self.arms
 
-    def first_step(self, tallies: Sequence[Tally]) -> int:
-        """Return the step of the next customer: its place among those planned for.
-
-        Where a policy counts all pulls, those of customers who came while paused are steps too.
-        """
-        return 1 + sum(t.had if self.policy.by_pulls else t.used for t in tallies)
-
     def acting(self, step: int) -> tuple[BasePolicy, str]:
         """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
         if self.settings.paused:
@@ -197,7 +190,7 @@ class _Batch:
     ) -> None:
         self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._number = 1 + sum(t.decided for t in tallies)  # of the first decision
-        self._first = chooser.first_step(tallies)
+        self._first = 1 + sum(t.used for t in tallies)  # the place of the first customer
         self._planned = _Planned(chooser.asked, chooser.state_on_offer(tallies))
         self._waiting = [chooser.waiting(tallies)]  # before each place
         self._places = None if chooser.arms is None else {arm: k for k, arm in enumerate(chooser.arms)}

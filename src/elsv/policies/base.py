@@ -70,11 +70,6 @@ class BasePolicy(ABC):
         return False
 
     @property
-    def by_pulls(self) -> bool:
-        """Whether its step counts all pulls of the state, also those that a campaign does not plan for."""
-        return False
-
-    @property
     def index_alone(self) -> Index | None:
         """The index whose largest value, times the reward, is all that choosing takes."""
         return None

@@ -155,7 +155,6 @@ class OptimalPolicy(BasePolicy):
         return np.asarray(arms[self.problem.segments.numbers(segment), number], dtype=np.int64)
 
     deterministic = True
-    by_pulls = True  # arms are stored by the number of pulls
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return the arms as they are stored."""
