@@ -31,7 +31,7 @@ from elsv.campaign.records import (
     Tally,
     decision_of,
 )
-from elsv.campaign.settings import NEVER, OPEN, problem_as_planned
+from elsv.campaign.settings import NEVER, OPEN, Settings, problem_as_planned
 from elsv.errors import InvalidInputError
 from elsv.policies import Policy
 from elsv.segments import Segments, number_of
@@ -47,7 +47,7 @@ class UnknownDecisionError(InvalidInputError):
 
 
 class NotPreparedError(Exception):
-    """Problem or settings have changed since this process prepared to decide; nothing was written."""
+    """Problem, policy or offer have changed since this process prepared to decide; nothing was written."""
 
 
 class RefusedReportError(InvalidInputError):
@@ -120,7 +120,17 @@ class Batches:
             tallies = log.tallies(reading, head)
             chooser = self.chooser(reading, head, tallies)
         chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
-        self._ready = head.version, head.problem
+        self._ready = _kernels_of(head, chooser.settings)
+
+    def _is_prepared(self, writing: Transaction, head: Head) -> bool:
+        """Return whether this process has decided by the present policy, problem and arms on offer."""
+        if self._ready is None or self._ready[:2] == (head.version, head.problem):
+            return True
+        now = _kernels_of(head, settings_of(writing, head))
+        if now[1:] == self._ready[1:]:
+            self._ready = now
+            return True
+        return False
 
     def prepared(self, work: Callable[[], T]) -> T:
         """Return what `work` returns; it is done again if problem or settings had changed before it."""
@@ -140,7 +150,8 @@ class Batches:
                 head = self.head(reading)
                 if not log.is_due(reading, head, now):
                     found = self._plan(reading, head, requests, now)
-                    self._ready = head.version, head.problem
+                    assert self._known is not None
+                    self._ready = _kernels_of(head, self._known[1].settings)
                     return found
             self.expire(now)
 
@@ -161,7 +172,7 @@ class Batches:
             Of the same requests; without one they are planned now.
         """
         head = log.hold(self.store, writing, self.name)
-        if requests and self._ready not in (None, (head.version, head.problem)):
+        if requests and not self._is_prepared(writing, head):
             raise NotPreparedError
         now = self.now() if plan is None else plan.now
         expired = log.expire(writing, head, now)
@@ -268,6 +279,11 @@ class Batches:
                 [log.append_outcome(writing, head, rows[told.id], told, now, late) for told in outcomes]
             )
         return found
+
+
+def _kernels_of(head: Head, settings: Settings) -> tuple[object, ...]:
+    """Return what decides which kernels a decision needs, after the version of the settings."""
+    return head.version, head.problem, settings.policy, settings.withdrawn
 
 
 def check_taken(receipt: RewardReceipt) -> RewardReceipt:
