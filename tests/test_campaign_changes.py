@@ -74,7 +74,7 @@ def test_a_request_whose_answer_nobody_saw_is_void_by_its_key(campaign):
     assert again.id != made.id
     assert campaign.decide("c-1", key="visit-3").id == again.id
     assert [one.status for one in campaign.void_request("visit-3")] == ["seen"]  # it was made before
-    assert [one.status for one in campaign.void_request("visit-2")] == ["seen"]  # the next visit got it too
+    assert [one.status for one in campaign.void_request("visit-2")] == ["voided"]  # so nobody saw it
     other = campaign.decide(count=2, key="two")
     campaign.reward(other[0], success=True)
     assert [one.status for one in campaign.void_request("two")] == ["conflict", "voided"]
@@ -587,3 +587,17 @@ def test_export_and_deletion_over_http_and_by_command(tmp_path):
     assert done == f"deleted spring; its log is in {tmp_path / 'log.db'}"
     with Campaign.open(answer["file"], "spring") as campaign:
         assert campaign.audit().decisions == 3
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_a_decision_that_two_requests_got_and_nobody_saw_is_void(tmp_path, order):
+    """The first leaves it to the other; when none of them was seen the decision counts as nothing."""
+    problem = Problem(rewards=[1.0, 2.0], horizon=50)
+    with Campaign.open(tmp_path / "shop.db", "spring", problem, policy="greedy") as campaign:
+        made = [campaign.decide("c-1", key=key) for key in ("one", "two")]
+        assert made[0].id == made[1].id
+        told = [campaign.void_request(key)[0].status for key in order]
+        assert told == ["seen", "voided"]
+        assert campaign.void_request(order[0]) == []
+        assert campaign.status().voided == 1
+        assert campaign.audit().exact

@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import threading
@@ -124,6 +125,36 @@ def test_outcomes_wait_for_a_service_that_was_killed(kind, tmp_path):
             assert sum(arm["successes"] for arm in status["arms"]) == 3
             assert sum(arm["failures"] for arm in status["arms"]) == 3
             assert status["under_way"] == 0
+            assert http.get("/campaigns/spring/audit").json()["exact"]
+    finally:
+        server.kill()
+
+
+def test_what_came_too_late_is_void(kind, tmp_path):
+    """The service decides after the page has given up: the customer saw the fallback, and counts not."""
+    server = Server(tmp_path / "shop.db", tmp_path).start()
+    outbox, write = tmp_path / "outbox", server.tokens["write"]
+    try:
+        server.wait().begin("spring", problem=PROBLEM)
+        os.kill(server.process.pid, signal.SIGSTOP)
+        told, _ = taken(kind, server.url, outbox, [VISIT, VISIT], write, budget=0.5)
+        assert [one["name"] for one in found(told)] == ["own", "own"]
+        assert len(entries(outbox)) == 2
+        os.kill(server.process.pid, signal.SIGCONT)
+        told, _ = taken(kind, server.url, outbox, [["sleep", 2], ["flush"]], write)
+        assert found(told)[1] == {"sent": 2, "left": 0, "refused": 0}
+        with server.http() as http:
+            status = http.get("/campaigns/spring").json()
+            assert (status["decided"], status["voided"], status["under_way"]) == (0, 1, 0)
+        steps = [VISIT, ["decide", "spring", "c-18", "own"]]
+        ids = [one["id"] for one in found(taken(kind, server.url, outbox, steps, write, budget=20)[0])]
+        told, _ = taken(
+            kind, server.url, outbox, [["void", ids[0]], ["reward", ids[1], True]], write, budget=20
+        )
+        assert found(told) == ["voided", "recorded"]
+        with server.http() as http:
+            status = http.get("/campaigns/spring").json()
+            assert (status["decided"], status["voided"], status["under_way"]) == (1, 2, 0)
             assert http.get("/campaigns/spring/audit").json()["exact"]
     finally:
         server.kill()

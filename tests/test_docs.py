@@ -22,7 +22,7 @@ from commands import elsv as call
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-SERVED = {"clients.md"}  # its examples need a server: tests/test_service_docs.py
+SERVED = {"clients.md", "day.md"}  # their examples need a server: test_service_docs.py, test_day.py
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

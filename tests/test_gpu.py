@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cuda_host import HostDevice, compile_kernels
-from elsv import Problem, State, evaluate, solve
+from elsv import Problem, State, evaluate, make_policy, solve
 from elsv.choice import TIE
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.exact.cuda.device import find_device, source
@@ -21,7 +21,6 @@ from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights
 from elsv.exact.evaluate import on_layers
 from elsv.lattice.numbering import Lattice
 from elsv.policies.layers import kernel_of
-from elsv.policies.plan import Plan
 
 # rewards, order, prior, horizon on the host, horizon on a GPU
 PROBLEMS = {
@@ -148,17 +147,17 @@ def test_what_simulated_decisions_lose_is_what_the_policy_earns_less(library):
     problem = Problem([0.4, 0.7, 1], "decreasing", 12)
     rng = np.random.default_rng(5)
     means = problem.belief.draw(State.trusted(np.ones((4000, 3)), np.ones((4000, 3))), rng)
-    policy = Plan(problem, effort=10)
+    policy = make_policy("commit:depth=1", problem)
     wins, pulls = np.zeros((13, 4000, 3), np.int64), np.zeros((13, 4000, 3), np.int64)
     arms = np.zeros((12, 4000), np.int64)
     each = np.arange(4000)
     for t in range(12):
-        arms[t] = policy(State.trusted(1.0 + wins[t], 1.0 + pulls[t] - wins[t]), t + 1)
+        arms[t] = policy(State.trusted(1.0 + wins[t], 1.0 + pulls[t] - wins[t]), t + 1, None)
         wins[t + 1], pulls[t + 1] = wins[t], pulls[t]
         wins[t + 1][each, arms[t]] += rng.random(4000) < means[each, arms[t]]
         pulls[t + 1][each, arms[t]] += 1
     lost, best = losses(problem, HostDevice(library), wins[:12], pulls[:12], arms, silent)
-    optimum, row = evaluate(problem, ["optimal", "plan:effort=10"])
+    optimum, row = evaluate(problem, ["optimal", "commit:depth=1"])
     assert best == pytest.approx(optimum.value, rel=1e-12)
     assert (lost >= -1e-12).all()
     error = lost.std() / np.sqrt(len(lost))

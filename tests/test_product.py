@@ -226,3 +226,13 @@ def test_over_http(tmp_path):
         told = opened.ask("PUT", "/campaigns/other", {**SHOP, "problem": wrong})
         assert told.status_code == 422
         assert "give the options once" in told.json()["detail"]
+
+
+def test_an_option_goes_and_comes_back_in_all_segments(tmp_path):
+    with Campaign.open(tmp_path / "shop.db", "spring", coupon(), policy="greedy") as campaign:
+        campaign.withdraw("15 % off")
+        campaign.withdraw("5 % off × mobile")
+        assert campaign.settings.withdrawn == (1, 2, 5)
+        assert campaign.decide(segment="mobile").option == "none"
+        campaign.restore("15 % off")
+        assert campaign.settings.withdrawn == (1,)

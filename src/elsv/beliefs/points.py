@@ -40,13 +40,23 @@ def joint_points(
     if own is not None:
         theta, weight = _checked(own(state, count), state.alpha.shape)
         return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+    theta, weight = drawn_points(belief, state, count)
+    return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+
+
+def drawn_points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return draws in the state itself as points ``[..., M, N]``, and their weights ``[..., M]``."""
     if getattr(belief, "repeats", False) and len(state.shape) == 1 and len(state.alpha) > 1:
         # State by state, so that a batch changes nothing.
         each = [_drawn(belief, State.trusted(*one), count) for one in zip(*state.rows(), strict=True)]
-        theta, weight = np.stack([theta for theta, _ in each]), np.stack([weight for _, weight in each])
-    else:
-        theta, weight = _drawn(belief, state, count)
-    return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
+        return np.stack([theta for theta, _ in each]), np.stack([weight for _, weight in each])
+    return _drawn(belief, state, count)
+
+
+def most_points(belief: Belief) -> int | None:
+    """Return how many points a belief that is made of draws has in all; None: more of them are no nearer."""
+    found: int | None = getattr(belief, "most_points", None)
+    return found
 
 
 def _drawn(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:

@@ -167,6 +167,11 @@ class Samples(CountedBest):
                 out[rows] = self.draws[np.minimum(at, len(self.draws) - 1)]
         return out.reshape(state.alpha.shape)
 
+    @property
+    def most_points(self) -> int:
+        """How many points there are: all draws."""
+        return len(self.draws)
+
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
 

@@ -103,9 +103,7 @@ class Batches:
     ) -> None:
         self.store, self.name, self._clock, self._own = store, name, clock, own
         self._known: tuple[tuple[object, ...], Chooser] | None = None
-        self._ready: tuple[int, str] | None = (
-            None  # version of the settings and problem that it has decided by
-        )
+        self._ready: tuple[object, ...] | None = None  # version, problem, policy, arms withdrawn
         with store.reading() as reading:
             self.head(reading)
 

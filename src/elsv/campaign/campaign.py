@@ -273,8 +273,8 @@ class Campaign:
     def void_request(self, key: str) -> list[RewardReceipt]:
         """Take back what a request with this key decided, whose answer came too late to be seen.
 
-        A decision that another request got too stays (``seen``), and so does one whose outcome is known
-        (``conflict``). Empty if no request had this key.
+        A decision that another request got too stays (``seen``) until that one is taken back as well, and so
+        does one whose outcome is known (``conflict``). Empty if no request had this key.
         """
         text_of("key", key)
         with self.store.writing() as writing:
@@ -288,6 +288,8 @@ class Campaign:
                 if row.number not in seen:
                     receipt = log.append_outcome(writing, head, row, told, now, late)
                 found.append(receipt)
+            if seen:
+                log.disown(writing, head, key)
             log.release(writing, head)
         return found
 

@@ -463,6 +463,24 @@ def seen_by_others(transaction: Transaction, head: Head, request: str) -> set[in
     return {number for (number,) in transaction.rows(query, (head.id, request))}
 
 
+def disown(transaction: Transaction, head: Head, request: str) -> None:
+    """Forget a request whose answer nobody saw; another one that got the same decision made it then.
+
+    So that a decision is void when none of the requests that got it was seen.
+    """
+    rows = transaction.rows(
+        "SELECT number, made FROM elsv_request WHERE campaign = ? AND request = ?", (head.id, request)
+    )
+    transaction.run("DELETE FROM elsv_request WHERE campaign = ? AND request = ?", (head.id, request))
+    for number, made in rows:
+        if made:
+            transaction.run(
+                "UPDATE elsv_request SET made = 1 WHERE campaign = ? AND number = ? AND request = "
+                "(SELECT MIN(request) FROM elsv_request WHERE campaign = ? AND number = ?)",
+                (head.id, number, head.id, number),
+            )
+
+
 def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
     """Return what was answered to a request before; empty if it is new."""
     query = "SELECT number FROM elsv_request WHERE campaign = ? AND request = ? ORDER BY place"

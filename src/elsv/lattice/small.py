@@ -16,7 +16,7 @@ import numpy as np
 from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 
-QUARTER = 4  # a step is at most this part of the way behind it
+COARSEST, FINEST = 4, 99  # the parts of the way behind it that a step may be: a quarter, or single pulls
 
 
 class Layers(NamedTuple):
@@ -84,18 +84,29 @@ def depth_within(arms: int, states: int, most: int) -> int:
 
 
 def steps_within(arms: int, states: int, most: int) -> tuple[int, ...]:
-    """Return steps of at most a quarter of the way behind them that lead to at most `states` states.
+    """Return the finest steps that lead to `most` pulls within so many states.
 
-    They come to `most` pulls or fewer; the first is 1, however many states that takes.
+    A step is at most 1/c of the way behind it. c is the largest with which the steps arrive; where none does,
+    steps of a quarter go as far as the states allow. The first step is 1, however many states that takes.
     """
+    for part in range(FINEST, COARSEST - 1, -1):
+        steps = _steps(arms, states, most, part)
+        if sum(steps) == most:
+            return steps
+    return steps
+
+
+def _steps(arms: int, states: int, most: int, part: int) -> tuple[int, ...]:
+    """Return steps of at most that part of the way behind them, as far as the states allow."""
     steps, depth, total = [1], 1, 1 + layer_size(arms, 1)
-    while True:
-        step = max(1, depth // QUARTER)
+    while depth < most:
+        step = min(max(1, depth // part), most - depth)
         total += layer_size(arms, depth + step)
-        if depth + step > most or total > states:
-            return tuple(steps)
+        if total > states:
+            break
         steps.append(step)
         depth += step
+    return tuple(steps)
 
 
 def _layers(arms: int, depth: int) -> list[Layer]:

@@ -6,11 +6,12 @@ It searches d pulls ahead among a few candidate arms and commits at the frontier
     + (1 - p_i(s))\, V(s{+}\text{failure}_i), \qquad
     V(\text{frontier}) = R \sum_g q_g \max_{l \in A_g} r_l\, p_l,
 
-with R the pulls left there and :math:`q_g` the chance that the next customer is of segment g. With a long way
-to go it first weighs pulling one arm for longer, to commit as soon as that is better. Where that gains next
-to nothing, the best arm is pulled. Elsewhere a search decides that goes farther by steps that grow, in each
-of which one arm is pulled. All these scores are the worth of a policy that could be followed, a lower bound
-on the best one. `elsv.policies.plan_rules` has the rules.
+with R the pulls left there and :math:`q_g` the chance that the next customer is of segment g. The search goes
+as near the end as its states allow, by steps that grow, in each of which one arm is pulled. Where it does not
+see the end it weighs pulling one arm for longer, to commit as soon as that is better. Where no arm wins back
+half of what one pull of it costs, the best arm is pulled. All these scores are the worth of a policy that
+could be followed, a lower bound on the best one. docs/planning.md has the rule in 25 lines,
+`elsv.policies.plan_rules` its numbers.
 
 Segments that the structure does not connect tell nothing of one another. Where there are more arms than a
 search has candidates, each is planned for by itself, with the customers that it may expect,
@@ -33,7 +34,8 @@ from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import apart, factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
-from elsv.beliefs.points import check_count
+from elsv.beliefs.points import check_count, most_points
+from elsv.beliefs.reweighted import with_points
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
@@ -44,8 +46,11 @@ from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
     EFFORT,
     FAR,
+    LONG_PATIENCE,
     MOST_CANDIDATES,
+    PATIENCE,
     POINTS,
+    Way,
     candidate_count,
     candidates,
     depth_of,
@@ -53,6 +58,7 @@ from elsv.policies.plan_rules import (
     points_of,
     prefer,
     searches_free,
+    stands,
     states_of,
     undecided,
     unsettled,
@@ -78,13 +84,14 @@ class Plan(BestScore):
     points
         How many joint points of the belief a search adds up. With an order 768 are Gauss rules of 12, 8 and
         8 points: score differences are within about 1e-6 of a pull's reward, for each pull left, up to
-        T = 290. Beliefs that are sampled come to 1e-5 with 1024 (docs/planning.md).
+        T = 290. Where points are draws, as many more are added up as it takes for the best arm's lead to be
+        clear of its error, while that takes no longer than a search to the farthest frontier.
     belief
         What is known of the means; default: the exact belief for the problem's order. Any belief will do:
         the search needs its means and points (`elsv.beliefs.points`).
     far
-        How many times as many states are expanded with a long way to go under an order, where something is
-        left to learn: 3 looks 22 pulls ahead for three arms, 6 looks 27, 13 looks 33.
+        How many times as many states are expanded under a structure: 3 looks 22 pulls ahead for three arms, 6
+        looks 27, 13 looks 33.
 
     Examples
     --------
@@ -203,7 +210,7 @@ class Plan(BestScore):
     def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
         """Return q ``[B, N]`` by searches on points of the belief."""
         problem, segments = self.problem, self.problem.segments
-        belief = problem.belief if self.belief is None else self.belief
+        belief = self._pointed
         few = problem.arms <= MOST_CANDIDATES
         mean, variance = (mean_of(belief, state, rng), None) if few else moments(belief, state, rng)
         worth, customers = problem.rewards * mean, Customers.of(problem, state, left)
@@ -215,10 +222,45 @@ class Plan(BestScore):
         if variance is not None:
             here = np.flatnonzero(undecided(segments, worth, problem.rewards * np.sqrt(variance)))
         if len(here):
-            search = PointsSearch(problem, belief, points_of(segments, self.points))
             roots = State.trusted(state.alpha[here], state.beta[here])
-            q[here] = self._search(search, roots, customers.part(here), worth[here], q[here])
+            q[here] = self._by_need(roots, customers.part(here), worth[here], q[here])
         return q
+
+    @cached_property
+    def _pointed(self) -> Belief:
+        """The belief, with points that cost no draws in every state."""
+        return with_points(self.problem.belief if self.belief is None else self.belief, self.problem)
+
+    def _by_need(self, roots: State, customers: Customers, worth: FloatArray, q: FloatArray) -> FloatArray:
+        """Return q ``[B, N]`` by a search; on twice as many points where they are draws and leave doubts."""
+        problem, segments, belief = self.problem, self.problem.segments, self._pointed
+        points, every = points_of(segments, self.points), most_points(belief)
+        found = self._search(PointsSearch(problem, belief, points), roots, customers, worth, q)
+        if every is None:
+            return found
+        committed, open_ = customers.all(customers.best(worth, segments.of_arm)), np.arange(len(q))
+        most = min(every, self._affordable(customers, points))
+        while len(open_) and points < most:
+            points = min(2 * points, most)
+            some = State.trusted(roots.alpha[open_], roots.beta[open_])
+            search = PointsSearch(problem, belief, points)
+            finer = self._search(search, some, customers.part(open_), worth[open_], q[open_])
+            clear = stands(segments, found[open_], finer, committed[open_])
+            found[open_] = finer
+            open_ = open_[~clear]
+        return found
+
+    def _affordable(self, customers: Customers, points: int) -> int:
+        """Return how many points take no longer than `points` do with all the states that may be expanded."""
+        way, count = self._way(customers.left), candidate_count(self.problem.segments)
+        most = self.far * states_of(self.problem.segments, self.effort, self._pointed)
+        return points * most // way.states(count)
+
+    def _way(self, left: float) -> Way:
+        """Return the way of a search among the candidates."""
+        segments, pulls = self.problem.segments, None if self.problem.horizon is None else round(left)
+        states = states_of(segments, self.effort, self._pointed)
+        return way_ahead(candidate_count(segments), states, pulls, self.far, segments.count)
 
     def _search(
         self, search: PointsSearch, roots: State, customers: Customers, worth: FloatArray, q: FloatArray
@@ -226,18 +268,20 @@ class Plan(BestScore):
         """Return q ``[B, N]`` with what a search finds for the candidates."""
         problem, segments = self.problem, self.problem.segments
         pulls = None if problem.horizon is None else round(customers.left)
-        states, count = states_of(segments, self.effort), candidate_count(segments)
-        way = way_ahead(count, states, pulls, self.far, segments.count)
+        way, count = self._way(customers.left), candidate_count(segments)
         everyone = np.broadcast_to(np.arange(problem.arms), q.shape)
         if count == problem.arms and not way.stops:
             return search.ahead(roots, customers, worth, everyone, way.steps)
-        q, most = q.copy(), way.stops or most_stops(way.depth, pulls)
+        q, most = (
+            q.copy(),
+            way.stops or most_stops(pulls, PATIENCE if segments.count == 1 else LONG_PATIENCE * way.depth),
+        )
         for block in search.blocks(len(q)):
             here, root = np.arange(len(q))[block], State.trusted(roots.alpha[block], roots.beta[block])
             who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
             stops = search.stops(root, who, paid, most, shared)
             committed = who.all(who.best(paid, segments.of_arm))
-            learns = unsettled(segments, stops, committed)
+            learns = unsettled(segments, stops, committed, paid)
             if way.stops and not learns.all():
                 if not learns.any():
                     continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
+from elsv.beliefs.reweighted import with_points
 from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
@@ -23,6 +24,7 @@ from elsv.policies.plan_rules import (
     FAR,
     MOST_CANDIDATES,
     MOST_OF_SEGMENTS,
+    PATIENCE,
     Way,
     depth_of,
     is_long_way,
@@ -54,7 +56,8 @@ def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[...
     if problem.arms == 1:
         return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
-        return PlannedSearch(value, problem.belief, problem.arms, effort, horizon, far)
+        states = states_of(problem.segments, effort, with_points(problem.belief, problem))
+        return PlannedSearch(value, problem.belief, problem.arms, states, horizon, far)
     return _state_by_state(problem, policy)
 
 
@@ -80,7 +83,7 @@ def _bytes(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class PlannedSearch:
-    """Search of all arms, or many pulls of one where that stalls."""
+    """Search of all arms, or many pulls of one where they find more."""
 
     value: CommitValue
     belief: Belief
@@ -88,40 +91,44 @@ class PlannedSearch:
     effort: int
     horizon: int
     far: int = FAR
+    _latest: dict[int, list[FloatArray]] = field(init=False, repr=False, default_factory=dict)
 
     @property
     def reach(self) -> int:
         """The longest way to a frontier, and one layer for the commit value there."""
-        way = way_ahead(self.arms, self.effort, self.horizon, self.far)
-        return 1 + max(way.depth, way.stops)
+        ways = [self._way(left) for left in range(1, self.horizon + 1)]
+        return 1 + max(max(way.depth, way.stops if way.stops == PATIENCE else 0) for way in ways)
+
+    def _way(self, left: int) -> Way:
+        return way_ahead(self.arms, self.effort, left, self.far)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
         left = sweeps.horizon - layer.made
-        way = way_ahead(self.arms, self.effort, left, self.far)
+        way = self._way(left)
+        many = self._stops(sweeps, layer, left)
         if not way.stops:
             return Search(self.value, self.belief, way.depth).decide(sweeps, layer)
         weights = sweeps.weights(layer.made, self.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
+        stops = np.stack(many, axis=1) / unit
         committed = self._commit(sweeps, layer.made)
-        sure = committed / unit[:, 0]
+        sure = (committed / unit[:, 0])[:, None]
         sweeps.give(committed)
-        stops = self._stops(sweeps, layer, way.stops) / unit
-        segments, sure = self.value.problem.segments, sure[:, None]
+        segments, paid = self.value.problem.segments, self._single(sweeps, layer) / unit
         scores = prefer(segments, self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
-        settled = ~unsettled(segments, stops, sure)
-        scores[settled] = self._single(sweeps, layer)[settled] / unit[settled]
+        settled = ~unsettled(segments, stops, sure, paid)
+        scores[settled] = paid[settled]
         return sweeps.best_arms(scores)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        way = way_ahead(self.arms, self.effort, problem.steps - made, self.far)
-        return Room(shared=4, passing=6.5 * self.arms + 1) if way.stops else Room(shared=2)
+        searched = 6.5 * self.arms + 1 if self._way(problem.steps - made).stops else 0.125
+        return Room(shared=4, passing=searched, kept=self.arms)
 
     def on_card(self, problem: Problem, step: int) -> Way | None:
         """Return how a GPU searches ahead."""
-        left = problem.steps - step + 1
-        return way_ahead(self.arms, self.effort, left, self.far) if self.belief == problem.belief else None
+        return self._way(problem.steps - step + 1) if self.belief == problem.belief else None
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -173,20 +180,37 @@ class PlannedSearch:
         sweeps.give(values)
         return q
 
-    def _stops(self, sweeps: Sweeps, layer: Layer, most: int) -> FloatArray:
-        """Return W times the worth of pulling one arm up to `most` times, then committing ``[states, N]``."""
-        q = np.empty((layer.size, self.arms))
+    def _stops(self, sweeps: Sweeps, layer: Layer, left: int) -> list[FloatArray]:
+        """Return W times the worth of pulling each arm up to `PATIENCE` times, then committing.
+
+        Up to the end they follow from those of the next layer, which are kept.
+        """
+        later, most = self._latest.pop(layer.made + 1, None), min(left, PATIENCE)
+        self._latest.clear()
+        found = []
         for arm in range(self.arms):
-            worth = self._commit(sweeps, layer.made + most)
-            for made in range(layer.made + most - 1, layer.made - 1, -1):
+            first = layer.made + most - 1 if later is None or left > PATIENCE else layer.made
+            if first > layer.made or later is None:
+                worth = self._commit(sweeps, first + 1)
+            else:
+                worth = sweeps.take(len(later[arm]))
+                worth[:] = later[arm]
+                self._or_commit(sweeps, layer.made + 1, worth)
+            for made in range(first, layer.made - 1, -1):
                 worth = sweeps.pull(sweeps.layer(made), worth, arm, self.belief)
                 if made > layer.made:
-                    committed = self._commit(sweeps, made)
-                    np.maximum(worth, committed, out=worth)
-                    sweeps.give(committed)
-            q[:, arm] = worth
+                    self._or_commit(sweeps, made, worth)
+            found.append(worth.copy())
             sweeps.give(worth)
-        return q
+        if left <= PATIENCE:
+            self._latest[layer.made] = found
+        return found
+
+    def _or_commit(self, sweeps: Sweeps, made: int, worth: FloatArray) -> None:
+        """Set `worth` to what committing in the layer is worth where that is more."""
+        committed = self._commit(sweeps, made)
+        np.maximum(worth, committed, out=worth)
+        sweeps.give(committed)
 
 
 @dataclass(frozen=True)

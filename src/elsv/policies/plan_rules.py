@@ -2,40 +2,44 @@
 
 All forms of the policy use them: a single decision, batches and whole layers. Scores have the arms last. A
 gain is measured against committing at once, whose worth is known for each segment.
-
-With a long way to go, many pulls of one arm are weighed first. Where they gain nothing, all is settled and
-the best arm is pulled. So a search may take longer where they do: it goes farther ahead by steps that grow,
-since what is done far ahead need not be decided pull by pull.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.base import Belief
+from elsv.beliefs.points import most_points
+from elsv.lattice.numbering import layer_size
 from elsv.lattice.small import depth_within, singles, steps_within
 from elsv.segments import Segments
 
 EFFORT = 1 << 16
 POINTS = 768
-MOST_CANDIDATES = 3
+FAR = 3  # how many times as many states a search under a structure expands
+FARTHEST = 51  # pulls that it looks ahead: up to there points of the belief are exact to 3e-7
+PATIENCE = 90  # pulls of one arm that are weighed: 45 lose 0.5 % at T = 290, 135 win 0.05 %
+OUTWEIGH = 4.0  # how many times as much as a search they must gain to decide
+MOST_CANDIDATES = 3  # four and five cost three times as much and won nothing that was seen
+RECOVERED = (
+    0.5  # part of what a pull costs that an arm must win back to be searched; 0.5 to 0.97 lose nothing
+)
+ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
+EQUAL = 1e-6  # part of what committing is worth that seven digits may be off by
+CLEAR = 2.0  # how many times as large as its error a lead must be, where points are draws
+DRAWN = 6  # part of the states that is expanded on draws: they are no products, as the points of an order are
 MOST_OF_SEGMENTS = 6  # candidates of all segments together, where there are several
-DEEPEST = 40  # pulls that a search looks ahead
-FAR = 3  # how many times as many states are expanded with a long way to go
-FARTHEST = 51  # pulls that such a search looks ahead: up to there points of the belief are exact to 3e-7
-PATIENCE = 3  # how many times as many pulls of a single arm are weighed
-LONG_PATIENCE = 6  # the same with a long way to go
-LONG_WAY = 5  # how many times as many pulls must be left for a long way to go
+DEEPEST = 40  # pulls that a search of independent arms, or of segments, looks ahead
+LONG_WAY = 5  # with segments, how many times as many pulls must be left to weigh many pulls of one arm
+LONG_PATIENCE = 3  # and how many times as many of them are weighed as are searched
+WORTHWHILE = 1e-3  # and what they must find beyond the search, in parts of what committing is worth
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
-STALLED = 1e-6  # gain over committing at once, relative to it, that is as good as none
-WORTHWHILE = 1e-4  # such a gain that makes many pulls of one arm worth it where a search gains none
-WORTHWHILE_IN_SEGMENTS = 1e-3  # the same with several segments
-SETTLED = 3e-5  # such a gain of many pulls of one arm up to which, with a long way to go, nothing is searched
-ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 
 
 def candidate_count(segments: Segments) -> int:
@@ -44,14 +48,31 @@ def candidate_count(segments: Segments) -> int:
     return min(len(segments.of_arm), most)
 
 
-def states_of(segments: Segments, effort: int) -> int:
-    """Return how many states a search expands: with more candidates it is points that count."""
-    return effort if segments.count == 1 else max(1, effort // 8)
+def states_of(segments: Segments, effort: int, belief: Belief | None = None) -> int:
+    """Return how many states a search expands: with more candidates, or draws, it is points that count."""
+    if segments.count > 1:
+        return max(1, effort // 8)
+    return effort if belief is None or most_points(belief) is None else max(1, effort // DRAWN)
 
 
 def points_of(segments: Segments, points: int) -> int:
     """Return how many points it asks for: 512 of 768, for evenly spread ones come in powers of two."""
     return points if segments.count == 1 else max(1, 2 * points // 3)
+
+
+def stands(segments: Segments, found: FloatArray, finer: FloatArray, committed: FloatArray) -> AnyArray:
+    """Return where ``[B]`` scores ``[B, N]`` of half as many draws leave no doubt of the best arm.
+
+    Its lead by the `finer` scores is twice as large as what the draws changed, or nothing is at stake.
+    """
+    sure, rows = np.ones(len(found), dtype=bool), np.arange(len(found))
+    for g, arms in enumerate(segments.places):
+        best = finer[:, arms].argmax(axis=1)
+        behind, before = (q[:, arms] - q[:, arms][rows, best][:, None] for q in (finer, found))
+        doubt = np.abs(behind - before)
+        lead = np.where(np.arange(doubt.shape[1]) == best[:, None], np.inf, -behind)
+        sure &= (lead > CLEAR * doubt).all(axis=1) | (doubt.max(axis=1) < EQUAL * committed[:, g])
+    return sure
 
 
 def undecided(segments: Segments, worth: FloatArray, spread: FloatArray) -> AnyArray:
@@ -73,55 +94,63 @@ def candidates(segments: Segments, worth: FloatArray, gain: FloatArray, count: i
     return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :count], axis=1)
 
 
-def unsettled(segments: Segments, stops: FloatArray, committed: FloatArray) -> AnyArray:
-    """Return where ``[...]`` many pulls of an arm ``[..., N]`` gain over `committed` ``[..., G]``."""
+def unsettled(segments: Segments, stops: FloatArray, committed: FloatArray, worth: FloatArray) -> AnyArray:
+    """Return where ``[...]`` many pulls of an arm win back a part of what one pull of it costs.
+
+    `stops` and `worth`, the expected reward of a pull, are ``[..., N]``, `committed` is ``[..., G]``.
+    """
     if segments.count > 1:
         return np.ones(stops.shape[:-1], dtype=bool)
-    return np.asarray(stops.max(axis=-1) - committed[..., 0] > SETTLED * committed[..., 0])
+    cost = worth.max(axis=-1, keepdims=True) - worth
+    return np.asarray((stops - committed > -RECOVERED * cost + EQUAL * committed).any(axis=-1))
 
 
 def prefer(segments: Segments, ahead: FloatArray, stops: FloatArray, committed: FloatArray) -> FloatArray:
-    """Return `stops` ``[..., N]`` for a segment where `ahead` gains nothing over `committed` and they do."""
-    out, least = ahead.copy(), WORTHWHILE if segments.count == 1 else WORTHWHILE_IN_SEGMENTS
+    """Return `ahead` ``[..., N]``, or `stops` for a segment where they gain `OUTWEIGH` times as much."""
+    out, least = ahead.copy(), EQUAL if segments.count == 1 else WORTHWHILE
     for g, arms in enumerate(segments.places):
         sure = committed[..., g]
-        stalled = ahead[..., arms].max(axis=-1) - sure <= STALLED * sure
-        worthwhile = stops[..., arms].max(axis=-1) - sure > least * sure
-        out[..., arms] = np.where((stalled & worthwhile)[..., None], stops[..., arms], ahead[..., arms])
+        few, many = (np.maximum(q[..., arms].max(axis=-1) - sure, 0.0) for q in (ahead, stops))
+        out[..., arms] = np.where(
+            (many > OUTWEIGH * few + least * sure)[..., None], stops[..., arms], ahead[..., arms]
+        )
     return out
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a search goes ahead, in pulls of one arm, and how many of one are weighed first."""
+    """How a search goes ahead, in pulls of one arm, and how many of one are weighed besides."""
 
     steps: tuple[int, ...]
-    stops: int = 0  # none: there is no long way to go
+    stops: int = 0  # none: the search sees all that is left
 
     @property
     def depth(self) -> int:
         """How many pulls it looks ahead."""
         return sum(self.steps)
 
+    def states(self, arms: int) -> int:
+        """Return how many states a search of so many arms goes through, one layer past its frontier too."""
+        return sum(layer_size(arms, made) for made in (*accumulate(self.steps), self.depth + 1))
+
 
 @lru_cache(maxsize=1 << 12)
 def way_ahead(arms: int, states: int, left: int | None, far: int = FAR, segments: int = 1) -> Way:
-    """Return the way that so many states allow; `far` times as many if it is long, by steps that grow.
+    """Return the way that `far` times so many states allow: as near the end as they reach.
 
-    Such a step is a row of pulls of one arm, which takes customers of one segment.
+    A step is a row of pulls of one arm, which takes customers of one segment: with several there are none.
     """
-    depth = depth_of(arms, states, left)
-    if not is_long_way(depth, left):
-        return Way(singles(depth))
     if segments > 1:
-        return Way(singles(depth), most_stops(depth, left))
-    most = FARTHEST if left is None else min(left, FARTHEST)
-    return Way(steps_within(arms, far * states, most), most_stops(depth, left, LONG_PATIENCE))
+        depth = depth_of(arms, states, left)
+        return Way(singles(depth), most_stops(left, LONG_PATIENCE * depth) if is_long_way(depth, left) else 0)
+    steps = steps_within(arms, far * states, FARTHEST if left is None else max(1, min(left - 1, FARTHEST)))
+    exact = left is not None and sum(steps) >= left - 1 and max(steps) == 1
+    return Way(steps, 0 if exact else most_stops(left))
 
 
-def most_stops(depth: int, left: int | None, patience: int = PATIENCE) -> int:
-    """Return how many pulls of one arm are weighed besides a search of this depth."""
-    return patience * depth if left is None else min(patience * depth, left)
+def most_stops(left: int | None, most: int = PATIENCE) -> int:
+    """Return how many pulls of one arm are weighed."""
+    return most if left is None else min(most, left)
 
 
 def depth_of(arms: int, states: int, left: int | None) -> int:

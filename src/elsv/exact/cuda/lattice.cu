@@ -278,25 +278,28 @@ KERNEL(sweep_search, (SWEEP_PARAMETERS, Doubles ahead), (SWEEP_ARGUMENTS, ahead)
     SWEEP_END
 }
 
-// The same with a long way to go: `stops` holds the next layer's worth of pulling arm i on, `size` apart. Where
-// that gains next to nothing over committing (`times` the best single pull) all is settled, and the best
-// single pull decides; where the search gains nothing, many pulls of one arm do if they gain.
-KERNEL(sweep_plan, (SWEEP_PARAMETERS, Doubles ahead, Doubles stops, Int size, double times, double stalled,
-                    double worthwhile, double settled),
-       (SWEEP_ARGUMENTS, ahead, stops, size, times, stalled, worthwhile, settled)) {
+// The same where the search does not see all that is left: `stops` holds the next layer's worth of pulling arm i
+// on, `size` apart. Where no arm wins back by that a part of what one pull costs, against committing (`times` the
+// best single pull), all is settled, and the best single pull decides; where many pulls of one
+// arm gain several times as much as the search, they do.
+KERNEL(sweep_plan, (SWEEP_PARAMETERS, Doubles ahead, Doubles stops, Int size, double times, double recovered,
+                    double outweigh, double equal),
+       (SWEEP_ARGUMENTS, ahead, stops, size, times, recovered, outweigh, equal)) {
     SWEEP_BEGIN
-    const double committed = times * best_pull(place, w, arms, first);
+    const double best = best_pull(place, w, arms, first), committed = times * best;
     double longer[ARMS], scores[ARMS];
-    EACH_ARM(i) longer[i] = pull(i, place, stops + (i - first) * size, w, arms);
-    const double gain = largest(longer, first) - committed;
-    if (gain > settled * committed) {
+    bool settled = true;
+    EACH_ARM(i) {
+        longer[i] = pull(i, place, stops + (i - first) * size, w, arms);
+        scores[i] = pull(i, place, nullptr, w, arms);
+        settled &= !(longer[i] - committed > -recovered * (best - scores[i]) + equal * committed);
+    }
+    if (!settled) {
         EACH_ARM(i) scores[i] = pull(i, place, ahead, w, arms);
-        const bool stuck = largest(scores, first) - committed <= stalled * committed;
-        if (stuck && gain > worthwhile * committed) {
+        const double few = fmax(largest(scores, first) - committed, 0.0);
+        if (largest(longer, first) - committed > outweigh * few + equal * committed) {
             EACH_ARM(i) scores[i] = longer[i];
         }
-    } else {
-        EACH_ARM(i) scores[i] = pull(i, place, nullptr, w, arms);
     }
     const int arm = first_best(scores, SCALE * weight_of(place, w), first);
     out[number - low] = pull_chosen(arm, place, later, w, arms);

@@ -34,7 +34,7 @@ from elsv.exact.passes import SHORTER, Cost
 from elsv.lattice.numbering import layer_size, states_up_to
 from elsv.lattice.steps import Sweep
 from elsv.policies.layers import Optimum, kernel_of
-from elsv.policies.plan_rules import SETTLED, STALLED, WORTHWHILE, Way
+from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED, Way
 from elsv.problem import Problem
 
 _SPARE = 300 << 20  # bytes that are left alone
@@ -355,8 +355,7 @@ def follow_search(
         if made in chosen:
             ahead = here
     if most:
-        gains = (STALLED, WORTHWHILE, SETTLED)
-        extra = (ahead, room.of("stops", layer + 1), room.size, float(left), *gains)
+        extra = (ahead, room.of("stops", layer + 1), room.size, float(left), RECOVERED, OUTWEIGH, EQUAL)
         sweeps.whole("sweep_plan", layer, later, values[1], extra)
     else:
         sweeps.whole("sweep_search", layer, later, values[1], (ahead,))
