@@ -93,6 +93,8 @@ class Audit:
     expirations: int
     events: int
     problems: tuple[str, ...] = field(metadata=_TUPLE)  # what does not agree, at most 20 of them
+    voids: int = 0
+    corrections: int = 0
 
     @property
     def exact(self) -> bool:
@@ -122,7 +124,7 @@ class Settings:
     horizon: int | None = None  # customers; None for a problem with a discount
     window: float | None = None  # seconds until a decision without an outcome is a failure; None: never
     accept_late: bool = True  # whether an outcome after that corrects it
-    sticky: bool = True  # whether a customer keeps the arm while a decision is open
+    sticky: str | bool = "campaign"  # for how long customers keep their arm: campaign, open or never
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
     control: int | tuple[int, ...] | None = field(
@@ -133,6 +135,8 @@ class Settings:
     )  # the arm while paused
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
+    ended: bool = False  # whether it was ended before its last customer
+    withdrawn: tuple[int, ...] = field(metadata={"read": _arm}, default=())  # arms that are not on offer
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,8 @@ class ArmStatus:
     best: float  # probability that no other arm on offer to its segment earns more
     earned: float
     segment: str | None = None
+    voided: int = 0  # decisions that nobody saw; not among `decided`
+    withdrawn: bool = False  # whether it is not on offer now
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,15 @@ class Doubt:
 
 
 @dataclass(frozen=True)
+class Change:
+    """Something that was changed."""
+
+    at: str
+    who: str | None  # the name of a token, or of a person; None: not known
+    what: str
+
+
+@dataclass(frozen=True)
 class Status:
     """A campaign at one moment; ``print`` it for a table and a few sentences."""
 
@@ -238,6 +253,12 @@ class Status:
     )
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
+    rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
+    voided: int = 0  # decisions that nobody saw
+    created: str | None = None
+    started: str | None = None
+    ended: str | None = None
+    changes: tuple[Change, ...] = field(metadata={"read": _each(Change)}, default=())
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
