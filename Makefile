@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() or 1))")
 
-.PHONY: help setup reproduce test bounds lint bench serve docs-check docs site package release-check format lock clean
+.PHONY: help setup reproduce test bounds lint bench serve docs-check docs site package screenshots release-check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ package: $(READY) ## Build wheel and sdist into dist/ and try them in a bare env
 	$(BIN)/python -m build --no-isolation --outdir dist
 	$(BIN)/python -m build --no-isolation --outdir dist/client clients/python
 	$(BIN)/python tools/try_package.py dist
+
+screenshots: $(READY) ## Take pictures of the service's pages in every state into out/screenshots
+	$(BIN)/python -m tools.screenshots
 
 release-check: ## Say what is missing for an upload
 	$(PYTHON) tools/release_check.py

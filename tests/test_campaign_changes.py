@@ -188,7 +188,7 @@ def test_a_pause_uses_up_nothing(campaign):
     campaign.reward(resting[0], success=True)
     status = campaign.status()
     assert (status.decided, status.left, status.rested, status.earned) == (1, 19, 5, 0.6)
-    assert "1 of 20 customers and 5 who came while it was paused have earned" in status.sentences()[0]
+    assert "1 of 20 customers have come, and 5 while it was paused." in status.sentences()[0]
     campaign.void(resting[1])
     assert campaign.status().rested == 4
     campaign.resume()

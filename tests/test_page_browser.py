@@ -1,24 +1,65 @@
 """The pages in a real browser: live numbers and pictures, telephone, dark, keyboard, screen reader."""
 
+import time
+
 import pytest
 
 from browsers import PHONE, WIDE, ask, browser, new_context, serving, until, violations
-from campaigns import shop
-from elsv import Campaign
+from campaigns import Clock, shop
+from elsv import Campaign, Problem
 from elsv.service.tokens import TokenFile
 
 SMALL = """() => [...document.querySelectorAll('body *')].filter((e) =>
     [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())
     && parseFloat(getComputedStyle(e).fontSize) < 12).map((e) => e.outerHTML.slice(0, 100))"""
-OTHERS = ("/ui/campaigns/apart", "/ui/new", "/ui/campaigns/nobody")
+OTHERS = ("/ui/new", "/ui/campaigns/nobody")
 TOO_WIDE = "() => document.documentElement.scrollWidth - window.innerWidth"
-CANVAS = "() => { const c = document.querySelector('#course-plot canvas'); return c ? c.toDataURL() : ''; }"
+COLUMNS = "() => document.querySelector('#part-days svg.columns-picture path').getAttribute('d')"
+STATES = ("none yet", "spring", "wrong", "paused", "over", "apart")
 
 
 @pytest.fixture(scope="module")
 def chrome():
     with browser() as found:
         yield found
+
+
+def fill(db):
+    """Campaigns in every state, begun some days ago."""
+    clock = Clock(time.time() - 3.2 * 86400)
+    given = {"unit": "EUR", "seed": 3, "control": 3, "clock": clock}
+    Campaign.open(db, "none yet", shop(), policy="greedy", **given)
+    opened = {
+        name: Campaign.open(db, name, shop(horizon), policy=policy, **given)
+        for name, horizon, policy in (
+            ("spring", 300, "thompson"),
+            ("wrong", 300, "random"),
+            ("paused", 300, "greedy"),
+            ("over", 120, "thompson"),
+        )
+    }
+    names = [f"{who}: {option}" for who in ("new", "old") for option in ("none", "15 % off")]
+    problem = Problem(
+        [20, 17, 20, 17], horizon=300, names=names, segments={"new": names[:2], "old": names[2:]}
+    )
+    apart = Campaign.open(db, "apart", problem, policy="thompson", **{**given, "control": [0, 2]})
+    for day in range(4):
+        for name, campaign in opened.items():
+            for k, decision in enumerate(campaign.decide(count=40)):
+                if k % 5:
+                    won = decision.arm == 3 if name == "wrong" else k % 3 == 0
+                    campaign.reward(decision, success=won)
+        for segment in ("new", "old"):
+            campaign = apart
+            campaign.rewards(
+                (one, k % 4 == 0) for k, one in enumerate(campaign.decide(count=8, segment=segment))
+            )
+        if day == 2:
+            opened["paused"].pause()
+            opened["spring"].extend(400)
+        clock.pass_(86400)
+    for campaign in (*opened.values(), apart):
+        campaign.close()
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +69,7 @@ def shop_db(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(chrome, shop_db):
-    campaign = Campaign.open(shop_db, "spring", shop(), policy="thompson", unit="EUR", seed=3, control=3)
-    for k, decision in enumerate(campaign.decide(count=120)):
-        if k % 5:
-            campaign.reward(decision, success=k % 3 == 0)
-    wrong = Campaign.open(shop_db, "wrong", shop(), policy="random", seed=3)
-    for decision in wrong.decide(count=200):
-        wrong.reward(decision, success=decision.arm == 3)
-    segments = {"new": shop().names[:2], "old": shop().names[2:]}
-    apart = Campaign.open(shop_db, "apart", shop(segments=segments), policy="greedy", seed=3)
-    for segment in ("new", "old", "old"):
-        apart.reward(apart.decide(segment=segment), success=True)
+    fill(shop_db)
     with serving(shop_db) as found:
         yield found
 
@@ -86,12 +117,10 @@ def test_from_the_form_to_the_end_of_a_campaign(page, address):
     page.wait_for_url("**/ui/campaigns/summer?said=begun")
     assert page.locator(".phase").inner_text() == "Not begun"
     page.evaluate("window.untouched = true")
-    pictures, canvas = page.locator("#part-arms").inner_html(), page.evaluate(CANVAS)
+    pictures = page.locator("#part-arms").inner_html()
     made = ask(address, "POST", "/campaigns/summer/decisions", {"count": 20})["decisions"]
-    until(page, lambda: "\n20\n" in page.locator("#part-tiles").inner_text())
-    page.locator("#course-plot canvas").wait_for()
-    drawn = page.evaluate(CANVAS)
-    assert drawn != canvas, "who got which arm was not drawn"
+    until(page, lambda: "20 of 60 customers have come" in page.locator("#part-first").inner_text())
+    drawn = page.evaluate(COLUMNS)
     assert page.locator(".phase").inner_text() == "Running"
     ask(
         address,
@@ -99,27 +128,31 @@ def test_from_the_form_to_the_end_of_a_campaign(page, address):
         "/rewards",
         {"rewards": [{"decision": one["id"], "success": k % 2 == 0} for k, one in enumerate(made)]},
     )
-    until(page, lambda: "10 successes" in page.locator("#part-tiles").inner_text())
+    until(page, lambda: "Today so far: 20 customers, 10 sales" in page.locator("#part-first").inner_text())
     assert page.locator("#part-arms").inner_html() != pictures
-    assert "EUR" in page.locator("#part-rivals").inner_text()
-    ask(address, "POST", "/campaigns/summer/decisions", {"count": 20})
-    until(page, lambda: page.evaluate(CANVAS) != drawn)
+    assert "EUR" in page.locator("#part-gains").inner_text()
+    assert page.evaluate(COLUMNS) == drawn, "one day, one bar"
     assert page.evaluate("window.untouched"), "the page was loaded anew"
     fresh = page.context.new_page()
     fresh.goto("/ui/campaigns/summer")
     fresh.locator("#live-toggle").click()
     for part in fresh.locator("[id^=part-]").all():
         name = part.get_attribute("id")
-        assert page.locator(f"#{name}").inner_text() == part.inner_text(), f"{name} is not live"
+        until(page, lambda: page.locator(f"#{name}").inner_html() == part.inner_html())  # noqa: B023
     fresh.close()
 
+    page.get_by_text("Pause, extend, change or end it").click()
     page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_text("The campaign is paused.").first.wait_for()
     assert page.locator(".phase").inner_text() == "Paused"
+    page.get_by_text("Pause, extend, change or end it").click()
     page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_text("Pause, extend, change or end it").click()
     page.get_by_label("Least share of every arm").fill("2")
     page.get_by_role("button", name="Change the floor").click()
+    page.get_by_text("Settings", exact=True).click()
     page.get_by_text("2 % of the customers for every arm").wait_for()
+    page.get_by_text("Pause, extend, change or end it").click()
     page.get_by_label("Customers in all, more than 60").fill("30")
     page.get_by_role("button", name="Extend").click()
     page.get_by_text("Nothing was changed").wait_for()
@@ -127,10 +160,9 @@ def test_from_the_form_to_the_end_of_a_campaign(page, address):
     page.get_by_role("button", name="End it now").click()
     page.get_by_text("The campaign has ended").wait_for()
     assert page.locator(".phase").inner_text() == "Over"
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download the report").click()
-    assert download.value.suggested_filename == "report.html"
-    page.get_by_role("link", name="Campaigns").first.click()
+    page.get_by_role("link", name="Report to send or print").click()
+    page.get_by_role("heading", name="What to do now").wait_for()
+    page.goto("/")
     assert "Over" in page.get_by_role("row", name="summer").inner_text()
 
 
@@ -155,7 +187,8 @@ def test_live_updates_stop_when_asked_and_say_when_there_is_no_answer(page, addr
 
 def test_what_has_not_changed_is_left_alone(page):
     page.goto("/ui/campaigns/wrong")
-    page.get_by_text("Customers and outcomes of each arm").first.click()
+    page.get_by_text("Failures, expired and awaited outcomes").first.click()
+    page.get_by_text("Pause, extend, change or end it").click()
     page.get_by_label("Least share of every arm").fill("7")
     page.evaluate("document.querySelector('#part-arms table').mark = 1")
     for _ in range(2):
@@ -165,7 +198,7 @@ def test_what_has_not_changed_is_left_alone(page):
     assert page.evaluate("document.querySelector('#part-arms table').mark") == 1
     assert page.get_by_label("Least share of every arm").input_value() == "7"
     assert page.locator("#part-outcomes").is_visible()
-    assert "The outcomes speak against what is assumed" in page.locator("#part-doubt").inner_text()
+    assert "The outcomes speak against what is assumed" in page.locator("#part-trouble").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -173,7 +206,9 @@ def test_what_has_not_changed_is_left_alone(page):
 def test_pages_suit_every_screen_and_reader(chrome, address, viewport, scheme):
     context = new_context(chrome, address, viewport, color_scheme=scheme)
     page = context.new_page()
-    for path in ("/", "/ui/campaigns/spring", "/ui/campaigns/wrong", *OTHERS):
+    campaigns = [f"/ui/campaigns/{name.replace(' ', '%20')}" for name in STATES]
+    reports = [f"{campaigns[k]}/report.html" for k in (1, 2, 4, 5)]
+    for path in ("/", *campaigns, *reports, *OTHERS):
         page.goto(path)
         page.wait_for_load_state("networkidle")
         for closed in page.locator("summary").all():
@@ -189,37 +224,107 @@ def test_pages_suit_every_screen_and_reader(chrome, address, viewport, scheme):
     context.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_the_first_screen_of_a_phone_says_it_all(chrome, address, state, scheme):
+    context = new_context(chrome, address, PHONE, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"/ui/campaigns/{state}")
+    box = page.locator("#part-first").bounding_box()
+    assert box["y"] + box["height"] <= PHONE["height"], state
+    said = page.locator("#part-first").inner_text()
+    words = {"none yet": "Not begun", "paused": "Paused since", "over": "Over: all 120"}
+    assert words.get(state, "Running since") in said
+    assert ("Trouble" if state == "wrong" else "Nothing is wrong.") in said
+    assert "On offer" in said
+    assert state == "none yet" or ("Yesterday: " in said and "EUR" in said)
+    context.close()
+
+
 def test_pictures_follow_the_colours_of_the_screen(page):
     page.goto("/ui/campaigns/spring")
-    page.locator("#course-plot canvas").wait_for()
-    bright, light = page.evaluate(CANVAS), "() => getComputedStyle(document.querySelector('.dot.c0')).fill"
+    light = "() => getComputedStyle(document.querySelector('.dot.c0')).fill"
     assert page.evaluate(light) == "rgb(0, 114, 178)"
     page.emulate_media(color_scheme="dark")
-    until(page, lambda: page.evaluate(CANVAS) != bright)
     assert page.evaluate(light) == "rgb(78, 166, 230)"
 
 
-def test_the_chart_follows_its_container(page, address):
-    """At first, when new customers are drawn, and when the window gets narrower or wider."""
-    page.goto("/ui/campaigns/wrong")
-    fits = """() => {
-        const place = document.querySelector('#course-plot'), chart = place.querySelector('.uplot');
-        return Boolean(chart) && chart.offsetWidth === place.clientWidth && place.clientWidth > 0; }"""
-    until(page, lambda: page.evaluate(fits))
-    before = page.locator("#course-data").get_attribute("data-course")
-    ask(address, "POST", "/campaigns/wrong/decisions", {"count": 5})
-    until(page, lambda: page.locator("#course-data").get_attribute("data-course") != before)
-    page.wait_for_timeout(500)
-    assert page.evaluate(fits)
-    for size in (PHONE, WIDE, {"width": 700, "height": 900}):
+def test_charts_follow_their_container_at_once(page):
+    page.goto("/ui/campaigns/apart")
+    fits = """() => [...document.querySelectorAll('svg.columns-picture')].every((chart) =>
+        Math.abs(chart.getBoundingClientRect().width - chart.parentElement.clientWidth) < 1)"""
+    assert page.locator("svg.columns-picture").count() == 4, "customers, money, and one for each segment"
+    for size in (WIDE, PHONE, {"width": 700, "height": 900}):
         page.set_viewport_size(size)
-        page.wait_for_timeout(500)
         assert page.evaluate(fits), size
         assert page.evaluate(TOO_WIDE) <= 0
 
 
+def test_changes_stand_on_the_time_axis_with_what_they_were(page):
+    page.goto("/ui/campaigns/spring")
+    changes = page.locator("#part-days .changes li")
+    assert changes.count() == page.locator("#part-days .mark").count() == 1
+    assert "extended from 300 to 400 customers" in changes.first.inner_text()
+    page.get_by_text("Every day as a table").click()
+    rows = page.locator("#part-table tbody tr")
+    assert rows.count() == 4
+    assert "40" in rows.last.inner_text()
+
+
+def test_segments_are_columns_and_on_a_phone_one_after_the_other(page):
+    page.goto("/ui/campaigns/apart")
+    heads, cells = page.locator(".matrix thead th"), page.locator(".matrix tbody tr").first.locator("th, td")
+    for k in range(1, 4):
+        assert abs(heads.nth(k).bounding_box()["x"] - cells.nth(k).bounding_box()["x"]) < 2
+    page.set_viewport_size(PHONE)
+    places = [
+        page.locator(f".matrix {kind}.s{k}").first.bounding_box()["y"]
+        for k in (0, 1, 9)
+        for kind in ("th", "td")
+    ]
+    assert places == sorted(places)
+    assert page.locator(".matrix .phone.name").first.is_visible()
+
+
+def test_nothing_is_asked_elsewhere_and_pages_are_light(page, address):
+    loaded = []
+    page.on("response", lambda answer: loaded.append((answer.url, len(answer.body()))))
+    for path in (
+        "/",
+        *(f"/ui/campaigns/{name}" for name in STATES),
+        "/ui/new",
+        "/ui/campaigns/apart/report.html",
+    ):
+        loaded.clear()
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        page.locator("#live-toggle").click() if page.locator("#live-toggle").count() else None
+        assert {url.split("/ui/")[0].rstrip("/") for url, _ in loaded} <= {address}, path
+        assert sum(size for _, size in loaded) <= 250_000, (path, loaded)
+
+
+def test_pages_print_well(page):
+    """On paper: dark on white, nothing to press, tables and pictures not cut, a report of a few pages."""
+    for path in (
+        "/ui/campaigns/apart",
+        "/ui/campaigns/spring/report.html",
+        "/ui/campaigns/apart/report.html",
+    ):
+        page.emulate_media(media="print", color_scheme="dark")
+        page.goto(path)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.locator("button:visible").count() == 0
+        pages = page.pdf(format="A4").count(b"/Type /Page\n") or page.pdf(format="A4").count(b"/Type /Page ")
+        assert pages <= 5, path
+
+
 def test_everything_is_reached_with_the_keyboard_alone(page):
     page.goto("/ui/campaigns/spring")
+    page.locator("#live-toggle").wait_for()
+    for closed in page.locator("summary").all():
+        closed.click()
+    page.evaluate("document.activeElement.blur(); window.getSelection().removeAllRanges()")
+    page.goto("/ui/campaigns/spring#")
     page.keyboard.press("Tab")
     focused = "(() => { const e = document.activeElement; return e.innerText || e.name || e.tagName; })()"
     assert page.evaluate(focused) == "Skip to the content"
@@ -236,7 +341,15 @@ def test_everything_is_reached_with_the_keyboard_alone(page):
         assert style != "none", f"the focus is not to be seen on {seen[-1]}"
     else:
         pytest.fail(f"the focus never leaves the page: {seen}")
-    for name in ("Live", "Pause", "floor", "Change the floor", "customers", "Extend", "Download the report"):
+    for name in (
+        "Live",
+        "Pause",
+        "floor",
+        "Change the floor",
+        "customers",
+        "Extend",
+        "Report to send or print",
+    ):
         assert name in seen
     assert seen.index("Live") < seen.index("Pause")
 

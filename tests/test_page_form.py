@@ -1,5 +1,8 @@
 """The form of a new campaign: what it accepts, what it says, and what begins."""
 
+import re
+import time
+
 import pytest
 
 from elsv import Campaign, Problem, State
@@ -57,10 +60,10 @@ def test_a_campaign_begins_as_the_form_says(client, tmp_path):
 
 def test_one_number_is_enough(client, tmp_path):
     nothing = [(name, reward, "") for name, reward, _ in ARMS]
-    said = text_of(send(client, "/ui/new/rehearsal", filled(nothing, horizon="40")).text)
+    said = rehearsed(client, filled(nothing, horizon="40"))[0]
     assert "No verdict: with uniform rows this expects 75 % of customers to buy at 30 % off." in said
     assert "Say above what share of your visitors buys today." in said
-    said = text_of(send(client, "/ui/new/rehearsal", filled(nothing, horizon="40", share="4 %")).text)
+    said = rehearsed(client, filled(nothing, horizon="40", share="4 %"))[0]
     assert "orth it: with 40 customers it brings" in said
     assert "EUR" in said
     assert send(client, "/ui/new", filled(nothing, share="4")).status_code == 303
@@ -158,12 +161,89 @@ def test_the_preview_says_what_is_missing(client):
     assert "Give at least two arms" in text_of(answer.text)
 
 
+def rehearsed(client, form):
+    """Begin a rehearsal and look until it is done; return what it says, and what its bar said."""
+    answer, bars = send(client, "/ui/new/rehearsal", form).text, []
+    for _ in range(1200):
+        again = re.search(r'hx-get="(/ui/new/rehearsal/[0-9a-f]{32})"', answer)
+        if again is None:
+            return text_of(answer), bars
+        bars.append(int(re.search(r'role="progressbar"[^>]*aria-valuenow="(\d+)"', answer)[1]))
+        time.sleep(0.1)
+        answer = client.get(again[1]).text
+    pytest.fail("the rehearsal does not end")
+
+
 def test_the_rehearsal_answers_whether_it_is_worth_it(client):
-    said = text_of(send(client, "/ui/new/rehearsal", filled(horizon="60", order="free")).text)
+    said, bars = rehearsed(client, filled(horizon="60", order="free", unit="EUR"))
     assert "Worth it: with 60 customers it brings" in said
+    assert "EUR" in said
     assert all(f"{size} customers" in said for size in (20, 30, 60, 120))  # around what was asked for
     assert "Against always full price, in 60 imaginary shops." in said
+    assert bars == sorted(bars)
     assert "must be a whole number" in text_of(send(client, "/ui/new/rehearsal", filled(horizon="x")).text)
+
+
+def test_a_rehearsal_of_somebody_else_is_gone(client):
+    assert "This rehearsal is gone" in text_of(client.get(f"/ui/new/rehearsal/{'0' * 32}").text)
+
+
+SHOP = [("none", "20", ""), ("5 % off", "19", ""), ("10 % off", "18", ""), ("15 % off", "17", "")]
+BOSS = "arm,successes,trials\nnone,30,800\n5 % off,40,600\n"
+
+
+def history(**more):
+    """The figures that a boss gives: two levels were tried, two never."""
+    return filled(SHOP, order="increasing", today="0", horizon="1,500", **more)
+
+
+def test_history_is_two_numbers_for_an_option_or_a_file(client, tmp_path):
+    by_hand = history(won=["30", "40", "", ""], seen=["800", "600", "", ""])
+    said = text_of(send(client, "/ui/new/preview", by_hand).text)
+    assert re.search(r"10 % off8\.\d", said), said  # spec: 8 to 9 and 11 to 12 per cent
+    assert re.search(r"15 % off11\.\d", said), said
+    assert text_of(send(client, "/ui/new/preview", history(history=BOSS)).text) == said
+    assert send(client, "/ui/new", {**by_hand, "name": "season"}).status_code == 303
+    problem = Campaign.open(tmp_path / "shop.db", "season").problem
+    assert problem.horizon == 1500
+    assert problem.prior[0].sum() > 50
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"won": ["9", "", "", ""], "seen": ["8", "", "", ""]}, "must be a whole number from 0 to 8"),
+        ({"history": "arm,what\nnone,3"}, "The file must have the columns"),
+        ({"history": "arm,successes,trials\nnothing,3,9"}, "unknown arm 'nothing'"),
+        ({"segments": "mobile 60 %, desktop"}, "a share for every segment"),
+        ({"segments": "mobile", "order": "unimodal"}, "with segments an order"),
+        ({"segments": "a, b", "won": ["1", "", "", ""], "seen": ["2", "", "", ""]}, "comes from a file"),
+    ],
+)
+def test_what_segments_and_history_cannot_be(client, more, words):
+    said = text_of(send(client, "/ui/new/preview", {**history(), **more}).text)
+    assert words.lower() in said.lower()
+
+
+def test_segments_have_all_options_and_an_order_within_each(client, tmp_path):
+    form = {
+        **history(share="4"),
+        "name": "both",
+        "segments": "mobile 60 %, desktop 40 %",
+        "timezone": "Asia/Tokyo",
+    }
+    assert "Within each segment" in text_of(send(client, "/ui/new/preview", form).text)
+    assert send(client, "/ui/new", form).status_code == 303
+    campaign = Campaign.open(tmp_path / "shop.db", "both")
+    assert campaign.problem.segments.names == ("mobile", "desktop")
+    assert campaign.problem.arms == 8
+    assert campaign.settings.control == (0, 4)
+    assert campaign.settings.timezone == "Asia/Tokyo"
+    assert "Days of Asia/Tokyo" in text_of(client.get("/ui/campaigns/both").text)
+    wrong = {**form, "name": "other", "timezone": "Nowhere"}
+    answer = send(client, "/ui/new", wrong)
+    assert answer.status_code == 422
+    assert "timezone must be a name such as" in text_of(answer.text)
 
 
 def test_a_form_of_thousands_of_fields_is_refused(client):

@@ -9,9 +9,12 @@ import sqlite3
 import time
 
 import pytest
+from typer.testing import CliRunner
 
-from campaigns import shop
+from campaigns import Clock, shop
 from elsv import Campaign
+from elsv.cli import app
+from elsv.errors import InvalidInputError
 from elsv.service.page.routes import inner_address
 from elsv.service.page.sessions import COOKIE, LIFETIME
 from elsv.service.tokens import TokenFile
@@ -264,3 +267,57 @@ def test_a_file_of_tokens_that_cannot_be_read_shuts_the_pages(client, keys, tmp_
     answer = client.get("/")
     assert answer.status_code >= 400
     assert "spring" not in re.sub(r"/[^ ]*", "", text_of(answer.text))
+
+
+def test_a_link_logs_a_colleague_in_until_it_ends(db, keys, tmp_path):
+    """By the command that makes it: as reader or editor, for its days, until it is revoked."""
+    file = str(tmp_path / "tokens.json")
+
+    def make(name, *more):
+        done = CliRunner().invoke(app, ["token", "link", name, "--tokens", file, "--json", *more])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.output)["link"].removeprefix("http://127.0.0.1:8763")
+
+    reader = make("ann", "--campaign", "spring")
+    editor = make("ben", "--role", "editor", "--days", "2")
+    now = time.time()
+    clock = Clock(now)
+    with visit(db, tmp_path / "tokens.json", clock) as client:
+        answer = client.get(reader)
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/ui/campaigns/spring"
+        assert re.search(r"Max-Age=(25919\d\d|2592000)", answer.headers["set-cookie"])
+        assert "elsv_" not in answer.headers["set-cookie"].replace("elsv_session", "")
+        page = client.get("/ui/campaigns/spring").text
+        assert "Pause, extend" not in page
+        assert "read" in text_of(page)
+        clock.pass_(20 * 86400)
+        assert client.get("/ui/campaigns/spring").status_code == 200, "it lasts as long as the link"
+        clock.now = now
+        assert client.get(editor).status_code == 303
+        assert "Pause, extend" in client.get("/ui/campaigns/spring").text
+        assert "set-cookie" not in client.get(reader).headers, "an editor stays one"
+        listed = CliRunner().invoke(app, ["token", "list", "--tokens", file]).output
+        assert "ann\tread\t" in listed
+        assert "link until" in listed
+        TokenFile(file).revoke("ben")
+        assert client.get("/ui/campaigns/spring").headers["location"].startswith("/ui/login")
+        answer = client.get(editor)
+        assert answer.status_code == 401
+        assert "ask for a new one" in answer.text
+        assert client.get(f"/ui/link/{keys['read']}").status_code == 401, "other tokens are not for addresses"
+
+
+def test_a_link_ends_with_its_days(db, keys, tmp_path):
+    token = TokenFile(tmp_path / "tokens.json").new("soon over", "read", days=1e-9)
+    assert TokenFile(tmp_path / "tokens.json").role_of(token) is None
+    with visit(db, tmp_path / "tokens.json") as client:
+        assert client.get(f"/ui/link/{token}").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "more", [("--role", "write"), ("--days", "0"), ("--days", "400"), ("--address", "shop")]
+)
+def test_what_a_link_cannot_be(tmp_path, more):
+    done = CliRunner().invoke(app, ["token", "link", "x", "--tokens", str(tmp_path / "t.json"), *more])
+    assert isinstance(done.exception, InvalidInputError)

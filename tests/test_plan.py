@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from benchmarks import gaps, late
 
 from elsv import Problem, State
 from elsv.beliefs import Chain
@@ -501,3 +502,25 @@ def test_more_arms_of_a_structure_are_asked_for_points_once_and_on_any_number_of
     assert np.array_equal(scores, Plan(problem).scores(state, 1))
     each = [Plan(problem).scores(State(a, b), 1) for a, b in zip(state.alpha, state.beta, strict=True)]
     assert np.array_equal(scores, each)
+
+
+def test_the_drawn_problems_are_always_the_same_and_of_every_kind():
+    cases = gaps.drawn()
+    assert len(cases) == 60
+    assert sum(case.gpu for case in cases) == 10
+    assert {case.name.split(",")[0] for case in cases} == set(gaps.FAMILIES)
+    again = [str(case.about | {"structure": None}) for case in gaps.drawn()]
+    assert [str(case.about | {"structure": None}) for case in cases] == again
+
+
+@pytest.mark.parametrize("delay", [1, 2])
+def test_the_optimum_with_late_outcomes_lies_between_knowing_and_never_knowing(delay):
+    problem = Problem([0.6, 1.0], horizon=6, **ORDERED)
+    task = late.Late(problem, delay)
+    found, known = task.optimum(task.start, ()), evaluate(problem, "optimal")[0].value
+    blind = late.Late(problem, 6)
+    never = blind.optimum(blind.start, ())
+    assert never == pytest.approx(6 * max(problem.rewards * Chain().mean(State.initial(problem))))
+    assert never * (1 - 1e-8) <= found <= known * (1 + 1e-8)
+    assert late.Late(problem, 0).optimum(task.start, ()) == pytest.approx(known, rel=1e-8)
+    assert task.worth("plan") <= found * (1 + 1e-8)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from elsv import Problem, State
+from elsv import Problem, State, evaluate
 from elsv.beliefs import Chain, Independent
 from elsv.beliefs.chain.gauss_kernels import gauss_rule
 from elsv.beliefs.independent import beta_rule
@@ -14,8 +14,11 @@ from elsv.errors import InvalidInputError
 from elsv.lattice.small import singles
 from elsv.policies import make_policy
 from elsv.policies.plan import POINTS, Plan
+from elsv.policies.plan_rules import stands
 from elsv.search.lookahead import lookahead
 from elsv.search.points_search import Customers, PointsSearch
+from elsv.segments import Segments
+from elsv.structure import samples
 from elsv.values.commit import CommitValue
 
 BELIEFS = [Chain(), Chain("increasing"), Independent()]
@@ -288,3 +291,47 @@ def test_points_add_up_to_the_same_in_any_order():
     in_order = search.ahead(state, everyone, worth, chosen, singles(6), (theta, weight))
     shuffled = search.ahead(state, everyone, worth, chosen, singles(6), (theta[:, mixed], weight[:, mixed]))
     assert in_order == pytest.approx(shuffled, rel=1e-12)
+
+
+class Mine:
+    """A belief with means, draws and weights alone, which counts how often it is drawn from."""
+
+    repeats = True
+
+    def __init__(self):
+        self.drawn = 0
+
+    def mean(self, state, rng=None):
+        return Chain().mean(state)
+
+    def draw(self, state, rng):
+        self.drawn += 1
+        return Chain().draw(state, rng)
+
+    def log_weight(self, state):
+        return Chain().log_weight(state)
+
+
+def test_a_belief_of_ones_own_is_drawn_from_once():
+    problem, mine = Problem([0.4, 0.7, 1.0], "decreasing", 12), Mine()
+    plan, exact = Plan(problem, belief=mine), Plan(problem)
+    for counts in (([1, 1, 1], [1, 1, 1]), ([3, 2, 1], [1, 1, 2]), ([4, 2, 2], [1, 2, 3])):
+        state, step = State(*counts), sum(map(sum, counts)) - 5
+        assert plan.scores(state, step) == pytest.approx(exact.scores(state, step), rel=0.01)
+    assert mine.drawn == 1
+    together = State([[1, 1, 1], [3, 2, 1]], [[1, 1, 1], [1, 1, 2]])
+    apart = [plan.scores(State(a, b), 4) for a, b in zip(together.alpha, together.beta, strict=True)]
+    assert np.array_equal(plan.scores(together, 4), apart)
+
+
+def test_a_lead_stands_where_it_is_clear_of_what_more_draws_changed():
+    few = np.array([[10.0, 9.0], [10.0, 9.9], [10.0, 10.0]])
+    finer = np.array([[10.1, 9.0], [10.0, 9.8], [10.0, 10.0]])
+    assert stands(Segments.everyone(2), few, finer, np.full((3, 1), 10.0)).tolist() == [True, False, True]
+
+
+def test_on_draws_a_search_adds_up_as_many_points_as_it_takes():
+    draws = -np.sort(-np.random.default_rng(3).random((5000, 4)), axis=1)
+    problem = Problem([0.5, 0.7, 0.85, 1.0], structure=samples(draws), horizon=4)
+    optimum, plan = evaluate(problem, ["optimal", "plan"])
+    assert plan.regret == pytest.approx(optimum.regret, rel=2e-3)

@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any, overload
 
+from elsv._base.files import write_text
 from elsv._base.numbers import whole
 from elsv.campaign import log
 from elsv.campaign.adding import Stated
@@ -27,9 +29,10 @@ from elsv.campaign.batches import (
     check_taken,
     time_by,
 )
-from elsv.campaign.changes import Past, past_of
+from elsv.campaign.changes import past_of
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
+from elsv.campaign.days import Calendar, calendar
 from elsv.campaign.exchange import Imported, export_log, read_outcomes
 from elsv.campaign.log import Head
 from elsv.campaign.measured import Measured, measure
@@ -54,7 +57,7 @@ from elsv.campaign.records import (
     text_of,
     truth_of,
 )
-from elsv.campaign.settings import Settings, as_kept, problem_as_planned
+from elsv.campaign.settings import Settings, as_kept, problem_as_planned, zone_of
 from elsv.campaign.status import Status, status_of
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
@@ -63,8 +66,20 @@ from elsv.prior.expectations import Interval
 from elsv.problem import Problem
 from elsv.stores.base import Store, StoreError
 
+_LONG = 100_000  # decisions: reading more takes a part of a second
+_REST = 20.0  # a log is read at most this share of the time where nobody waits for it
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 """Stands for a setting that is not given: a new campaign has its default, an old one keeps its own."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a log says, and when that was read."""
+
+    of: tuple[int, int]  # campaign and event
+    at: float
+    took: float
+    values: tuple[Measured, Calendar]
 
 
 class Campaign:
@@ -88,7 +103,8 @@ class Campaign:
         self.name, self.who = batches.name, who
         self._batches, self.store = batches, batches.store
         self._now, self._head = batches.now, batches.head
-        self._measured: tuple[tuple[int, int], Measured, Past] | None = None  # by the log, at which event
+        self._said: _Said | None = None  # what the log says, at which event
+        self._reading = False  # whether it is being read beside
 
     @classmethod
     def open(
@@ -106,6 +122,7 @@ class Campaign:
         control: str | int | Sequence[str | int] | None = KEEP,
         fallback: str | int | Sequence[str | int] | None = KEEP,
         unit: str = KEEP,
+        timezone: str = KEEP,
         seed: int | None = None,
         who: str | None = None,
         clock: Callable[[], float] = time.time,
@@ -140,6 +157,8 @@ class Campaign:
             The arm while the campaign is paused; default: the control arm, or the first.
         unit
             Of the rewards, such as ``"EUR"``.
+        timezone
+            Whose days are the campaign's, such as ``"Europe/Berlin"``; default: that of the machine.
         seed
             For what is drawn; kept by the campaign. Default: fresh.
         who
@@ -154,7 +173,7 @@ class Campaign:
         own = policy if policy is not KEEP and not isinstance(policy, str) else None
         given: dict[str, Any] = {"policy": policy, "window": window, "accept_late": accept_late}
         given |= {"sticky": sticky, "floor": floor, "holdout": holdout, "unit": unit}
-        given |= {"control": control, "fallback": fallback}
+        given |= {"control": control, "fallback": fallback, "timezone": timezone}
         wanted = as_kept({key: value for key, value in given.items() if value is not KEEP})
         begin(opened, name, problem, seed, wanted, time_by(clock), who)
         return cls(Batches(opened, name, clock, own), who)
@@ -301,17 +320,50 @@ class Campaign:
                 raise receipts
         return receipts
 
-    def status(self) -> Status:
-        """Return how the campaign stands, for people: ``print(campaign.status())``."""
+    def status(self, patient: bool = True) -> Status:
+        """Return how the campaign stands, for people: ``print(campaign.status())``.
+
+        All of a log is read when it has gone on. Give ``patient=False`` where nobody should wait for that:
+        what was read a moment ago will do, and a long log is read beside while the status says so.
+        """
         chooser, tallies, head = self._moment()
-        settings = chooser.settings
-        if self._measured is None or self._measured[0] != (head.id, head.events):
-            with self.store.reading() as reading:
-                found = measure(reading, head, tallies, bool(settings.floor or settings.holdout))
-                past = past_of(reading, head, settings, chooser.problem)
-            self._measured = (head.id, head.events), found, past
+        said = self._said_by_log(chooser, tallies, head, patient)
         used = sum(t.used for t in tallies)
-        return status_of(self.name, chooser, tallies, used, self._now(), *self._measured[1:])
+        with self.store.reading() as reading:
+            past = past_of(reading, head, chooser.settings, chooser.problem)
+        return status_of(self.name, chooser, tallies, used, self._now(), said[0], past, said[1])
+
+    def _said_by_log(
+        self, chooser: Chooser, tallies: list[Tally], head: Head, patient: bool
+    ) -> tuple[Measured | None, Calendar | None]:
+        known = self._said
+        if known is not None and known.of == (head.id, head.events):
+            return known.values
+        recent = known is not None and time.monotonic() - known.at < _REST * known.took
+        if patient or head.decisions <= _LONG:
+            return self._read_log(chooser, tallies, head)
+        if not recent and not self._reading:
+            self._reading = True
+            Thread(target=self._read_beside, args=(chooser, tallies, head), daemon=True).start()
+        return (None, None) if known is None else known.values
+
+    def _read_beside(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
+        with suppress(StoreError):
+            self._read_log(chooser, tallies, head)
+        self._reading = False
+
+    def _read_log(
+        self, chooser: Chooser, tallies: list[Tally], head: Head
+    ) -> tuple[Measured | None, Calendar | None]:
+        settings, began = chooser.settings, time.monotonic()
+        with self.store.reading() as reading:
+            found = (
+                measure(reading, head, tallies, bool(settings.floor or settings.holdout)),
+                calendar(reading, head, chooser.problem, zone_of(settings.timezone), self._now()),
+            )
+        took = time.monotonic() - began
+        self._said = _Said((head.id, head.events), time.monotonic(), took, found)
+        return found
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -334,12 +386,12 @@ class Campaign:
         return replace(found, arm=own[found.arm], arms=arms)
 
     def report(self, path: str | Path) -> Path:
-        """Write the status as one self-contained page (extra ``plot``)."""
-        from elsv.campaign.report import report_page
+        """Write the report, one self-contained page (extra ``plot``)."""
+        from elsv.campaign.report import before, report_page
 
-        with self.store.reading() as reading:
-            course = log.course(reading, self._head(reading))
-        return report_page(self.status(), course).write(path)
+        chooser, tallies, _ = self._moment()
+        write_text(path, report_page(self.status(), before(chooser, tallies)))
+        return Path(path)
 
     def export(self, path: str | Path) -> int:
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""

@@ -47,7 +47,7 @@ def past_of(reading: Transaction, head: Head, settings: Settings, problem: Probl
     found = sorted([*_of_settings(reading, head, problem), *_of_others(reading, head, problem)])
     changes = tuple(Change(_time(at), who or None, what) for _, at, who, what in found)
     ended = next((at for _, at, _, what in reversed(found) if what.startswith("ended")), None)
-    if not settings.ended:
+    if not settings.ended and settings.horizon is not None and head.decisions >= settings.horizon:
         query = "SELECT MAX(at) FROM elsv_decision WHERE campaign = ? AND place = ?"
         ended = reading.rows(query, (head.id, settings.horizon))[0][0]
     return Past(
@@ -128,4 +128,5 @@ _NAMED |= {
     "control": "control",
     "fallback": "fallback",
     "unit": "unit",
+    "timezone": "timezone",
 }

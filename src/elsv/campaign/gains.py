@@ -25,7 +25,7 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import POINTS, marginals
 from elsv.beliefs.points import joint_points
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.records import Tally
+from elsv.campaign.records import Tally, arms_in_words
 from elsv.simulation.intervals import MISS, anytime, one_look
 from elsv.state import State
 from elsv.structure.evidence import Counts
@@ -103,7 +103,7 @@ class Gains:
 
     def always(self, against: str, arms: Sequence[int], words: str = "") -> _Rival:
         """Return the alternative of one arm, or one for each segment."""
-        name = " / ".join(self._problem.names[arm] for arm in arms)
+        name = arms_in_words(self._problem, arms)
         return _Rival(against, f"always {name}{words}", self._came * np.isin(np.arange(len(self._won)), arms))
 
     def split(self) -> _Rival:
@@ -143,7 +143,7 @@ class Gains:
         worth = problem.rewards * np.asarray(marginals(problem.belief, before, (0.5,))[0])
         first = [group[int(worth[list(group)].argmax())] for group in problem.segments.groups]
         now, then = (self._worth(self.always("", arms).given) for arms in (today, first))
-        return Sources(" / ".join(problem.names[arm] for arm in first), then - now, self.earned - then)
+        return Sources(arms_in_words(problem, first), then - now, self.earned - then)
 
     def _worth(self, given: FloatArray) -> float:
         """Return what customers would have earned, by the means of the belief."""

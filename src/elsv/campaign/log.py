@@ -491,39 +491,3 @@ def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
 
 def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
     return (values[k : k + _IN_ONE_QUERY] for k in range(0, len(values), _IN_ONE_QUERY))
-
-
-def course(transaction: Transaction, head: Head, most: int = 120) -> list[tuple[int, int, int, int]]:
-    """Return the decisions in at most `most` equal parts: (last number, arm, decisions, successes)."""
-    size = max(1, -(-head.decisions // most))
-    rows = transaction.rows(
-        "SELECT (d.number - 1) / ?, d.arm, COUNT(*), SUM(CASE WHEN r.success = 1 AND r.counted = 1 "
-        "THEN 1 ELSE 0 END) FROM elsv_decision d LEFT JOIN elsv_reward r "
-        "ON r.campaign = d.campaign AND r.number = d.number LEFT JOIN elsv_void v "
-        "ON v.campaign = d.campaign AND v.number = d.number "
-        "WHERE d.campaign = ? AND v.number IS NULL GROUP BY 1, 2 ORDER BY 1, 2",
-        (size, head.id),
-    )
-    last = head.decisions
-    return [(min(last, (int(part) + 1) * size), arm, int(n), int(won)) for part, arm, n, won in rows]
-
-
-def allocation(
-    store: Store, name: str, after: int, size: int, most: int = 100_000
-) -> tuple[int, int, list[tuple[int, int, int]]]:
-    """Return who got which arm, for pictures: counts by parts of `size` customers.
-
-    Of the customers after number `after`, `most` at most: how many there are in all, up to which one was
-    counted, and (part, arm, customers).
-    """
-    with store.reading() as reading:
-        head = find(reading, name)
-        if head is None:
-            raise unknown(reading, store, name)
-        until = min(head.decisions, after + most)
-        rows = reading.rows(
-            "SELECT (number - 1) / ?, arm, COUNT(*) FROM elsv_decision "
-            "WHERE campaign = ? AND number > ? AND number <= ? GROUP BY 1, 2 ORDER BY 1, 2",
-            (size, head.id, after, until),
-        )
-    return head.decisions, until, [(int(part), int(arm), int(count)) for part, arm, count in rows]

@@ -245,3 +245,15 @@ def truth_of(success: object) -> bool:
     if not isinstance(success, bool | np.bool_) and success not in (0, 1):
         raise InvalidInputError(f"success must be true or false, got {shown(success)}")
     return bool(success)
+
+
+def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:
+    """Return some arms, one for each segment if there are some; a name that all share is said once."""
+    segments = problem.segments
+    if not segments.stated:
+        return " / ".join(problem.names[arm] for arm in arms)
+    whose = [segments.names[int(segments.of_arm[arm])] for arm in arms]
+    options = [option_of(problem.names[arm], who) for arm, who in zip(arms, whose, strict=True)]
+    if len(set(options)) == 1 and len(arms) == segments.count:
+        return options[0]
+    return ", ".join(f"{option} for {who}" for option, who in zip(options, whose, strict=True))

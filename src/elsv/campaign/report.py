@@ -1,18 +1,25 @@
-"""A campaign's status as one self-contained page, in short first."""
+"""A campaign's status as a page: the report, which needs no other file, and what all pages share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from elsv.campaign.status import Status
-from elsv.report import figures
-from elsv.report.page import Page
-from elsv.report.style import WIDTH, new_figure, redrawable, require_matplotlib, styles
-
-Course = Sequence[tuple[int, int, int, int]]  # last customer of a part, arm, decisions, successes
+from elsv._version import __version__
+from elsv.beliefs.abilities import marginals
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.gains import GainSoFar
+from elsv.campaign.records import Tally
+from elsv.campaign.status import METHODS, ArmStatus, Status
+from elsv.errors import MissingExtraError
+from elsv.live.explain import INTERVAL
+from elsv.policies.meanings import meaning
+from elsv.state import State
 
 _METHOD = (
     "Gains are given by all that is known (outcomes, structure, prior, history), by this campaign's outcomes "
@@ -21,79 +28,79 @@ _METHOD = (
 )
 
 
-def report_page(status: Status, course: Course) -> Page:
-    """Return the page; `course` are the decisions in parts, by `elsv.campaign.log.course`."""
-    require_matplotlib()
-    planned = "" if status.customers is None else f" of {status.customers:,}"
-    page = Page(
-        f"Campaign {status.name}",
-        f"{status.phase.capitalize()}: {status.decided:,}{planned} customers, "
-        f"{status.under_way:,} outcomes under way; {status.at[:16].replace('T', ' ')} UTC.",
+@dataclass(frozen=True)
+class Before:
+    """What was known of an arm before the first customer."""
+
+    won: int  # of history
+    seen: int
+    mean: float  # expected conversion, with its 95 % interval
+    low: float
+    high: float
+
+
+def environment(*loaders: Any) -> Any:
+    """Return Jinja with the templates of a campaign; those of `loaders` go first."""
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError("writing a page", "plot") from error
+    from elsv.campaign.views import FILTERS, GLOBALS
+
+    found = Environment(
+        loader=ChoiceLoader([*loaders, PackageLoader("elsv.campaign")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
     )
-    page.section("In short")
-    page.callout("\n\n".join(status.sentences()))
-    if status.notes():
-        page.text("\n\n".join(status.notes()))
-    for doubt in status.doubts:
-        page.callout(doubt.words, "bad")
-    for table in status.tables():
-        page.section(table.title)
-        if table.title == "Arms":
-            words = "Expected earnings of one customer by arm, with 95 % intervals, by all that is known."
-            page.figure(figures.for_page(_intervals(status)), words, "arms")
-        page.table(table.heads, table.rows, table.caption, table.align, table.best)
-    if course:
-        _course(page, status, course)
-    page.section("Settings")
-    page.settings(
-        {
-            "policy": f"`{status.policy}`",
-            "window": f"{status.window} for an outcome",
-            "floor": f"{100 * status.floor:g} % of the customers at least for every arm",
-            "holdout": f"{100 * status.holdout:g} % of the customers get the control arm",
-            "assumed": status.assumed,
-        }
+    found.globals.update(version=__version__, methods=METHODS, **GLOBALS)
+    found.filters.update(FILTERS)
+    return found
+
+
+@cache
+def style_sheet() -> str:
+    """Return the one style sheet of campaigns' pages."""
+    return resources.files("elsv.campaign").joinpath("templates", "page.css").read_text(encoding="utf-8")
+
+
+@cache
+def _own() -> Any:
+    return environment()
+
+
+def before(chooser: Chooser, tallies: Sequence[Tally]) -> list[Before]:
+    """Return what was known of each arm before the first customer, history included."""
+    problem = chooser.problem
+    state = State(problem.prior[:, 0], problem.prior[:, 1])
+    mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
+    past = [(t.past_successes, t.past_successes + t.past_failures) for t in tallies]
+    return [
+        Before(won, seen, float(mean[i]), float(low[i]), float(high[i])) for i, (won, seen) in enumerate(past)
+    ]
+
+
+def answers(status: Status) -> list[GainSoFar]:
+    """Return the three answers at most to what it brought against the first alternative."""
+    return [gain for gain in status.gains if gain.against == status.gains[0].against]
+
+
+def report_page(status: Status, known: Sequence[Before]) -> str:
+    """Return the report."""
+    arms: list[ArmStatus] = [arm for arm in status.arms if arm.today]
+    today = dict.fromkeys(arm.option for arm in arms)
+    return str(
+        _own()
+        .get_template("report.html")
+        .render(
+            status=status,
+            style=style_sheet(),
+            before=list(zip(status.arms, known, strict=True)),
+            today=" / ".join(today),
+            meaning=meaning(status.policy),
+            answers=answers(status),
+            method=_METHOD,
+        )
     )
-    page.text(_METHOD)
-    return page
-
-
-def _course(page: Page, status: Status, course: Course) -> None:
-    page.section("Course")
-    ends = sorted({end for end, *_ in course})
-    given = np.zeros((len(ends), len(status.arms)))
-    earned = np.zeros(len(ends))
-    for end, arm, count, successes in course:
-        given[ends.index(end), arm] += count
-        earned[ends.index(end)] += successes * status.arms[arm].reward
-    x = np.array([0, *ends])
-    totals = np.vstack([np.zeros(len(status.arms)), given.cumsum(axis=0)])
-    names = [arm.name for arm in status.arms]
-    each = {name: totals[:, i] for i, name in enumerate(names)}
-    label = "customers of each arm"
-    drawn = figures.lines(x, each, None, x_label="customers", y_label=label, style=styles(names))
-    page.figure(figures.for_page(drawn), "Who got which arm: customers of each arm.", "course")
-    total = np.concatenate(([0.0], earned.cumsum()))
-    label = f"earned ({status.unit})" if status.unit else "earned"
-    drawn = figures.lines(x, {"campaign": total}, None, x_label="customers", y_label=label)
-    words = "Earnings by customer; the last ones may still have outcomes under way."
-    page.figure(figures.for_page(drawn), words, "earnings")
-
-
-@redrawable
-def _intervals(status: Status, *, width: float = WIDTH, axes: None = None) -> Any:
-    """Draw the expected earnings of each arm with its interval, in the arms' own order."""
-    arms, look = status.arms, styles(arm.name for arm in status.arms)
-    figure = new_figure(width, 0.7 + 0.32 * len(arms))
-    panel = figure.subplots()
-    for row, arm in enumerate(arms):
-        colour = look[arm.name].colour
-        panel.plot([arm.reward * arm.low, arm.reward * arm.high], [row, row], color=colour, linewidth=2.2)
-        panel.plot([arm.worth], [row], "o", color=colour, markersize=6)
-    panel.set_yticks(range(len(arms)), [arm.name for arm in arms])
-    panel.set_ylim(len(arms) - 0.5, -0.5)
-    panel.set_xlim(left=0)
-    panel.grid(True, axis="x")
-    panel.grid(False, axis="y")
-    panel.set_xlabel(f"expected earnings of one customer{f' ({status.unit})' if status.unit else ''}")
-    return figure

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from elsv._base.numbers import UNITS, as_seconds, shown
 from elsv.errors import CorruptFileError, InvalidInputError
@@ -39,6 +43,7 @@ class Settings:
     fallback: Arm | None = None  # the arm while paused; None: the control arm, or the first
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
+    timezone: str = ""  # whose days are the campaign's, such as Europe/Berlin; empty: that of the machine
     ended: bool = False  # whether the customers so far are the last that are planned for
     withdrawn: tuple[int, ...] = ()  # arms that are not on offer now, rising
 
@@ -126,6 +131,8 @@ def as_kept(given: dict[str, Any]) -> dict[str, Any]:
     for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", sticky_of), ("unit", str)):
         if key in kept:
             kept[key] = convert(kept[key])
+    if kept.get("timezone"):
+        kept["timezone"] = zone_of(str(kept["timezone"])).key
     return kept
 
 
@@ -180,6 +187,35 @@ def in_words(seconds: float | None) -> str:
             count = round(seconds / length)
             return f"{count:,} {word}{'' if count == 1 else 's'}"
     return f"{seconds:g} seconds"
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """Return a time zone by its name; an empty one is that of this machine."""
+    return _zone(name or local_zone())
+
+
+@cache
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"timezone must be a name such as Europe/Berlin or UTC, got {shown(name)}"
+        ) from error
+
+
+@cache
+def local_zone() -> str:
+    """Return the name of this machine's time zone; UTC if it does not say."""
+    link = Path("/etc/localtime")
+    told = [os.environ.get("TZ", "").removeprefix(":")]
+    told.append(str(link.resolve()).partition("zoneinfo/")[2] if link.is_symlink() else "")
+    for name in filter(None, told):
+        try:
+            return ZoneInfo(name).key
+        except (KeyError, OSError, ValueError):
+            continue
+    return "UTC"
 
 
 def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[tuple[int, int]]) -> Problem:

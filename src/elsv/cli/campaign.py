@@ -68,6 +68,9 @@ def new(
         typer.Option(help="For how long customers keep their arm: campaign (default), open or never."),
     ] = None,
     no_sticky: Annotated[bool, typer.Option("--no-sticky", hidden=True)] = False,
+    timezone: Annotated[
+        str | None, typer.Option(help="Whose days count, such as Europe/Berlin; default: this machine's.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is drawn; default: fresh.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -80,7 +83,7 @@ def new(
         print(note, file=sys.stderr)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": "never" if no_sticky else sticky}
-    given |= {"control": control, "fallback": fallback}
+    given |= {"control": control, "fallback": fallback, "timezone": timezone}
     settings = {key: value for key, value in given.items() if value is not None}
     with Campaign.open(store, name, loaded, seed=seed, who=_who(), **settings) as opened:
         _show(opened.status().to_dict() if as_json else opened.status())
@@ -166,6 +169,24 @@ def status(store: Store, name: Name, as_json: Json = False) -> None:
     with _open(store, name) as opened, working("computing"):
         found = opened.status()
     _show(found.to_dict() if as_json else found)
+
+
+@campaign.command()
+def digest(
+    store: Store,
+    since: Annotated[
+        str, typer.Option(help="yesterday, today, '7 days' or a day such as 2026-03-01.")
+    ] = "yesterday",
+    html: Annotated[bool, typer.Option("--html", help="Print HTML for an e-mail instead of text.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print the news of all campaigns, for the morning: a cron job can mail it."""
+    from elsv.campaign.digest import digest_of
+    from elsv.campaign.opening import open_store
+
+    with working("computing"):
+        found = digest_of(open_store(store, create=False), since)
+    _show(found.to_dict() if as_json else found.html() if html else found)
 
 
 @campaign.command()

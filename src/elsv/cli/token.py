@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from elsv.cli.console import Json, print_json
+from elsv.errors import InvalidInputError
 
 token = typer.Typer(
     name="token",
@@ -41,9 +42,49 @@ def new(
         print(f"keep it: {tokens} has only its digest, and it is not shown again", file=sys.stderr)
 
 
+@token.command()
+def link(
+    name: Name,
+    role: Annotated[
+        str, typer.Option(help="reader (look) or editor (begin and change campaigns too).")
+    ] = "reader",
+    days: Annotated[float, typer.Option(help="How long the link logs in.")] = 30.0,
+    address: Annotated[
+        str, typer.Option(help="Where people reach the service, such as https://elsv.example.org.")
+    ] = "http://127.0.0.1:8763",
+    campaign: Annotated[str | None, typer.Option(help="Lead to this campaign; default: to all.")] = None,
+    tokens: File = _DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Make a link that logs a colleague in, so that nobody types tokens on a telephone."""
+    from urllib.parse import quote, urlsplit
+
+    from elsv.service.tokens import TokenFile
+
+    known = {"reader": "read", "read": "read", "editor": "admin", "admin": "admin"}
+    if role not in known:
+        raise InvalidInputError(f"the role of a link must be reader or editor, got {role!r}")
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise InvalidInputError(f"address must begin with http:// or https://, got {address!r}")
+    made = TokenFile(tokens, must_exist=False).new(name, known[role], days)
+    page = quote(campaign.replace("%", "%25").replace("/", "%2F"), safe="") if campaign else ""
+    onward = f"?next={quote(f'/ui/campaigns/{page}', safe='')}" if page else ""
+    url = f"{address.rstrip('/')}/ui/link/{made}{onward}"
+    if as_json:
+        print_json({"name": name, "role": known[role], "days": days, "link": url, "tokens": str(tokens)})
+    else:
+        print(url)
+        print(
+            f"whoever has it is logged in as {role} for {days:g} days; it is not shown again, and "
+            f"`elsv token revoke {name}` ends it",
+            file=sys.stderr,
+        )
+
+
 @token.command(name="list")
 def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
-    """List the tokens with their roles and dates, revoked ones too."""
+    """List the tokens and links with their roles and dates, revoked ones too."""
     from elsv.service.tokens import TokenFile
 
     found = TokenFile(tokens).tokens()
@@ -51,7 +92,8 @@ def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
         print_json({"tokens": [one.to_dict() for one in found]})
         return
     for one in found:
-        ended = "" if one.revoked is None else f"\trevoked {one.revoked}"
+        ended = "" if one.expires is None else f"\tlink until {one.expires}"
+        ended = ended if one.revoked is None else f"\trevoked {one.revoked}"
         print(f"{one.name}\t{one.role}\t{one.created}{ended}")
 
 

@@ -39,7 +39,7 @@ from elsv.service.service import Service
 from elsv.service.tokens import Role, digest_of
 
 PARQUET, CSV = "application/vnd.apache.parquet", "text/csv; charset=utf-8"
-_REPORT_POLICY = (  # the report has no script; its own styles and pictures are inside it
+REPORT_POLICY = (  # the report has no script; its own styles and pictures are inside it
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 )
 
@@ -277,7 +277,7 @@ async def delete(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """Return the status as one page that needs nothing else."""
     content = await service_of(request).look(part_of_path(request, "name"), report_of, long=True)
-    headers = {"Content-Security-Policy": _REPORT_POLICY}
+    headers = {"Content-Security-Policy": REPORT_POLICY}
     return Response(content, headers=headers, media_type="text/html; charset=utf-8")
 
 

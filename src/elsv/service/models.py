@@ -70,6 +70,9 @@ class ChangeBody(BaseModel):
     )
     fallback: Arm = Field(None, description="The arm while paused: a name, or a number from 1.")
     unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
+    timezone: str | None = Field(
+        None, max_length=100, description="Whose days are the campaign's, such as Europe/Berlin."
+    )
     withdrawn: list[str | int] | None = Field(
         None, max_length=200, description="All arms that are not on offer, by name or number from 1."
     )

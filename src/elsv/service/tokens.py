@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
 from types import ModuleType
@@ -58,7 +58,11 @@ class Tokens(Protocol):
         ...
 
     def live(self) -> Iterable[tuple[str, Role]]:
-        """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are not revoked."""
+        """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are valid."""
+        ...
+
+    def link_until(self, digest: str) -> float | None:
+        """Return until when a link is valid, in seconds since 1970; None: it is no link."""
         ...
 
 
@@ -66,6 +70,7 @@ ROLES = tuple(role.word for role in Role)  # each may do what those before it ma
 PREFIX = "elsv_"  # so that people and scanners know a token that has leaked
 _FORMAT = 1
 _LONGEST_NAME = 100
+LONGEST_LINK = 366  # days
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,13 @@ class Token:
     digest: str
     created: str
     revoked: str | None = None
+    expires: str | None = None  # None: it stays valid until it is revoked
+    link: bool = False  # whether it logs in by a link
+
+    @property
+    def live(self) -> bool:
+        """Whether it is neither revoked nor past its time."""
+        return self.revoked is None and (self.expires is None or self.expires > _now())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the digest."""
@@ -140,16 +152,26 @@ class TokenFile:
     def _of(self, asked: str) -> Token | None:
         found = None
         for known in self.tokens():
-            if hmac.compare_digest(known.digest, asked) and known.revoked is None:
+            if hmac.compare_digest(known.digest, asked) and known.live:
                 found = known
         return found
 
     def live(self) -> list[tuple[str, Role]]:
-        """Return digest and role of all tokens that are not revoked."""
-        return [(known.digest, Role[known.role.upper()]) for known in self.tokens() if known.revoked is None]
+        """Return digest and role of all tokens that are valid."""
+        return [(known.digest, Role[known.role.upper()]) for known in self.tokens() if known.live]
 
-    def new(self, name: str, role: str) -> str:
-        """Add a token and return it: this is the only time that it can be seen."""
+    def link_until(self, digest: str) -> float | None:
+        """Return until when a link is valid, in seconds since 1970; None: it is no link."""
+        found = (known for known in self.tokens() if known.link and known.digest == digest)
+        return next((datetime.fromisoformat(known.expires or "").timestamp() for known in found), None)
+
+    def new(self, name: str, role: str, days: float | None = None) -> str:
+        """Add a token and return it: this is the only time that it can be seen.
+
+        `days`: it logs in by a link, for so many days.
+        """
+        if days is not None and not 0 < days <= LONGEST_LINK:
+            raise InvalidInputError(f"a link is valid for up to {LONGEST_LINK} days, got {days:g}")
         if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InvalidInputError(
                 f"the name of a token must be one line of up to {_LONGEST_NAME} characters, got {shown(name)}"
@@ -159,13 +181,16 @@ class TokenFile:
                 f"the role of a token must be one of {', '.join(ROLES)}, got {shown(role)}"
             )
         with self._changing() as before:
-            if any(known.name == name and known.revoked is None for known in before):
+            if any(known.name == name and known.live for known in before):
                 raise InvalidInputError(
                     f"there is a token {name!r} already; choose another name, or revoke it first: "
                     f"elsv token revoke {name}"
                 )
             token = PREFIX + secrets.token_urlsafe(32)
-            self._write((*before, Token(name, role, digest_of(token), _now())))
+            until = None if days is None else _now(days)
+            self._write(
+                (*before, Token(name, role, digest_of(token), _now(), expires=until, link=days is not None))
+            )
         return token
 
     def revoke(self, name: str) -> Token:
@@ -247,5 +272,5 @@ def _damaged(path: Path, why: str) -> CorruptFileError:
     )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _now(days: float = 0.0) -> str:
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")

@@ -29,8 +29,14 @@ def arm_name(option: str, segment: str) -> str:
 
 
 def option_of(arm: str, segment: str | None) -> str:
-    """Return the option of an arm, without the segment that it is for."""
-    return arm if segment is None else arm.removesuffix(f"{_SIGN}{segment}")
+    """Return the option of an arm, without the segment that it is for.
+
+    Examples
+    --------
+    >>> option_of("5 % off × mobile", "mobile"), option_of("mobile: 5 % off", "mobile")
+    ('5 % off', '5 % off')
+    """
+    return arm if segment is None else arm.removeprefix(f"{segment}: ").removesuffix(f"{_SIGN}{segment}")
 
 
 def parts_of(names: Sequence[str]) -> tuple[list[str], list[str]] | None:

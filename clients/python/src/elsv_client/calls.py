@@ -53,12 +53,13 @@ class GivenSettings(TypedDict, total=False):
     policy: str
     window: str | float | timedelta | None  # until when an outcome is awaited; None: for ever
     accept_late: bool
-    sticky: bool
+    sticky: str  # how long a customer keeps the arm: campaign, open or never
     floor: float
     holdout: float
     control: str | int | Sequence[str | int]  # arms by name, or numbered from 0; or one for each segment
     fallback: str | int | Sequence[str | int]
     unit: str
+    timezone: str  # whose days are the campaign's, such as Europe/Berlin
 
 
 class ChangedSettings(GivenSettings, total=False):

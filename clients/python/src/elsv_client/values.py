@@ -124,7 +124,7 @@ class Settings:
     horizon: int | None = None  # customers; None for a problem with a discount
     window: float | None = None  # seconds until a decision without an outcome is a failure; None: never
     accept_late: bool = True  # whether an outcome after that corrects it
-    sticky: str | bool = "campaign"  # for how long customers keep their arm: campaign, open or never
+    sticky: str = "campaign"  # how long a customer keeps the arm: campaign, open or never
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
     control: int | tuple[int, ...] | None = field(
@@ -135,8 +135,9 @@ class Settings:
     )  # the arm while paused
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
-    ended: bool = False  # whether it was ended before its last customer
-    withdrawn: tuple[int, ...] = field(metadata={"read": _arm}, default=())  # arms that are not on offer
+    timezone: str = ""  # whose days are the campaign's; empty: that of the server
+    ended: bool = False  # whether the customers so far are the last that are planned for
+    withdrawn: tuple[int, ...] = field(metadata={"read": _arm}, default=())  # arms not on offer, from 0
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ class ArmStatus:
     earned: float
     segment: str | None = None
     voided: int = 0  # decisions that nobody saw; not among `decided`
-    withdrawn: bool = False  # whether it is not on offer now
+    withdrawn: bool = False  # whether the arm is not on offer now
+    recent: int = 0  # of the last customers
+    today: bool = False  # whether others are measured against it
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,17 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Day:
+    """What came on one day of the campaign's time zone."""
+
+    date: str  # such as 2026-03-01
+    customers: tuple[int, ...] = field(metadata=_TUPLE)  # of each arm
+    outcomes: int  # reported on that day, and counted
+    successes: tuple[int, ...] = field(metadata=_TUPLE)  # of each arm
+    earned: float = 0.0
+
+
+@dataclass(frozen=True)
 class Status:
     """A campaign at one moment; ``print`` it for a table and a few sentences."""
 
@@ -244,7 +258,19 @@ class Status:
     doubt: float | None = None  # 1 / Bayes factor with this prior
     segments: tuple[SegmentStatus, ...] = field(metadata={"read": _each(SegmentStatus)}, default=())
     contradicted: bool = False  # whether the outcomes speak against what is assumed of the arms
-    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # three sentences
+    summary: tuple[str, ...] = field(metadata=_TUPLE, default=())  # how it stands, brought, offers; trouble
+    lately: tuple[str, ...] = field(metadata=_TUPLE, default=())  # yesterday and today
+    timezone: str = "UTC"  # whose days are the campaign's
+    last: str | None = None  # when the last customer came; times in UTC
+    days: tuple[Day, ...] = field(metadata={"read": _each(Day)}, default=())
+    resting: str = ""  # what customers get while it is paused
+    counting: bool = False  # whether a long log is still being read
+    rested: int = 0  # customers who came while it was paused, beside those of `decided`
+    voided: int = 0  # decisions that nobody saw
+    created: str | None = None
+    started: str | None = None  # when the first customer came
+    ended: str | None = None  # when it was ended, or the last customer planned for came
+    changes: tuple[Change, ...] = field(metadata={"read": _each(Change)}, default=())
     notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
     sure: bool = False  # whether the headline tells more from less and the outcomes agree
@@ -253,22 +279,15 @@ class Status:
     )
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
-    rested: int = 0  # customers who came while the campaign was paused, beside those of `decided`
-    voided: int = 0  # decisions that nobody saw
-    created: str | None = None
-    started: str | None = None
-    ended: str | None = None
-    changes: tuple[Change, ...] = field(metadata={"read": _each(Change)}, default=())
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
     @property
     def leader(self) -> ArmStatus:
-        """The arm with the largest expected earnings."""
-        return max(self.arms, key=lambda arm: arm.worth)
+        """The arm on offer with the largest expected earnings."""
+        return max((arm for arm in self.arms if not arm.withdrawn), key=lambda arm: arm.worth)
 
     def __str__(self) -> str:
-        of = "" if self.customers is None else f" of {self.customers:,}"
-        lines = [f"{self.name}: {self.phase}, {self.decided:,} customers{of}"]
+        lines = [self.name, *self.summary[:3], ""]
         widths = "{:<18} {:>9} {:>7} {:>7} {:>7} {:>6} {:>10} {:>17} {:>9} {:>7}"
         heads = "arm,customers,bought,did not,expired,open,conversion,95 %,worth,is best"
         lines.append(widths.format(*heads.split(",")))
@@ -279,7 +298,7 @@ class Status:
                 widths.format(a.name[:18], *counts, *believed, f"{a.worth:,.4g}", f"{100 * a.best:.0f} %")
             )
         warnings = [f"warning: {doubt.words}" for doubt in self.doubts]
-        return "\n".join([*lines, "", *self.summary, *self.notes, *warnings])
+        return "\n".join([*lines, "", *self.notes, *warnings])
 
 
 @dataclass(frozen=True)

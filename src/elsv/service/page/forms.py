@@ -6,24 +6,32 @@ Every error says which field it is about.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 from starlette.requests import Request
 
 from elsv._base.numbers import shown
+from elsv._base.progress import Progress
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.assumptions import Check
 from elsv.campaign.records import text_of
-from elsv.campaign.settings import Settings, seconds_of
+from elsv.campaign.settings import Arm, Settings, seconds_of, zone_of
+from elsv.campaign.views import figure
 from elsv.errors import InvalidInputError
 from elsv.policies import make_policy
 from elsv.prior.expectations import from_expectations
+from elsv.prior.history import from_history
+from elsv.prior.sources import read_history
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
-from elsv.service.page.views import figure
 from elsv.simulation.precision import Precision
 from elsv.simulation.rehearse import Rehearsal, rehearse
 
@@ -64,6 +72,8 @@ class ArmFields:
     name: str = ""
     reward: str = ""
     expected: str = ""  # conversion in per cent
+    won: str = ""  # how many bought of those who had it before
+    seen: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,11 +88,14 @@ class NewForm:
     softened: bool = False
     share: str = ""  # of the visitors who buy today, in per cent
     sureness: str = "10"
-    horizon: str = "1000"
+    segments: str = ""  # of the customers, such as "mobile 60 %, desktop 40 %"
+    history: str = ""  # a file of outcomes from before, as text
+    horizon: str = "1500"
     window: str = "7 days"
     policy: str = "plan"
     floor: str = "0"
     holdout: str = "0"
+    timezone: str = ""
 
 
 async def fields_of(request: Request) -> list[tuple[str, str]]:
@@ -97,10 +110,11 @@ async def fields_of(request: Request) -> list[tuple[str, str]]:
 def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     """Return the form that was sent."""
     single = {key: value.strip() for key, value in fields}
-    columns = {key: [v.strip() for k, v in fields if k == key] for key in ("arm", "reward", "expected")}
+    keys = ("arm", "reward", "expected", "won", "seen")
+    columns = {key: [v.strip() for k, v in fields if k == key] for key in keys}
     rows = max(map(len, columns.values()), default=0)
     padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
-    arms = tuple(map(ArmFields, padded["arm"], padded["reward"], padded["expected"]))
+    arms = tuple(map(ArmFields, *(padded[key] for key in keys)))
     defaults = NewForm()
     rest = (
         "name",
@@ -109,11 +123,14 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
         "order",
         "share",
         "sureness",
+        "segments",
+        "history",
         "horizon",
         "window",
         "policy",
         "floor",
         "holdout",
+        "timezone",
     )
     return NewForm(
         arms=arms or defaults.arms,
@@ -122,8 +139,11 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     )
 
 
-def problem_of(form: NewForm) -> tuple[Problem, int | None]:
-    """Return the problem that the form states, and the arm that is given today; an empty row is no arm."""
+def problem_of(form: NewForm) -> tuple[Problem, Arm | None]:
+    """Return the problem that the form states, and the arm that is given today; an empty row is no arm.
+
+    With segments every one of them has all arms, and today's arm is one for each.
+    """
     filled = [(k, arm) for k, arm in enumerate(form.arms) if arm.name or arm.reward]
     if len(filled) < 2:
         raise FieldError("arms", "give at least two arms, each with a name and what a success earns")
@@ -140,28 +160,90 @@ def problem_of(form: NewForm) -> tuple[Problem, int | None]:
     today = next((k for k, (row, _) in enumerate(filled) if form.today == str(row)), None)
     stated = _structure(form)
     horizon = int(_number("horizon", "the number of customers", form.horizon, least=1, whole=True))
-    with _blame("arms"):
-        problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, structure=stated)
+    segments = _segments(form.segments)
+    more: dict[str, Any] = {"structure": stated}
+    if segments is not None:
+        if form.softened or form.order == "unimodal":
+            rule = "with segments an order, or nothing, is known of the arms within each"
+            raise FieldError("segments", f"{rule}; choose that below, or leave the segments out")
+        more = {"segments": segments, "order": None if stated is None else form.order}
+    with _blame("segments" if segments else "arms"):
+        problem = Problem(rewards=rewards, names=names, horizon=horizon, prior=prior, **more)
         _ = problem.belief
+    control: Arm | None = today
+    if segments is not None and today is not None:
+        control = tuple(group[today] for group in problem.segments.groups)
+    with _blame("history"):
+        counts = _history(form, [arm for _, arm in filled], problem)
     with _blame("share"):
-        return _with_share(form, problem, today), today
+        known = known_arms(problem, None if counts is None else counts[0] + counts[1])
+        expecting = _with_share(form, problem, 0 if today is None else today, known, fill=counts is None)
+    if counts is None:
+        return expecting, control
+    with _blame("history"):
+        return from_history(expecting, *counts).problem, control
 
 
-def _with_share(form: NewForm, problem: Problem, today: int | None) -> Problem:
-    """Return the problem with a row for every arm, where the form says something of the rates at all."""
-    known = known_arms(problem)
-    least = 0 if today is None else today
-    if form.share and not known[least]:
+def _segments(text: str) -> list[str] | dict[str, float] | None:
+    """Return the segments that were typed, with their shares if they have some."""
+    parts = [part.strip() for part in re.split(r"[,;\n]", text) if part.strip()]
+    if not parts:
+        return None
+    found = [re.fullmatch(r"(.*?)[\s:=]*(\d+(?:\.\d+)?)\s*%", part) for part in parts]
+    if not any(found):
+        return parts
+    if not all(found):
+        rule = "give a share for every segment, such as mobile 60 %, desktop 40 %, or for none"
+        raise FieldError("segments", f"{rule}, got {shown(text)}")
+    return {one[1]: float(one[2]) / 100 for one in found if one is not None}
+
+
+def _history(
+    form: NewForm, arms: Sequence[ArmFields], problem: Problem
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return successes and failures from before: of a file, or as typed beside the arms; None without any."""
+    if form.history:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "history.csv"
+            path.write_text(form.history + "\n", encoding="utf-8")
+            try:
+                found = read_history(path, problem)
+            except InvalidInputError as error:
+                raise FieldError("history", str(error).replace(str(path), "the file")) from error
+        return found.successes, found.failures
+    if not any(arm.won or arm.seen for arm in arms):
+        return None
+    if problem.segments.stated:
+        rule = "with segments the history comes from a file with the columns arm, segment, successes, trials"
+        raise FieldError("history", f"{rule}; leave the numbers beside the arms empty")
+    counts = np.zeros((2, len(arms)))
+    for place, arm in enumerate(arms):
+        if arm.won or arm.seen:
+            seen = _number("arms", f"who had arm {place + 1} before", arm.seen or "0", least=1, whole=True)
+            what = f"who bought of the {seen:,.0f} who had arm {place + 1} before"
+            won = _number("arms", what, arm.won or "0", least=0, most=seen, whole=True)
+            counts[:, place] = won, seen - won
+    return counts[0], counts[1]
+
+
+def _with_share(form: NewForm, problem: Problem, today: int, known: AnyArray, fill: bool) -> Problem:
+    """Return the problem with a row for every arm, where the form says something of the rates at all.
+
+    `fill`: whether arms of which nothing is said get a row; history does it by itself.
+    """
+    arms = [group[today] if problem.segments.stated else today for group in problem.segments.groups]
+    if form.share and not known[arms].any():
         points = _number(
             "share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0
         )
-        return from_expectations(problem, {str(least + 1): points / 100}).problem
-    if known.any() and not known.all():
+        expected = {problem.names[arm]: points / 100 for arm in arms}
+        return from_expectations(problem, expected, fill=fill).problem
+    if fill and known.any() and not known.all():
         return from_neighbours(neutral(problem, known), known)[0]
     return problem
 
 
-def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str, Any]:
+def settings_of(form: NewForm, problem: Problem, today: Arm | None) -> dict[str, Any]:
     """Return the keywords of `Campaign.open` that the form states, checked."""
     with _blame("name"):
         text_of("name of a campaign", form.name)
@@ -177,10 +259,13 @@ def settings_of(form: NewForm, problem: Problem, today: int | None) -> dict[str,
         "policy": form.policy,
         "window": window,
         "unit": form.unit[:20],
-        "control": today,
+        "control": list(today) if isinstance(today, tuple) else today,
         "floor": share("floor", form.floor or "0"),
         "holdout": share("holdout", form.holdout or "0"),
     }
+    if form.timezone:
+        with _blame("timezone"):
+            given["timezone"] = zone_of(form.timezone).key
     for name in ("floor", "holdout"):
         with _blame(name):
             Settings(horizon=problem.horizon, control=today).changed(problem, **{name: given[name]})
@@ -250,14 +335,24 @@ def best_beforehand(found: Check, unit: str) -> str:
     return f"Before any customer {name} is expected to earn most, {money} a customer, {rest}."
 
 
-def rehearsed(problem: Problem, policy: str, today: int | None, unit: str = "") -> Rehearsal:
+def rehearsed(
+    problem: Problem, policy: str, today: Arm | None, unit: str = "", progress: Progress | None = None
+) -> Rehearsal:
     """Return a small rehearsal around the customers asked for: a third, the half, all, and the double."""
+    against = "+".join(str(arm + 1) for arm in today) if isinstance(today, tuple) else today
     asked = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
     sizes = {-(-asked // 3), -(-asked // 2), asked, 2 * asked}
     policies = None if policy == "plan" else policy
     problem = problem if problem.horizon == asked else problem.with_horizon(asked)
     return rehearse(
-        problem, sorted(sizes), against=today, policies=policies, instances=_INSTANCES, jobs=1, unit=unit
+        problem,
+        sorted(sizes),
+        against=against,
+        policies=policies,
+        instances=_INSTANCES,
+        jobs=1,
+        unit=unit,
+        progress=progress or False,
     )
 
 

@@ -8,15 +8,13 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote, unquote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from elsv._version import __version__
-from elsv.campaign.status import METHODS
+from elsv.campaign.report import environment, style_sheet
 from elsv.service.api import service_of
 from elsv.service.page.sessions import keep
-from elsv.service.page.views import FILTERS, decimals, scale_of
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -30,29 +28,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
-_SERVED = (
-    "page.css",
-    "page.js",
-    "icon.svg",
-    "vendor/htmx.min.js",
-    "vendor/uPlot.iife.min.js",
-    "vendor/uPlot.min.css",
-)
+_SERVED = ("page.js", "icon.svg", "vendor/htmx.min.js")
 
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("elsv.service.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=["jinja2.ext.do"],
-    )
-    found.globals.update(version=__version__, static=static_address, page_of=page_of)
-    found.globals.update(scale_of=scale_of, decimals=decimals, methods=METHODS)
-    found.filters.update(FILTERS)
+    found: Environment = environment(PackageLoader("elsv.service.page"))
+    found.globals.update(static=static_address, page_of=page_of)
     return found
 
 
@@ -100,9 +82,8 @@ def static_files() -> dict[str, tuple[bytes, str, str]]:
     """Return content, kind and digest of the files that pages load, by their names; there are no others."""
     folder = resources.files("elsv.service.page") / "static"
     found = {}
-    for path in _SERVED:
-        content = folder.joinpath(*path.split("/")).read_bytes()
-        name = path.rpartition("/")[2]
+    read = {path.rpartition("/")[2]: folder.joinpath(*path.split("/")).read_bytes() for path in _SERVED}
+    for name, content in {"page.css": style_sheet().encode(), **read}.items():
         kind = f"{_KINDS[name.rpartition('.')[2]]}; charset=utf-8"
         found[name] = content, kind, hashlib.sha256(content).hexdigest()[:16]
     return found

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,38 +18,41 @@ from starlette.routing import Route
 from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
+from elsv.campaign.report import answers
+from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
+from elsv.campaign.views import method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
+from elsv.policies.single import choice_name
 from elsv.problem import Problem
-from elsv.service.api import CSV, check_role, exported, report_of
+from elsv.service.api import CSV, REPORT_POLICY, check_role, exported, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import forms
-from elsv.service.page.course import Courses, course_view
 from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
 from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
-from elsv.service.page.views import method_of, reasons_of
 from elsv.service.service import Service
 from elsv.service.tokens import Role
 from elsv.simulation.precision import HEADS
 
 Handler = Callable[[Request], Awaitable[Response]]
 PARTS = (
+    "first",
     "phase",
-    "lead",
-    "doubt",
-    "tiles",
+    "trouble",
+    "days",
+    "table",
     "arms",
-    "segments",
     "outcomes",
+    "gains",
+    "others",
     "why",
-    "course",
-    "parts",
-    "rivals",
     "settings",
     "changes",
 )
+MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
+MOST_JOBS = 20  # rehearsals that are remembered
 FRESH = 4.0  # seconds that a line of the list is good for while no customer comes and no setting changes
 SAID = {
     "begun": "The campaign has begun. Ask for decisions with POST /campaigns/NAME/decisions.",
@@ -72,6 +76,7 @@ def page_routes(service: Service) -> list[Route]:
         ("GET", "/ui/login", pages.login),
         ("POST", "/ui/login", pages.logging_in),
         ("POST", "/ui/logout", pages.logging_out),
+        ("GET", "/ui/link/{token}", pages.link),
         ("GET", "/ui/static/{digest}/{name}", pages.static),
     )
     for_visitors: tuple[tuple[str, str, Handler], ...] = (
@@ -81,6 +86,7 @@ def page_routes(service: Service) -> list[Route]:
         ("POST", "/ui/new", pages.begin),
         ("POST", "/ui/new/preview", pages.preview),
         ("POST", "/ui/new/rehearsal", pages.rehearsal),
+        ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing),
         ("GET", "/ui/campaigns/{name}", pages.campaign),
         ("GET", "/ui/campaigns/{name}/live", pages.live),
         ("GET", "/ui/campaigns/{name}/report.html", pages.report),
@@ -162,13 +168,32 @@ def inner_address(text: str) -> str:
     return text
 
 
+@dataclass
+class Job:
+    """A rehearsal under way; `values` are those of its template when it is done."""
+
+    form: forms.NewForm
+    done: int = 0
+    total: int = 0
+    stopped: bool = False
+    values: dict[str, Any] | None = None
+    task: asyncio.Task[None] | None = None
+
+    def report(self, done: int, total: int) -> None:
+        """Note how far it is; one that nobody waits for ends here."""
+        self.done, self.total = done, total
+        if self.stopped:
+            raise InvalidInputError("another rehearsal was begun")
+
+
 class Pages:
     """The pages of a service."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._courses = service, Courses()
+        self._service = service
         self._known: dict[str, tuple[Listed, float, Status | None]] = {}  # for the list
         self._one_at_a_time = asyncio.Semaphore(1)
+        self._jobs: dict[str, Job] = {}  # rehearsals, one for each visitor
 
     async def login(self, request: Request) -> Response:
         """Show the form for a token."""
@@ -189,6 +214,20 @@ class Pages:
             return page(request, "login.html", 401, next=onward, errors=errors)
         response = _to(onward)
         keep(response, request, visitor)
+        return response
+
+    async def link(self, request: Request) -> Response:
+        """Log in whoever was sent a link; who may do as much already stays who they are."""
+        onward = inner_address(request.query_params.get("next", "/"))
+        if self._service.tokens is None:
+            return _to(onward)
+        visitor = await logged_in(self._service, request.path_params["token"], by_link=True)
+        if visitor is None:
+            text = "It was revoked, its time is over, or it was not copied whole; ask for a new one."
+            return page(request, "message.html", 401, heading="This link does not log in", text=text)
+        response = _to(onward)
+        if (request.state.visitor.role or 0) < (visitor.role or 0):
+            keep(response, request, visitor)
         return response
 
     async def logging_out(self, request: Request) -> Response:
@@ -227,9 +266,12 @@ class Pages:
         return page(request, "live.html", parts=parts, **await self._moment(name_in(request)))
 
     async def report(self, request: Request) -> Response:
-        """Return the report of a campaign, to be kept."""
+        """Show the report of a campaign, to be sent, printed or kept."""
         content = await self._service.look(name_in(request), report_of, long=True)
-        kept = {"Content-Disposition": 'attachment; filename="report.html"', "Cache-Control": "no-store"}
+        kept = {
+            "Content-Security-Policy": REPORT_POLICY.removesuffix("; sandbox"),
+            "Cache-Control": "no-store",
+        }
         return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
 
     async def export(self, request: Request) -> Response:
@@ -298,19 +340,44 @@ class Pages:
         return page(request, "parts/preview.html", **values)
 
     async def rehearsal(self, request: Request) -> Response:
-        """Show a small rehearsal of the campaign that the form states."""
+        """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
         form = forms.typed(await admin_form(request))
-        values: dict[str, Any]
+        key = request.state.visitor.code[:32]
+        self._jobs.pop(key, Job(form)).stopped = True
+        while len(self._jobs) >= MOST_JOBS:
+            self._jobs.popitem()[1].stopped = True
+        job = self._jobs[key] = Job(form)
+        job.task = asyncio.create_task(self._rehearse(job))
+        await asyncio.wait([job.task], timeout=0.3)  # what does not work is said at once
+        return self._shown(request, key, job)
+
+    async def rehearsing(self, request: Request) -> Response:
+        """Show how far a rehearsal is, or what it found."""
+        check_role(request.state.visitor.role, Role.ADMIN)
+        key = request.path_params["job"]
+        job = self._jobs.get(key) if key == request.state.visitor.code[:32] else None
+        if job is None:
+            return page(request, "parts/rehearsal.html", error="This rehearsal is gone; begin it again.")
+        return self._shown(request, key, job)
+
+    def _shown(self, request: Request, key: str, job: Job) -> Response:
+        if job.values is None:
+            return page(request, "parts/rehearsing.html", job=key, done=job.done, total=job.total)
+        return page(request, "parts/rehearsal.html", **job.values)
+
+    async def _rehearse(self, job: Job) -> None:
         try:
-            problem, today = forms.problem_of(form)
+            problem, today = await asyncio.to_thread(forms.problem_of, job.form)
             async with self._one_at_a_time:
-                found = await asyncio.to_thread(forms.rehearsed, problem, form.policy, today, form.unit)
+                found = await asyncio.to_thread(
+                    forms.rehearsed, problem, job.form.policy, today, job.form.unit, job.report
+                )
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
-            values = {"error": None, "found": found, "against": problem.names[found.against], "cut": cut}
-            values |= {"answers": forms.answers(found), "precision": forms.precision(found), "heads": HEADS}
+            values: dict[str, Any] = {"error": None, "found": found, "cut": cut}
+            values |= {"against": choice_name(problem, found.against), "heads": HEADS}
+            job.values = values | {"answers": forms.answers(found), "precision": forms.precision(found)}
         except ElsvError as error:
-            values = {"error": _sentence(str(error))}
-        return page(request, "parts/rehearsal.html", **values)
+            job.values = {"error": _sentence(str(error))}
 
     async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
         service = self._service
@@ -333,7 +400,7 @@ class Pages:
             raise RefusedError(404, "there is no such page")
 
     async def _moment(self, name: str) -> dict[str, Any]:
-        return await self._service.look(name, lambda campaign: _moment_of(campaign, self._courses))
+        return await self._service.look(name, _moment_of)
 
     async def _all(self) -> dict[str, Any]:
         every = await self._service.listed()
@@ -351,7 +418,7 @@ class Pages:
         found = None
         if not one.unreadable:
             with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
-                found = await self._service.look(one.name, Campaign.status)
+                found = await self._service.look(one.name, lambda each: each.status(patient=False))
         self._known[one.name] = one, time.monotonic(), found
         return found
 
@@ -367,6 +434,7 @@ class Pages:
             empty=forms.ArmFields(),
             orders=forms.ORDERS,
             policies=forms.POLICIES,
+            zone=local_zone(),
         )
 
 
@@ -375,27 +443,24 @@ def _stated(form: forms.NewForm) -> tuple[Problem, dict[str, Any]]:
     return problem, forms.settings_of(form, problem, today)
 
 
-def _moment_of(campaign: Campaign, courses: Courses) -> dict[str, Any]:
+def _moment_of(campaign: Campaign) -> dict[str, Any]:
     """Return what the page of a campaign shows, read in one go beside the event loop."""
-    status, settings, segments = campaign.status(), campaign.settings, campaign.problem.segments
+    status, settings, segments = campaign.status(patient=False), campaign.settings, campaign.problem.segments
     explanations, unsaid = [], ""
     try:
         explanations = [campaign.explain(one) for one in segments.named or [None]]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
-    names, resting = [arm.name for arm in status.arms], settings.resting_arm(segments)
-    resting = (resting,) if isinstance(resting, int) else resting
-    ends = [end for gain in status.gains for end in (gain.low, gain.high)]
+    shown = answers(status)
     return {
         "status": status,
-        "chosen": {explanation.arm for explanation in explanations},
         "reasons": [(explanation, reasons_of(status, explanation)) for explanation in explanations],
         "method": method_of(status),
-        "worths": [arm.reward * arm.high for arm in status.arms],
-        "incomes": [status.earned, *(max(0.0, status.earned - end) for end in ends)],
-        "course": course_view(courses.of(campaign, len(names)), names),
+        "answers": shown,
+        "others": [gain for gain in status.gains if gain not in shown],
+        "most": MOST_DAYS,
         "manage": {
-            "resting": " / ".join(names[arm] for arm in resting),
+            "resting": status.resting,
             "floor": f"{100 * settings.floor:g}",
             "horizon": settings.horizon,
             "extended": "" if settings.horizon is None else f"{2 * settings.horizon}",

@@ -3,7 +3,7 @@
 A cookie is a random number. Whoever logs in gets a new one, and the database keeps its SHA-256 with that of
 the token and the time. So neither the file of tokens nor a copy of the database lets anybody in, and every
 process of a server knows a session. It ends when its time is over, when its token is revoked and when its
-owner logs out.
+owner logs out. One that was begun by a link (``elsv token link``) ends with the link.
 
 A form carries a code that follows from the cookie, which other sites cannot read. What the browser itself
 says of where a request comes from (``Sec-Fetch-Site``, or ``Origin`` where it has none) must agree.
@@ -23,10 +23,11 @@ from starlette.responses import Response
 
 from elsv.service.api import service_of
 from elsv.service.service import Service
-from elsv.service.tokens import Role, digest_of
+from elsv.service.tokens import LONGEST_LINK, Role, digest_of
 
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds
+_LONGEST = LONGEST_LINK * 86400  # of a session by a link, which ends with it
 _CLOCKS_APART = 60  # seconds that two hosts of one service may differ by
 
 
@@ -38,6 +39,7 @@ class Visitor:
     role: Role | None
     fresh: bool  # whether the cookie has to be sent
     who: str | None = None  # the name of that token
+    lasts: float = LIFETIME  # seconds
 
     @property
     def code(self) -> str:
@@ -59,18 +61,24 @@ async def visitor_of(request: Request) -> Visitor:
     return Visitor(cookie, role, False, who)
 
 
-async def logged_in(service: Service, token: str) -> Visitor | None:
-    """Begin a session and return its visitor, with a new cookie; None if the token is not valid."""
-    role = None if service.tokens is None else service.tokens.role_of(token)
-    if role is None:
+async def logged_in(service: Service, token: str, by_link: bool = False) -> Visitor | None:
+    """Begin a session and return its visitor, with a new cookie; None if the token is not valid.
+
+    `by_link`: the token comes with an address, which only those of links may.
+    """
+    tokens = service.tokens
+    role, until = (
+        (None, None) if tokens is None else (tokens.role_of(token), tokens.link_until(digest_of(token)))
+    )
+    if role is None or (by_link and until is None):
         return None
     cookie, now = secrets.token_urlsafe(32), service.now()
-    await service.write("DELETE FROM elsv_session WHERE made < ?", (now - LIFETIME,))
+    await service.write("DELETE FROM elsv_session WHERE made < ?", (now - _LONGEST,))
     await service.write(
         "INSERT INTO elsv_session (cookie, token, made) VALUES (?, ?, ?)",
         (digest_of(cookie), digest_of(token), now),
     )
-    return Visitor(cookie, role, fresh=True)
+    return Visitor(cookie, role, fresh=True, lasts=LIFETIME if until is None else max(1.0, until - now))
 
 
 async def log_out(request: Request, response: Response) -> None:
@@ -87,7 +95,7 @@ def keep(response: Response, request: Request, visitor: Visitor) -> None:
         response.set_cookie(
             COOKIE,
             visitor.cookie,
-            max_age=LIFETIME,
+            max_age=round(visitor.lasts),
             path="/",
             httponly=True,
             samesite="lax",
@@ -112,6 +120,7 @@ async def _role_of(service: Service, cookie: str) -> tuple[Role | None, str | No
         return Role.ADMIN, None
     query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
     for token, made in await service.read(query, (digest_of(cookie),)):
-        if -_CLOCKS_APART <= service.now() - made <= LIFETIME:
+        most = LIFETIME if service.tokens.link_until(token) is None else _LONGEST
+        if -_CLOCKS_APART <= service.now() - made <= most:
             return dict(service.tokens.live()).get(token), service.tokens.named(token)
     return None, None

@@ -1,4 +1,4 @@
-"""Numbers and words for the templates: how figures are shown, where they stand on a scale, why this arm now.
+"""Numbers and words for the templates: how figures are shown, where they stand on a scale or in time.
 
 What a campaign has earned and what that means is said by its `Status`; the templates show that as it is.
 """
@@ -6,17 +6,25 @@ What a campaign has earned and what that means is said by its `Status`; the temp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.status import Status
+from elsv.campaign.changes import Change
+from elsv.campaign.status import ArmStatus, Status
 from elsv.live.explain import Explanation
 from elsv.policies.meanings import meaning
+from elsv.structure.product import option_of
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 COLOURS = 9  # classes c0 … c8 of the style sheet
 _EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MOST_BARS = 45  # in a picture of days; longer campaigns have bars of several days
+_WIDE = 10  # units of a bar's width in its picture, one of which is a gap
 _CLOSE = 0.02  # of the leader's worth: nearer arms are said to be about as good
 
 
@@ -107,7 +115,148 @@ def points(share: float) -> str:
     return f"{100 * share:.{1 if share >= 0.01 else 2}f}"
 
 
-FILTERS = {f.__name__: f for f in (count, figure, percent, points, signed, tick)}
+@dataclass(frozen=True)
+class Bar:
+    """Some days of a campaign, one after the other."""
+
+    first: str
+    last: str
+    customers: tuple[int, ...]  # of each arm
+    earned: float
+
+    @property
+    def came(self) -> int:
+        """All customers."""
+        return sum(self.customers)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The days of a campaign as bars of a picture, with what was changed when."""
+
+    bars: tuple[Bar, ...]
+    size: int  # days of a bar
+    marks: tuple[tuple[float, int, Change], ...]  # place in per cent, number from 1, what it was
+
+    @property
+    def room(self) -> int:
+        """The width of the picture, in its own units."""
+        return _WIDE * len(self.bars)
+
+    def path(self, values: Sequence[float]) -> str:
+        """Return bars as one path, 100 units high for the largest."""
+        most = max(values, default=0.0)
+        return "" if most <= 0 else self._path([(0.0, 100 * value / most) for value in values])
+
+    def shares(self, arms: Sequence[ArmStatus]) -> list[tuple[ArmStatus, str]]:
+        """Return who got which of some arms: shares of each bar, one on top of the other, as paths."""
+        below = [0.0] * len(self.bars)
+        totals = [sum(bar.customers[arm.arm] for arm in arms) for bar in self.bars]
+        found = []
+        for arm in arms:
+            parts = [
+                (low, 100 * bar.customers[arm.arm] / total if total else 0.0)
+                for low, bar, total in zip(below, self.bars, totals, strict=True)
+            ]
+            below = [low + share for low, share in parts]
+            found.append((arm, self._path(parts)))
+        return found
+
+    def _path(self, parts: Sequence[tuple[float, float]]) -> str:
+        """Return rectangles of (lower end, height)."""
+        return "".join(
+            f"M{_WIDE * k} {100 - low:.4g}h{_WIDE - 1}v{-high:.4g}h{1 - _WIDE}z"
+            for k, (low, high) in enumerate(parts)
+            if high > 0
+        )
+
+    def ticks(self, most: int = 5) -> list[tuple[float, str]]:
+        """Return places in per cent and days, `most` at most."""
+        step = max(1, -(-len(self.bars) // most))
+        return [
+            (round(100 * (k + 0.45) / len(self.bars), 2), short_day(self.bars[k].first))
+            for k in range(0, len(self.bars), step)
+        ]
+
+
+def timeline(status: Status) -> Timeline:
+    """Return the days of a campaign for pictures."""
+    days = status.days
+    size = max(1, -(-len(days) // _MOST_BARS))
+    parts = [days[k : k + size] for k in range(0, len(days), size)]
+    bars = tuple(
+        Bar(
+            part[0].date,
+            part[-1].date,
+            tuple(sum(each) for each in zip(*(day.customers for day in part), strict=True)),
+            sum(status.earned_on(day) for day in part),
+        )
+        for part in parts
+    )
+    marks: list[tuple[float, int, Change]] = []
+    for change in status.changes if days else ():
+        start, when = date.fromisoformat(days[0].date), status.local(change.at)
+        passed = (when.date() - start).days + (when.hour + when.minute / 60) / 24
+        if passed >= 0 and change.what != "begun":
+            place = min(100.0, 100 * passed / (size * len(bars)))
+            marks.append((round(place, 2), len(marks) + 1, change))
+    return Timeline(bars, size, tuple(marks))
+
+
+def short_day(day: str) -> str:
+    """Return a day as an axis has it.
+
+    Examples
+    --------
+    >>> short_day("2026-11-04")
+    '4 Nov'
+    """
+    told = date.fromisoformat(day[:10])
+    return f"{told.day} {_MONTHS[told.month - 1]}"
+
+
+def weekday(day: str) -> str:
+    """Return a day with the day of its week."""
+    return f"{_WEEKDAYS[date.fromisoformat(day[:10]).weekday()]} {short_day(day)}"
+
+
+def colours(status: Status) -> dict[int, int]:
+    """Return the colour of each arm: that of its option, in every segment."""
+    places = {option: k for k, option in enumerate(status.options())}
+    return {arm.arm: places[arm.option] for arm in status.arms}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An option in a segment, or in all of them (`arm` is None)."""
+
+    arm: ArmStatus | None
+    customers: int
+    successes: int
+    earned: float
+
+
+def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
+    """Return the options with a cell for each segment and one for all; None where it is not on offer."""
+    found: list[tuple[str, list[Cell | None]]] = []
+    for option in status.options():
+        arms = {arm.segment: arm for arm in status.arms if arm.option == option}
+        cells: list[Cell | None] = []
+        for segment in status.segments:
+            arm = arms.get(segment.name)
+            cells.append(None if arm is None else Cell(arm, arm.decided, arm.successes, arm.earned))
+        mine = list(arms.values())
+        won, came = sum(arm.successes for arm in mine), sum(arm.decided for arm in mine)
+        cells.append(Cell(None, came, won, sum(arm.earned for arm in mine)))
+        found.append((option, cells))
+    return found
+
+
+FILTERS: dict[str, Any] = {
+    f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, weekday)
+}
+FILTERS["option"] = option_of
+GLOBALS = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
 
 
 def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
