@@ -16,6 +16,7 @@ from elsv.campaign.adding import with_arm
 from elsv.campaign.copying import copy_campaigns
 from elsv.campaign.settings import Settings
 from elsv.service.tokens import TokenFile
+from pages import send, visit
 from shops import SHOP
 from shops import shop as service
 from test_campaign import place, server  # noqa: F401
@@ -601,3 +602,32 @@ def test_a_decision_that_two_requests_got_and_nobody_saw_is_void(tmp_path, order
         assert campaign.void_request(order[0]) == []
         assert campaign.status().voided == 1
         assert campaign.audit().exact
+
+
+def test_the_buttons_of_the_page(tmp_path):
+    db = tmp_path / "shop.db"
+    with Campaign.open(db, "spring", shop(horizon=20), **QUICK) as campaign:
+        campaign.decide()
+        with visit(db) as client:
+            page = "/ui/campaigns/spring"
+            assert (
+                send(client, f"{page}/withdraw", {"arm": "15 % off"}).headers["location"].endswith("withdraw")
+            )
+            assert campaign.settings.withdrawn == (2,)
+            shown = client.get(page).text
+            assert "withdrew 15 % off" in shown
+            assert send(client, f"{page}/restore", {"arm": "15 % off"}).status_code == 303
+            assert campaign.settings.withdrawn == ()
+            fields = {"arm": "50 % off", "reward": "0.5", "expect": "30 to 70 %"}
+            assert send(client, f"{page}/add", fields).status_code == 303
+            assert campaign.problem.names[-1] == "50 % off"
+            refused = send(client, f"{page}/add", fields)
+            assert (refused.status_code, "names of arms must differ" in refused.text) == (422, True)
+            assert send(client, f"{page}/end").status_code == 303
+            assert campaign.phase == "over"
+            assert client.get(f"{page}/export.csv").text.count("\n") >= 2
+            wrong = send(client, f"{page}/delete", {"again": "sprin"})
+            assert (wrong.status_code, "must be typed again" in wrong.text) == (422, True)
+            assert send(client, f"{page}/delete", {"again": "spring"}).headers["location"] == "/?said=delete"
+            assert "Its log is in a file" in client.get("/?said=delete").text
+            assert client.get(page).status_code == 404

@@ -12,6 +12,7 @@ import math
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from elsv._base.numbers import shown
 from elsv.campaign import log
@@ -30,18 +31,23 @@ from elsv.campaign.records import (
     Tally,
     decision_of,
 )
-from elsv.campaign.settings import NEVER, OPEN, problem_as_planned
+from elsv.campaign.settings import NEVER, OPEN, Settings, problem_as_planned
 from elsv.errors import InvalidInputError
 from elsv.policies import Policy
 from elsv.segments import Segments, number_of
 from elsv.stores.base import Store, Transaction
 
 Outcomes = Sequence[Outcome]
+T = TypeVar("T")
 Customer = tuple[str | None, int | None]  # name, None: not known; number of the segment, from 0
 
 
 class UnknownDecisionError(InvalidInputError):
     """An outcome was reported for a decision that the campaign does not have."""
+
+
+class NotPreparedError(Exception):
+    """Problem, policy or offer have changed since this process prepared to decide; nothing was written."""
 
 
 class RefusedReportError(InvalidInputError):
@@ -97,19 +103,41 @@ class Batches:
     ) -> None:
         self.store, self.name, self._clock, self._own = store, name, clock, own
         self._known: tuple[tuple[object, ...], Chooser] | None = None
-        self._ready = False
+        self._ready: tuple[object, ...] | None = None  # version, problem, policy, arms withdrawn
         with store.reading() as reading:
             self.head(reading)
 
     def prepare(self) -> None:
         """Choose once without writing, so that nobody waits for a lock while this process compiles."""
-        if not self._ready:
-            with self.store.reading() as reading:
-                head = self.head(reading)
-                tallies = log.tallies(reading, head)
-                chooser = self.chooser(reading, head, tallies)
-            chooser.choose(tallies, [chooser.problem.segments.turns[0]] * 2, head.seed)
-            self._ready = True
+        if self._ready is None:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        with self.store.reading() as reading:
+            head = self.head(reading)
+            tallies = log.tallies(reading, head)
+            chooser = self.chooser(reading, head, tallies)
+        chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
+        self._ready = _kernels_of(head, chooser.settings)
+
+    def _is_prepared(self, writing: Transaction, head: Head) -> bool:
+        """Return whether this process has decided by the present policy, problem and arms on offer."""
+        if self._ready is None or self._ready[:2] == (head.version, head.problem):
+            return True
+        now = _kernels_of(head, settings_of(writing, head))
+        if now[1:] == self._ready[1:]:
+            self._ready = now
+            return True
+        return False
+
+    def prepared(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns; it is done again if problem or settings had changed before it."""
+        self.prepare()
+        while True:
+            try:
+                return work()
+            except NotPreparedError:
+                self._prepare()
 
     def plan(self, requests: Sequence[DecisionRequest]) -> Plan:
         """Plan the answers without writing them; open decisions that are due expire first."""
@@ -119,7 +147,10 @@ class Batches:
             with self.store.reading() as reading:
                 head = self.head(reading)
                 if not log.is_due(reading, head, now):
-                    return self._plan(reading, head, requests, now)
+                    found = self._plan(reading, head, requests, now)
+                    assert self._known is not None
+                    self._ready = _kernels_of(head, self._known[1].settings)
+                    return found
             self.expire(now)
 
     def append(
@@ -139,6 +170,8 @@ class Batches:
             Of the same requests; without one they are planned now.
         """
         head = log.hold(self.store, writing, self.name)
+        if requests and not self._is_prepared(writing, head):
+            raise NotPreparedError
         now = self.now() if plan is None else plan.now
         expired = log.expire(writing, head, now)
         decisions: list[list[Decision]] = []
@@ -244,6 +277,11 @@ class Batches:
                 [log.append_outcome(writing, head, rows[told.id], told, now, late) for told in outcomes]
             )
         return found
+
+
+def _kernels_of(head: Head, settings: Settings) -> tuple[object, ...]:
+    """Return what decides which kernels a decision needs, after the version of the settings."""
+    return head.version, head.problem, settings.policy, settings.withdrawn
 
 
 def check_taken(receipt: RewardReceipt) -> RewardReceipt:

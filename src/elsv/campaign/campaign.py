@@ -259,9 +259,13 @@ class Campaign:
         customers = customers_of(customer, count)
         if key is not None:
             text_of("key", key)
-        self._batches.prepare()
-        with self.store.writing() as writing:
-            ((found,), _) = self._batches.append(writing, [DecisionRequest(customers, key, segment)])
+        requests = [DecisionRequest(customers, key, segment)]
+
+        def work() -> list[Decision]:
+            with self.store.writing() as writing:
+                return self._batches.append(writing, requests)[0][0]
+
+        found = self._batches.prepared(work)
         return found[0] if count is None and (customer is None or isinstance(customer, str)) else found
 
     def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:

@@ -16,7 +16,7 @@ from elsv.campaign import log
 from elsv.campaign.adding import with_arm
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
-from elsv.campaign.records import as_time, new_name
+from elsv.campaign.records import Tally, as_time, new_name
 from elsv.campaign.settings import Arm, Settings
 from elsv.campaign.status import phase_of
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
@@ -221,19 +221,31 @@ def change(
 def add(
     store: Store, name: str, now: float, who: str | None, arm: str, reward: float, **about: Any
 ) -> tuple[int, Problem]:
-    """Add an arm (`elsv.campaign.adding.with_arm`); return its number, from 0, and the problem with it."""
-    with store.writing() as writing:
-        head = log.hold(store, writing, name)
-        tallies, before = log.tallies(writing, head), problem_of(head)
+    """Add an arm (`elsv.campaign.adding.with_arm`); return its number, from 0, and the problem with it.
+
+    Its row takes its time, and so do the kernels of another structure: all that is before the transaction.
+    """
+    while True:
+        with store.reading() as reading:
+            head = log.find(reading, name)
+            if head is None:
+                raise log.unknown(reading, store, name)
+            tallies, settings, text = log.tallies(reading, head), settings_of(reading, head), head.problem
+        before = problem_of(head)
         seen = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
         made = with_arm(before, np.array(seen, dtype=np.float64), arm, reward, **about)
-        settings = settings_of(writing, head)
         settings.changed(made)  # a floor may leave no room for one more
-        log.append_arm(writing, head, json.dumps(made.to_dict()), before.arms, now, who)
         if settings.policy is not None:
-            Chooser.of(made, settings, log.tallies(writing, head))
-        log.release(writing, head)
-    return before.arms, made
+            more = [*tallies, Tally(before.arms)]
+            chooser = Chooser.of(made, settings, more)
+            chooser.choose(more, [0 if made.segments.stated else None] * 2, head.seed)
+        with store.writing() as writing:
+            head = log.hold(store, writing, name)
+            if head.problem != text:
+                continue  # another arm was added meanwhile
+            log.append_arm(writing, head, json.dumps(made.to_dict()), before.arms, now, who)
+            log.release(writing, head)
+        return before.arms, made
 
 
 def _as_it_is_now(reading: Transaction, head: Head, problem: Problem | None) -> Problem | None:
@@ -250,8 +262,9 @@ def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> di
     changes = dict(given)
     for key in ("withdraw", "restore"):
         if key in changes:
-            arm = changes.pop(key)
-            arms = arms_of(arm, problem.names) or [find_arm(problem, arm)]
+            named = changes.pop(key)
+            arms = arms_of(named, problem.names) if isinstance(named, str) else []
+            arms = arms or [find_arm(problem, named)]  # an option is withdrawn from all segments
             others = [one for one in before.withdrawn if one not in arms]
             changes["withdrawn"] = [*others, *arms] if key == "withdraw" else others
     return changes

@@ -258,11 +258,12 @@ class Service:
         """Return what answers batches of a campaign, in the thread of its lane."""
         run, plans_first = self._stores.run, self._stores.plans_first
 
-        def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
+        def work(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
             plan = batches.plan(asked) if asked and plans_first else None
-            if asked:
-                batches.prepare()
             return run(lambda writing: batches.append(writing, asked, plan, outcomes))
+
+        def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
+            return batches.prepared(lambda: work(asked, outcomes)) if asked else work(asked, outcomes)
 
         return serve
 

@@ -63,6 +63,7 @@ SAID = {
     "withdraw": "The arm is withdrawn. What is known of it still teaches.",
     "restore": "The arm is on offer again.",
     "add": "The arm is added. All others keep their numbers and their outcomes.",
+    "delete": "The campaign is deleted. Its log is in a file on the server.",
     "end": "The campaign has ended: every further customer gets the arm that is best by now.",
 }
 _HEADINGS = {403: "Not allowed", 404: "Not found", 422: "That does not work", 503: "Not now"}
@@ -248,7 +249,8 @@ class Pages:
 
     async def list(self, request: Request) -> Response:
         """Show all campaigns."""
-        return page(request, "list.html", here="list", **await self._all())
+        said = SAID["delete"] if request.query_params.get("said") == "delete" else ""
+        return page(request, "list.html", here="list", said=said, **await self._all())
 
     async def list_again(self, request: Request) -> Response:
         """Return the rows of the list, brought up to date."""
