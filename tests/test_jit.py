@@ -1,6 +1,7 @@
 """Kernels run wherever elsv is installed: what cannot be kept on disk is compiled."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,18 @@ def test_damaged_kernels_are_compiled_and_kept_again(locked, tmp_path, suffix):
         path.write_bytes(path.read_bytes()[:20])
     assert choose(environment) == ""
     assert all(path.stat().st_size > 20 for path in (tmp_path / "cache").rglob(f"*{suffix}"))
+
+
+def test_kernels_of_modules_that_have_moved_are_compiled_again(locked, tmp_path):
+    environment = locked | {"ELSV_CACHE_DIR": str(tmp_path / "cache")}
+    choose(environment)
+    for path in (tmp_path / "cache").rglob("*.nbi"):
+        with path.open("rb") as stream:
+            pickle.load(stream)  # the version of numba
+            version = stream.tell()
+        path.write_bytes(path.read_bytes()[:version] + b"celsv.gone_kernels\nKind\n.")
+    assert choose(environment) == ""
+    assert all(path.stat().st_size > 100 for path in (tmp_path / "cache").rglob("*.nbi"))
 
 
 def test_kernels_that_cannot_be_read(locked, tmp_path):

@@ -117,8 +117,8 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         try:
             try:
                 return super().load_overload(sig, target_context)
-            except (EOFError, pickle.UnpicklingError):
-                self.flush()  # a damaged file: start over
+            except (EOFError, pickle.UnpicklingError, ImportError, AttributeError):
+                self.flush()  # a damaged file, or one from before a module was moved: start over
         except OSError as error:
             _say_once(error)
         return None
