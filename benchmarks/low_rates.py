@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
+from scipy.special import stdtrit
 
 from elsv import Problem, State, compare
 
@@ -49,6 +50,11 @@ def lost(horizon: int, strength: int, delay: int, run: int) -> list[float]:
     return [float(found[name].mean[-1]) / most for name in RIVALS]
 
 
+def student(values: np.ndarray) -> float:
+    """Return the half-width of Student's 95 % interval of the mean."""
+    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / len(values) ** 0.5)
+
+
 def main() -> None:
     ask = argparse.ArgumentParser(prog="python -m benchmarks.low_rates", description=__doc__.splitlines()[0])
     ask.add_argument("--runs", type=int, default=8, help=f"of {EACH} instances each (%(default)s)")
@@ -66,7 +72,7 @@ def main() -> None:
             mean = parts.mean(axis=0)
             best = 1 + int(mean[1:].argmin())
             ahead = parts[:, best] - parts[:, 0]
-            error = 1.96 * ahead.std(ddof=1) / len(ahead) ** 0.5 if len(ahead) > 1 else float("nan")
+            error = float("nan") if len(ahead) < 2 else student(ahead)
             rivals = " | ".join(f"{x:.1f} %" for x in mean)
             words = f"{ahead.mean():+.1f} ± {error:.1f} % beside `{RIVALS[best]}`"
             print(f"| {horizon} | {strength} | {delay} | {rivals} | {words} |", flush=True)
