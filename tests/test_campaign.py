@@ -344,7 +344,7 @@ def test_extend_pause_and_resume(place, clock):
 def test_status_explain_and_audit_work_before_the_first_decision(campaign):
     status = campaign.status()
     assert (status.phase, status.decided, status.left, status.gains) == ("not begun", 0, 300, ())
-    assert "nothing to compare" in str(status)
+    assert "Not begun: no customer has come yet; 300 are planned." in str(status)
     assert campaign.explain().step == 1
     assert campaign.audit().exact
     json.dumps(status.to_dict())

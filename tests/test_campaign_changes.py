@@ -241,7 +241,7 @@ def test_the_history_of_changes(campaign, clock):
 def test_the_command_line(tmp_path):
     shop(horizon=20).save(tmp_path / "shop.toml")
     db = tmp_path / "shop.db"
-    assert "not begun" in run("new", db, "spring", tmp_path / "shop.toml", "-p", "greedy")
+    assert "Not begun" in run("new", db, "spring", tmp_path / "shop.toml", "-p", "greedy")
     made = [json.loads(run("decide", db, "spring", "--customer", f"c-{k}", "--json"))["id"] for k in range(3)]
     assert run("void", db, "spring", made[0]) == "voided"
     assert run("reward", db, "spring", made[1], "--success") == "recorded"

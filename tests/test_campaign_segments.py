@@ -118,7 +118,7 @@ def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811
     assert all(arm.decided for arm in opened.status().arms)
     gains = {gain.against: gain for gain in opened.status().gains}
     assert {gain.method for gain in gains.values()} <= {"outcomes", "holdout"}  # the last of each rival
-    assert gains["control"].name == "always new: none / returning: none"
+    assert gains["control"].name == "always none"
     opened.close()
 
 
@@ -169,7 +169,7 @@ def test_status_and_explanations_by_segment(campaign):
         campaign.reward(one, success=one.arm == 0)
     text = str(campaign.status())
     assert re.search(r"^new +70 % +30 +0 +[0-9.]+ ", text, re.MULTILINE)
-    assert "these earn most, with the probability to be best:" in text
+    assert re.search(r"Offered now: .* for new \(the best with \d+ %\)", text)
     told = campaign.explain(segment="returning")
     assert told.segment == "returning"
     assert [arm.arm for arm in told.arms] == [2, 3]
