@@ -213,9 +213,12 @@ class Machine(RuleBasedStateMachine):
     def teardown(self):
         audit = self.campaign.audit()
         assert audit.exact, audit
-        chosen_again(self.campaign)
+        self.choose_again()
         self.campaign.close()
         self.clean()
+
+    def choose_again(self):
+        chosen_again(self.campaign)
 
     def clean(self):
         self.directory.cleanup()

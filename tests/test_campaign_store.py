@@ -48,7 +48,7 @@ def test_a_file_that_may_only_be_read(path):
         decision = campaign.decide()
     path.chmod(0o444)
     path.parent.chmod(0o555)
-    closed = {directory: directory.stat().st_mode for directory in path.parent.parents[:2]}
+    closed = {directory: directory.stat().st_mode for directory in path.parent.parents[:3]}
     for directory, mode in closed.items():
         directory.chmod(mode | 0o055)  # so that another user comes as far
     code = f"""

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import beta as beta_law
 
 from elsv import Problem, State, compare, evaluate, make_policy
-from elsv.policies import ids
+from elsv.policies.mixing import losses_and_news as news_of_points
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "policies.md").read_text()
@@ -106,7 +106,7 @@ def test_points_come_near_the_integrals():
     state = State([6, 3, 1, 2], [3, 2, 1, 4])
     policy = make_policy("ids:points=65536", problem)
     theta, weight = problem.belief.points(State(state.alpha[None], state.beta[None]), policy.points)
-    loss, news = ids.losses_and_news(theta, weight)
+    loss, news = news_of_points(theta, weight)
     exact_loss, exact_news = losses_and_news(state.alpha, state.beta)
     np.testing.assert_allclose(loss[0], exact_loss, atol=1e-4)
     np.testing.assert_allclose(news[0], exact_news, atol=1e-4)

@@ -7,7 +7,10 @@ import httpx
 import pytest
 from hypothesis import settings
 
-from test_campaign_log import Machine
+from campaigns import chosen_again
+from elsv import Campaign
+from elsv.errors import InvalidInputError
+from test_campaign_log import Machine, RefusedReportError
 
 pytest.importorskip("starlette")
 
@@ -67,6 +70,28 @@ class Remote:
             values.RewardReceipt, self.ask("POST", f"/decisions/{ident}/reward", {"success": success})
         )
 
+    def report(self, ident, what, body=None):
+        answer = self.http.request("POST", f"/decisions/{ident}/{what}", json=body)
+        if answer.status_code == 409:
+            raise RefusedReportError(f"{answer.json()['detail']}; {answer.json()['remedy']}")
+        assert answer.status_code == 200, answer.text
+        return values.read(values.RewardReceipt, answer.json())
+
+    def void(self, ident):
+        return self.report(ident, "void")
+
+    def correct(self, ident, success):
+        return self.report(ident, "correction", {"success": success})
+
+    def forget(self, customer):
+        return self.ask("POST", f"{self.place}/forget", {"customer": customer})["decisions"]
+
+    def end(self):
+        answer = self.http.request("PATCH", self.place, json={"ended": True})
+        if answer.status_code == 422:
+            raise InvalidInputError(answer.json()["detail"])
+        assert answer.status_code == 200, answer.text
+
     def change(self, **changes):
         return values.read(values.Settings, self.ask("PATCH", self.place, changes))
 
@@ -95,6 +120,11 @@ class Remote:
 
 class Served(Machine):
     """The machine, whose every call is a request; reopening is a new server."""
+
+    def choose_again(self):
+        """Choose anew from the log itself."""
+        with Campaign.open(f"{self.directory.name}/shop.db", "x") as campaign:
+            chosen_again(campaign)
 
     def open(self, problem=None, **changes):
         options = ServiceSettings(db=f"{self.directory.name}/shop.db")

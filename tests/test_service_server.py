@@ -133,7 +133,7 @@ def test_a_campaign_that_cannot_be_read_leaves_the_others_alone(tmp_path):
         code = code_of(http.get("/ui/login").text)
         http.post("/ui/login", data={"token": server.tokens["read"], "code": code})
         html = text_of(http.get("/").text)
-        assert html.count("Unreadable") == 3
+        assert html.count("It cannot be read: ") == 3
         assert "draws.npy" in html
 
 

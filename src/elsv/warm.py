@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from elsv.live import Bandit
 from elsv.problem import Problem
 from elsv.simulation.compare import compare
 from elsv.state import State
-from elsv.structure import grid, order
+from elsv.structure import decreasing, grid, order
 
 Progress = Callable[[int, int, str], None]
 
@@ -120,9 +119,8 @@ def _structures() -> None:
 
 def _segments() -> None:
     groups = [[1, 2], [3, 4]]
-    for direction, horizon in (("decreasing", 6), ("decreasing", 300), (None, 6)):
-        order = cast(Order | None, direction)
-        problem = Problem([0.4, 0.7, 0.5, 1.0], order, horizon, segments=groups)
+    for known, horizon in ((decreasing(), 6), (decreasing(), 300), (None, 6)):
+        problem = Problem([0.4, 0.7, 0.5, 1.0], horizon=horizon, structure=known, segments=groups)
         for policy in ("plan", "elsv:depth=2"):
             Bandit(problem, policy, seed=0).explain(segment=1)
     shop = Problem([0.4, 0.7, 0.5, 1.0], structure=grid(2, 2), horizon=3, segments=groups)

@@ -131,7 +131,7 @@ class FiniteGittins(IndexBase):
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
             source = Source(corner_a, corner_b, self.discount, self.tolerance)
-            alone = a.size <= np.size(setting.prior_alpha)
+            alone = np.ndim(setting.prior_alpha) == 1 and a.size == np.size(setting.prior_alpha)
             index[mine] = _indices(a[mine], b[mine], left, source, alone)
         return index
 
