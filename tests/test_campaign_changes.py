@@ -623,6 +623,18 @@ def test_the_buttons_of_the_page(tmp_path):
             assert campaign.problem.names[-1] == "50 % off"
             refused = send(client, f"{page}/add", fields)
             assert (refused.status_code, "names of arms must differ" in refused.text) == (422, True)
+            ann, bob = campaign.decide("ann"), campaign.decide("bob")
+            campaign.reward(ann, success=True)
+            refused = send(client, f"{page}/void", {"decision": ann.id})
+            assert (refused.status_code, "correct the outcome" in refused.text) == (422, True)
+            assert send(client, f"{page}/correct", {"decision": ann.id, "success": "no"}).status_code == 303
+            assert send(client, f"{page}/void", {"decision": bob.id}).headers["location"].endswith("void")
+            assert (campaign.status().voided, sum(arm.successes for arm in campaign.status().arms)) == (1, 0)
+            assert send(client, f"{page}/forget", {"customer": "ann"}).status_code == 303
+            refused = send(client, f"{page}/forget", {"customer": "ann"})
+            assert (refused.status_code, "no decision has the customer" in refused.text) == (422, True)
+            assert send(client, f"{page}/void", {"decision": "nonsense"}).status_code == 422
+            assert "corrected 1 outcome" in client.get(page).text
             assert send(client, f"{page}/end").status_code == 303
             assert campaign.phase == "over"
             assert client.get(f"{page}/export.csv").text.count("\n") >= 2

@@ -115,7 +115,7 @@ def decide(
     name
         The campaign.
     customer
-        Any text that tells customers apart. A customer who has an open decision gets it again.
+        Any text that tells customers apart. A customer who comes back keeps the arm.
     count
         How many decisions to make; they come as a list.
     segment

@@ -255,7 +255,7 @@ class Client(_Calls):
         name
             The campaign.
         customer
-            Any text that tells customers apart. A customer who has an open decision gets it again.
+            Any text that tells customers apart. A customer who comes back keeps the arm.
         fallback
             The arm's name to show if no answer comes in time. With it, `decide` never raises and takes no
             longer than the client's `timeout`, connection included. A fallback has no id. If its request was

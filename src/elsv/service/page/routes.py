@@ -63,6 +63,9 @@ SAID = {
     "withdraw": "The arm is withdrawn. What is known of it still teaches.",
     "restore": "The arm is on offer again.",
     "add": "The arm is added. All others keep their numbers and their outcomes.",
+    "correct": "The outcome is corrected. The log keeps both.",
+    "void": "The decision is void. It counts neither as a success nor as a failure.",
+    "forget": "The name is removed. The counts stay.",
     "delete": "The campaign is deleted. Its log is in a file on the server.",
     "end": "The campaign has ended: every further customer gets the arm that is best by now.",
 }
@@ -382,7 +385,7 @@ class Pages:
             job.values = {"error": _sentence(str(error))}
 
     async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
-        service = self._service
+        service, decision = self._service, fields.get("decision", "").strip()
         if what == "floor":
             await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))}, who=who)
         elif what == "extend":
@@ -395,7 +398,17 @@ class Pages:
         elif what == "add":
             reward = forms.positive_number("reward", "reward", fields.get("reward", ""))
             expect = fields.get("expect", "").strip() or None
-            await service.add(name, fields.get("arm", "").strip(), reward, who, expect=expect)
+            segment = fields.get("segment") or None
+            await service.add(name, fields.get("arm", "").strip(), reward, who, expect=expect, segment=segment)
+        elif what == "void":
+            await service.look(name, lambda campaign: campaign.by(who).void(decision))
+        elif what == "correct":
+            success = fields.get("success") == "yes"
+            await service.look(name, lambda campaign: campaign.by(who).correct(decision, success))
+        elif what == "forget":
+            customer = fields.get("customer", "").strip()
+            if not await service.look(name, lambda campaign: campaign.by(who).forget(customer)):
+                raise InvalidInputError(f"no decision has the customer {customer!r}; check the name")
         elif what in ("withdraw", "restore"):
             await service.set(name, {what: fields.get("arm", "")}, who=who)
         else:
