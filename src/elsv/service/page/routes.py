@@ -397,9 +397,8 @@ class Pages:
             await service.set(name, {"paused": what == "pause"}, who=who)
         elif what == "add":
             reward = forms.positive_number("reward", "reward", fields.get("reward", ""))
-            expect = fields.get("expect", "").strip() or None
-            segment = fields.get("segment") or None
-            await service.add(name, fields.get("arm", "").strip(), reward, who, expect=expect, segment=segment)
+            about = {key: fields.get(key, "").strip() or None for key in ("expect", "segment")}
+            await service.add(name, fields.get("arm", "").strip(), reward, who, **about)
         elif what == "void":
             await service.look(name, lambda campaign: campaign.by(who).void(decision))
         elif what == "correct":
