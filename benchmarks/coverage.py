@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from elsv.beliefs.abilities import best, marginals, moments
-from elsv.campaign.measured import EXPECTED, Split, split_doubt
+from elsv.campaign.history import EXPECTED, Split, split_doubt
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.simulation.intervals import anytime, one_look
@@ -127,7 +127,7 @@ class Campaigns:
         return found
 
     def split(self, row: int) -> Split | None:
-        """Return customers against promises, as `elsv.campaign.measured.split_of` does."""
+        """Return customers against promises, as `elsv.campaign.history.split_of` does."""
         from scipy.special import chdtrc
 
         promised, given = self.promised[row], self.seen[row]

@@ -19,8 +19,7 @@ from elsv.campaign.opening import (
 )
 from elsv.campaign.records import Outcome
 from elsv.stores.base import StoreError
-from elsv.stores.group_commit import SharedCommits, run_together
-from elsv.stores.pool import Apart, Pool
+from elsv.stores.sharing import Apart, Pool, SharedCommits, run_together
 
 
 def opened(path, policy="thompson", clock=None, **settings):

@@ -29,7 +29,7 @@ CASES = {
 def chooser(**settings):
     problem = shop()
     chosen = Settings(horizon=300).changed(problem, **settings)
-    return Chooser(problem, make_policy(chosen.policy, problem), chosen)
+    return Chooser.of(problem, chosen, [])
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -15,6 +15,7 @@ from elsv.beliefs.abilities import quantiles
 from elsv.campaign import RefusedReportError, UnknownCampaignError
 from elsv.campaign.adding import with_arm
 from elsv.campaign.copying import copy_campaigns
+from elsv.campaign.opening import change
 from elsv.campaign.settings import Settings
 from elsv.service.tokens import TokenFile
 from pages import send, visit
@@ -235,8 +236,14 @@ def test_the_history_of_changes(campaign, clock):
     ]
     assert (status.created, status.started) == ("1970-01-12T13:46:40+00:00", "1970-01-12T13:47:40+00:00")
     assert status.ended == status.changes[-1].at
+    assert [change.kinds for change in status.changes][3:] == [("extended",), ("settings",) * 3, ("ended",)]
     assert "Bob  resumed" in str(status)
-    assert status.to_dict()["changes"][2] == {"at": status.started, "who": "Bob", "what": "resumed"}
+    assert status.to_dict()["changes"][2] == {
+        "at": status.started,
+        "who": "Bob",
+        "what": "resumed",
+        "kinds": ("resumed",),
+    }
 
 
 def test_the_command_line(tmp_path):
@@ -575,6 +582,17 @@ def test_an_arm_of_a_product_is_added_with_what_is_known_of_all(tmp_path):
     with Campaign.open(db, "spring") as campaign:
         assert campaign.problem.segments.groups == ((0, 1, 4), (2, 3, 5))
         assert campaign.problem.structure.to_dict() == last
+
+
+def test_an_end_among_other_changes_is_the_end(campaign, clock):
+    campaign.decide()
+    clock.pass_(60)
+    change(campaign.store, campaign.name, {"withdraw": 2, "ended": True}, clock.now)
+    status = campaign.status()
+    assert status.changes[-1].what == "withdrew 15 % off; ended after 1 customer"
+    assert status.changes[-1].kinds == ("withdrew", "ended")
+    assert status.ended == status.changes[-1].at is not None
+    assert "on 12 January" in status.sentences()[0]
 
 
 def test_a_deleted_campaign_is_in_a_file(place, tmp_path):  # noqa: F811

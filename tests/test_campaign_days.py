@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from campaigns import Clock, postgres_server, shop
 from elsv import Campaign
-from elsv.campaign.days import offsets
 from elsv.campaign.digest import digest_of
+from elsv.campaign.history import offsets
 from elsv.campaign.opening import open_store
 from elsv.campaign.settings import zone_of
 from elsv.campaign.views import timeline

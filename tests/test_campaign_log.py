@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from campaigns import Clock, chosen_again, postgres_server, shop
-from elsv import Campaign, InvalidInputError
+from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import RefusedReportError
 from elsv.campaign.batches import DecisionRequest
 
 WINDOW = 100.0
+PART = st.integers(0, 1)  # which segment, where there are some
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,15 +65,25 @@ class Model:
 class Machine(RuleBasedStateMachine):
     decisions = Bundle("decisions")
     policy = "thompson"
+    ordered = True
+    groups = ((None, (0, 1, 2, 3)),)  # the arms of each segment
+    rewards = (0.6, 0.7, 0.85, 1.0)
 
     def __init__(self):
         super().__init__()
         self.clock, self.model, self.sticky = Clock(), Model(), "campaign"
         self.arms, self.customers, self.keys, self.horizon = {}, {}, {}, 12
         self.paused, self.ended, self.rested = False, False, set()
-        self.rewards, self.withdrawn, self.floor = [0.6, 0.7, 0.85, 1.0], set(), 0.05
+        self.rewards, self.withdrawn, self.floor = list(self.rewards), set(), 0.05
+        self.groups = {segment: list(arms) for segment, arms in self.groups}
         self.place = self.make_place()
-        self.open(shop(horizon=12), window=WINDOW, policy=self.policy, floor=self.floor, seed=1)
+        self.open(self.problem(), window=WINDOW, policy=self.policy, floor=self.floor, seed=1)
+
+    def problem(self):
+        return shop(horizon=12)
+
+    def segment(self, place):
+        return list(self.groups)[place % len(self.groups)]
 
     def make_place(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -98,29 +109,31 @@ class Machine(RuleBasedStateMachine):
         taken = [ident for ident, became in self.model.outcome.items() if became != "void"]
         return len([ident for ident in taken if ident not in self.rested])
 
-    def kept(self, customer):
-        """The decision that a customer must get again."""
+    def kept(self, customer, segment):
+        """The decision that a customer of a segment must get again."""
         if self.sticky == "never":
             return None
         known = [
             ident
             for ident in self.customers.get(customer, [])
+            if self.arms[ident] in self.groups[segment]
             if self.model.outcome[ident] != "void" and self.arms[ident] not in self.withdrawn
         ]
         if self.sticky == "open":
             known = [ident for ident in known if self.model.outcome[ident] == "open"]
         return known[-1] if known else None
 
-    @rule(target=decisions)
-    def decide(self):
+    @rule(target=decisions, part=PART)
+    def decide(self, part):
         self.model.pass_time(self.clock.now)
-        return self.note(self.campaign.decide())
+        return self.note(self.campaign.decide(segment=self.segment(part)))
 
-    @rule(target=decisions, customer=st.sampled_from("abc"))
-    def decide_for(self, customer):
+    @rule(target=decisions, customer=st.sampled_from("abc"), part=PART)
+    def decide_for(self, customer, part):
         self.model.pass_time(self.clock.now)
-        before = self.kept(customer)
-        return self.note_for(customer, before, self.campaign.decide(customer))
+        segment = self.segment(part)
+        before = self.kept(customer, segment)
+        return self.note_for(customer, before, self.campaign.decide(customer, segment=segment))
 
     def note_for(self, customer, before, made):
         assert (made.id == before) if before is not None else not made.repeated
@@ -132,14 +145,16 @@ class Machine(RuleBasedStateMachine):
         target=decisions,
         customers=st.lists(st.sampled_from([None, None, "a", "b", "c"]), min_size=1, max_size=12),
         between=st.sampled_from(["nothing", "a decision", "a pause"]),
+        part=PART,
     )
-    def decide_as_planned(self, customers, between):
+    def decide_as_planned(self, customers, between, part):
         """Plan a batch before the transaction, as a server does; what comes between makes it plan anew."""
         self.model.pass_time(self.clock.now)
-        batches, requests = self.campaign._batches, [DecisionRequest(customers)]
+        segment = self.segment(part)
+        batches, requests = self.campaign._batches, [DecisionRequest(customers, segment=segment)]
         plan = batches.plan(requests)
         if between == "a decision":
-            self.note(self.campaign.decide())
+            self.note(self.campaign.decide(segment=self.segment(part + 1)))
         elif between == "a pause":
             self.pause(not self.paused)
 
@@ -155,7 +170,7 @@ class Machine(RuleBasedStateMachine):
                 assert not made.repeated
                 found.append(self.note(made))
             else:
-                found.append(self.note_for(customer, self.kept(customer), made))
+                found.append(self.note_for(customer, self.kept(customer, segment), made))
         return multiple(*found)
 
     @rule(customer=st.sampled_from("abc"))
@@ -165,14 +180,14 @@ class Machine(RuleBasedStateMachine):
     @rule(target=decisions, key=st.sampled_from("kl"))
     def decide_with_key(self, key):
         self.model.pass_time(self.clock.now)
-        made = self.campaign.decide(key=key)
+        made = self.campaign.decide(key=key, segment=self.segment(ord(key)))
         assert self.keys.setdefault(key, made.id) == made.id
         return self.note(made)
 
-    @rule(count=st.integers(1, 5))
-    def decide_many(self, count):
+    @rule(count=st.integers(1, 5), part=PART)
+    def decide_many(self, count, part):
         self.model.pass_time(self.clock.now)
-        for made in self.campaign.decide(count=count):
+        for made in self.campaign.decide(count=count, segment=self.segment(part)):
             self.note(made)
 
     @rule(ident=decisions, success=st.booleans())
@@ -230,7 +245,7 @@ class Machine(RuleBasedStateMachine):
     @rule(place=st.integers(0, 9))
     def withdraw(self, place):
         arm = place % len(self.rewards)
-        if len(self.withdrawn | {arm}) == len(self.rewards):
+        if any(self.withdrawn | {arm} >= {*arms} for arms in self.groups.values()):
             with pytest.raises(InvalidInputError, match="must stay on offer"):
                 self.campaign.withdraw(arm)
             return
@@ -244,20 +259,24 @@ class Machine(RuleBasedStateMachine):
         self.withdrawn.discard(arm)
 
     @precondition(lambda self: len(self.rewards) < 6)
-    @rule(reward=st.sampled_from([0.5, 0.65, 0.85, 1.2]), expect=st.sampled_from([None, "5 to 40 %"]))
-    def add(self, reward, expect):
-        name, arm = f"new {reward}", len(self.rewards)
+    @rule(
+        reward=st.sampled_from([0.5, 0.65, 0.85, 1.2]), expect=st.sampled_from([None, "5 to 40 %"]), part=PART
+    )
+    def add(self, reward, expect, part):
+        name, arm, segment = f"new {reward}", len(self.rewards), self.segment(part)
+        sizes = [len(arms) + (one == segment) for one, arms in self.groups.items()]
         refused = "names of arms" if name in self.campaign.problem.names else None
-        if reward in self.rewards:
+        if self.ordered and reward in self.rewards:
             refused = refused or "must have a place"
-        elif self.floor * (arm + 1) >= 1:
-            refused = "must leave room"
+        elif self.floor * max(sizes) >= 1:
+            refused = refused or "must leave room"
         if refused:
             with pytest.raises(InvalidInputError, match=refused):
-                self.campaign.add(name, reward, expect)
+                self.campaign.add(name, reward, expect, segment=segment)
             return
-        assert self.campaign.add(name, reward, expect) == arm
+        assert self.campaign.add(name, reward, expect, segment=segment) == arm
         self.rewards.append(reward)
+        self.groups[segment].append(arm)
 
     @rule(
         accept=st.booleans(),
@@ -266,7 +285,7 @@ class Machine(RuleBasedStateMachine):
     )
     def reopen(self, accept, floor, sticky):
         self.campaign.close()
-        if floor * len(self.rewards) >= 1:
+        if floor * max(map(len, self.groups.values())) >= 1:
             with pytest.raises(InvalidInputError, match="must leave room"):
                 self.open(accept_late=accept, floor=floor, sticky=sticky)
             return
@@ -306,6 +325,15 @@ class ByPlan(Machine):
     policy = "plan"
 
 
+class InSegments(Machine):
+    ordered = False
+    groups = (("mobile", (0, 1)), ("desktop", (2, 3)))
+    rewards = (1.0, 0.8, 1.0, 0.8)
+
+    def problem(self):
+        return Problem([1.0, 0.8], names=["none", "5 % off"], horizon=12, segments=list(self.groups))
+
+
 class OnPostgres(Machine):
     server = None
 
@@ -320,5 +348,7 @@ TestCampaign = Machine.TestCase
 TestCampaign.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 TestPlan = ByPlan.TestCase
 TestPlan.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
+TestSegments = InSegments.TestCase
+TestSegments.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
 TestPostgres = OnPostgres.TestCase
 TestPostgres.settings = settings(max_examples=6, stateful_step_count=20, deadline=None)

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 import paper_measure as plain
 from campaigns import NAMES, Clock, postgres_server, shop
-from elsv import Campaign, Problem, make_policy
-from elsv.campaign import measured
+from elsv import Campaign, Problem
+from elsv.campaign import history
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.gains import gains_of
-from elsv.campaign.measured import Measured, split_doubt, split_of
+from elsv.campaign.history import Measured, split_doubt, split_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
-from elsv.campaign.status import status_of
+from elsv.campaign.standing import status_of
 from elsv.cli import app
 from elsv.simulation.intervals import one_look
 from shops import shop as service
@@ -34,8 +34,8 @@ SEGMENTED = Problem(
 
 
 def chooser_of(problem, **settings):
-    chosen = Settings(horizon=problem.horizon).changed(problem, **settings)
-    return Chooser(problem, make_policy("greedy", problem), chosen)
+    chosen = Settings("greedy", problem.horizon).changed(problem, **settings)
+    return Chooser.of(problem, chosen, [])
 
 
 def tallies_of(won, seen, **more):
@@ -399,7 +399,7 @@ def test_the_page(tmp_path, decided):
 def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeypatch):
     campaign = played(tmp_path / "shop.db")
     whole = campaign.status()
-    monkeypatch.setattr(measured, "_RECENT", 100)
+    monkeypatch.setattr(history, "_LAST", 100)
     campaign._said = None
     found = campaign.status()
     assert found.gains == whole.gains  # all who were held out still count

@@ -14,8 +14,7 @@ from starlette.requests import Request
 
 from campaigns import NAMES, shop
 from elsv import Campaign, Problem
-from elsv.campaign.report import style_sheet
-from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of
+from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of, style_sheet
 from elsv.report.style import DARK, styles
 from elsv.service.page.rendering import name_in, page_of, static_files
 from pages import send, tags_of, text_of, visit
@@ -93,7 +92,7 @@ def test_a_campaign_s_page_shows_what_its_status_says(db):
         assert status.money(gain.gain, True, near=True) in said
     assert f"Customer 41 gets {NAMES[campaign.explain().arm]}." in said
     assert f"{status.left:,} customers are left" in said
-    assert status.day_in_words(status.days[-1]) in said
+    assert status.came_in_words(status.days[-1:]) in said
 
 
 def test_the_parts_that_are_polled_are_those_of_the_page(db):
@@ -315,7 +314,7 @@ def test_a_long_log_is_read_beside_and_nobody_waits(db, monkeypatch):
             if "being counted" not in said:
                 break
             time.sleep(0.05)
-    assert campaign.status().day_in_words(campaign.status().days[-1]) in said
+    assert campaign.status().came_in_words(campaign.status().days[-1:]) in said
 
 
 def test_many_arms_share_a_colour(db):

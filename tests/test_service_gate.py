@@ -17,7 +17,7 @@ from elsv.service.reading import json_of
 from elsv.service.settings import ServiceSettings
 from elsv.service.tokens import Role
 from elsv.stores.base import StoreError
-from elsv.stores.pool import Pool
+from elsv.stores.sharing import Pool
 from shops import SHOP, shop
 
 

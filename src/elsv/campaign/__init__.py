@@ -2,7 +2,8 @@
 
 Read `campaign` first, then `batches` (requests, one transaction), `choosing` (which arm, with which
 probability) and `log` (what is written, when). `opening` begins, lists and changes campaigns, `audit` replays
-the log, `status` says how things stand, `exchange`, `backup` and `copying` are about files and stores.
+the log. `history` reads it for a `status`, which is made in `standing`; `views` shows that on pages.
+`exchange`, `backup` and `copying` are about files and stores.
 """
 
 from elsv.campaign.audit import Audit

@@ -15,8 +15,8 @@ from elsv.campaign import log
 from elsv.campaign.audit import replay
 from elsv.campaign.opening import segments_of
 from elsv.errors import CorruptFileError, InvalidInputError
-from elsv.stores.base import needs_migration
-from elsv.stores.sqlite import Cursor, applied, readable_error, retire
+from elsv.stores.base import Transaction, needs_migration
+from elsv.stores.sqlite import applied, readable_error, retire
 
 _PAGES = 2048  # that are copied between two reports of progress
 
@@ -113,7 +113,7 @@ def _checked(source: Path, target: Path, copy: Path) -> Backup:
     # The copy has no write-ahead log of its own (`_copy`), so that reading it leaves no files beside it, and
     # a log that is there nevertheless is read as everybody else would read it.
     with closing(sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        reading = Cursor(connection)
+        reading = Transaction(connection)
         whole = reading.rows("PRAGMA integrity_check")
         if whole != [("ok",)]:
             raise CorruptFileError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from elsv._base.numbers import shown
@@ -178,7 +178,7 @@ class Batches:
         if requests:
             if plan is None or plan.before != head or expired:
                 plan = self._plan(writing, head, requests, now)
-            head = plan.after.copy()
+            head = replace(plan.after)
             log.append_decisions(writing, head, plan.rows)
             for key, answer in plan.keys:
                 log.append_request(writing, head, key, answer)
@@ -189,12 +189,8 @@ class Batches:
 
     def expire(self, now: float) -> int:
         """Count open decisions whose window has passed as failures; return how many."""
-        with self.store.writing() as writing:
-            head = log.hold(self.store, writing, self.name)
-            count = log.expire(writing, head, now)
-            if count:
-                log.release(writing, head)
-        return count
+        with log.appending(self.store, self.name) as (writing, head):
+            return log.expire(writing, head, now)
 
     def head(self, transaction: Transaction) -> Head:
         """Return the campaign's row."""
@@ -224,7 +220,7 @@ class Batches:
     def _plan(
         self, transaction: Transaction, head: Head, requests: Sequence[DecisionRequest], now: float
     ) -> Plan:
-        before, head = head.copy(), head.copy()
+        before, head = replace(head), replace(head)
         tallies = log.tallies(transaction, head)
         chooser = self.chooser(transaction, head, tallies)
         segments = chooser.problem.segments

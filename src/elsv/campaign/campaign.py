@@ -29,19 +29,16 @@ from elsv.campaign.batches import (
     check_taken,
     time_by,
 )
-from elsv.campaign.changes import past_of
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
-from elsv.campaign.days import Calendar, calendar
-from elsv.campaign.exchange import Imported, export_log, read_outcomes
+from elsv.campaign.exchange import Imported, export_log, import_file
+from elsv.campaign.history import Calendar, Measured, calendar, measure, past_of
 from elsv.campaign.log import Head
-from elsv.campaign.measured import Measured, measure
 from elsv.campaign.opening import (
     add,
     begin,
     change,
     open_store,
-    phase_in,
     problem_of,
     segments_of,
     settings_of,
@@ -58,7 +55,8 @@ from elsv.campaign.records import (
     truth_of,
 )
 from elsv.campaign.settings import Settings, as_kept, problem_as_planned, zone_of
-from elsv.campaign.status import Status, status_of
+from elsv.campaign.standing import status_of
+from elsv.campaign.status import Status
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
@@ -66,6 +64,7 @@ from elsv.prior.expectations import Interval
 from elsv.problem import Problem
 from elsv.stores.base import Store, StoreError
 
+Names = list[str] | tuple[str, ...]
 _LONG = 100_000  # decisions: reading more takes a part of a second
 _REST = 20.0  # a log is read at most this share of the time where nobody waits for it
 KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
@@ -184,29 +183,31 @@ class Campaign:
     @property
     def settings(self) -> Settings:
         """The present settings."""
-        with self.store.reading() as reading:
-            return settings_of(reading, self._head(reading))
+        return self._stored()[1]
 
     @property
     def phase(self) -> str:
         """What the campaign is doing: not begun, running, paused or over."""
         with self.store.reading() as reading:
             head = self._head(reading)
-            return phase_in(reading, head, settings_of(reading, head))
+            return settings_of(reading, head).phase(log.used(reading, head))
 
     @property
     def version(self) -> int:
         """The number of the present version of the settings."""
-        with self.store.reading() as reading:
-            return self._head(reading).version
+        return self._stored()[0].version
 
     @property
     def problem(self) -> Problem:
         """What is chosen among: the arms that the campaign was begun with, the present horizon."""
+        head, settings = self._stored()
+        problem = problem_of(head)
+        return problem_as_planned(problem, settings.horizon, [(0, 0)] * problem.arms)
+
+    def _stored(self) -> tuple[Head, Settings]:
         with self.store.reading() as reading:
             head = self._head(reading)
-            problem = problem_of(head)
-            return problem_as_planned(problem, settings_of(reading, head).horizon, [(0, 0)] * problem.arms)
+            return head, settings_of(reading, head)
 
     @overload
     def decide(
@@ -215,26 +216,17 @@ class Campaign:
 
     @overload
     def decide(
-        self,
-        customer: list[str] | tuple[str, ...],
-        *,
-        key: str | None = None,
-        segment: str | int | None = None,
+        self, customer: Names, *, key: str | None = None, segment: str | int | None = None
     ) -> list[Decision]: ...
 
     @overload
     def decide(
-        self,
-        customer: None = None,
-        *,
-        key: str | None = None,
-        count: int,
-        segment: str | int | None = None,
+        self, *, key: str | None = None, count: int, segment: str | int | None = None
     ) -> list[Decision]: ...
 
     def decide(
         self,
-        customer: str | list[str] | tuple[str, ...] | None = None,
+        customer: str | Names | None = None,
         *,
         key: str | None = None,
         count: int | None = None,
@@ -286,8 +278,7 @@ class Campaign:
         It counts neither as a success nor as a failure, and gives its place among the customers planned for
         back. The same again is a duplicate. A decision whose outcome is known is refused: see `correct`.
         """
-        receipt = self._report([Outcome(id_of(decision), None, who=self.who)])[0]
-        return check_taken(receipt)
+        return check_taken(self._report([Outcome(id_of(decision), None, who=self.who)])[0])
 
     def void_request(self, key: str) -> list[RewardReceipt]:
         """Take back what a request with this key decided, whose answer came too late to be seen.
@@ -296,20 +287,18 @@ class Campaign:
         does one whose outcome is known (``conflict``). Empty if no request had this key.
         """
         text_of("key", key)
-        with self.store.writing() as writing:
-            head = log.hold(self.store, writing, self.name)
+        with log.appending(self.store, self.name) as (writing, head):
             now, late = self._now(), settings_of(writing, head).accept_late
             log.expire(writing, head, now)
-            seen, found = log.seen_by_others(writing, head, key), []
-            for row in log.answer_to(writing, head, key):
-                told = Outcome(row.id, None, who=self.who)
-                receipt = RewardReceipt(row.id, SEEN, None, False)
-                if row.number not in seen:
-                    receipt = log.append_outcome(writing, head, row, told, now, late)
-                found.append(receipt)
+            seen = log.seen_by_others(writing, head, key)
+            found = [
+                RewardReceipt(row.id, SEEN, None, False)
+                if row.number in seen
+                else log.append_outcome(writing, head, row, Outcome(row.id, None, who=self.who), now, late)
+                for row in log.answer_to(writing, head, key)
+            ]
             if seen:
                 log.disown(writing, head, key)
-            log.release(writing, head)
         return found
 
     def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
@@ -330,44 +319,34 @@ class Campaign:
         All of a log is read when it has gone on. Give ``patient=False`` where nobody should wait for that:
         what was read a moment ago will do, and a long log is read beside while the status says so.
         """
-        chooser, tallies, head = self._moment()
-        said = self._said_by_log(chooser, tallies, head, patient)
-        used = sum(t.used for t in tallies)
+        moment = chooser, tallies, head = self._moment()
+        known = self._said
+        if known is None or known.of != (head.id, head.events):
+            if patient or head.decisions <= _LONG:
+                self._read_log(*moment)
+            elif not self._reading and (known is None or time.monotonic() - known.at >= _REST * known.took):
+                self._reading = True
+                Thread(target=self._read_beside, args=moment, daemon=True).start()
+        said, used = self._said, sum(t.used for t in tallies)
+        measured, days = (None, None) if said is None else said.values
         with self.store.reading() as reading:
             past = past_of(reading, head, chooser.settings, chooser.problem)
-        return status_of(self.name, chooser, tallies, used, self._now(), said[0], past, said[1])
-
-    def _said_by_log(
-        self, chooser: Chooser, tallies: list[Tally], head: Head, patient: bool
-    ) -> tuple[Measured | None, Calendar | None]:
-        known = self._said
-        if known is not None and known.of == (head.id, head.events):
-            return known.values
-        recent = known is not None and time.monotonic() - known.at < _REST * known.took
-        if patient or head.decisions <= _LONG:
-            return self._read_log(chooser, tallies, head)
-        if not recent and not self._reading:
-            self._reading = True
-            Thread(target=self._read_beside, args=(chooser, tallies, head), daemon=True).start()
-        return (None, None) if known is None else known.values
+        return status_of(self.name, chooser, tallies, used, self._now(), measured, past, days)
 
     def _read_beside(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
         with suppress(StoreError):
             self._read_log(chooser, tallies, head)
         self._reading = False
 
-    def _read_log(
-        self, chooser: Chooser, tallies: list[Tally], head: Head
-    ) -> tuple[Measured | None, Calendar | None]:
+    def _read_log(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
         settings, began = chooser.settings, time.monotonic()
         with self.store.reading() as reading:
             found = (
                 measure(reading, head, tallies, bool(settings.floor or settings.holdout)),
                 calendar(reading, head, chooser.problem, zone_of(settings.timezone), self._now()),
             )
-        took = time.monotonic() - began
-        self._said = _Said((head.id, head.events), time.monotonic(), took, found)
-        return found
+        now = time.monotonic()
+        self._said = _Said((head.id, head.events), now, now - began, found)
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
@@ -384,14 +363,13 @@ class Campaign:
         planned, state = chooser.planned(tallies, step, rng), chooser.state_on_offer(tallies)
         about = chooser.problem, chooser.state(tallies)
         found = explain(chooser.asked, policy, state, step, rng, name, planned, segment, about)
-        if (own := chooser.arms) is None:
-            return found
+        own = chooser.arms
         arms = tuple(replace(arm, arm=own[arm.arm]) for arm in found.arms)
         return replace(found, arm=own[found.arm], arms=arms)
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained page (extra ``plot``)."""
-        from elsv.campaign.report import before, report_page
+        from elsv.campaign.views import before, report_page
 
         chooser, tallies, _ = self._moment()
         write_text(path, report_page(self.status(), before(chooser, tallies)))
@@ -413,14 +391,13 @@ class Campaign:
         columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
         from before the campaign. It is added to the prior, once for a file, and earns nothing.
         """
-        with self.store.writing() as writing:
-            head = log.hold(self.store, writing, self.name)
+        with log.appending(self.store, self.name) as (writing, head):
             now, accept = self._now(), settings_of(writing, head).accept_late
             log.expire(writing, head, now)
-            found = read_outcomes(path, problem_of(head), kind, self.who).take_in(writing, head, now, accept)
+            about = problem_of(head), path, kind, self.who
+            found = import_file(writing, head, *about, now, accept)
             if strict:
                 found.check(path)
-            log.release(writing, head)
         return found
 
     def forget(self, customer: str) -> int:
@@ -430,11 +407,8 @@ class Campaign:
         that name is a new customer.
         """
         name = text_of("customer", customer)
-        with self.store.writing() as writing:
-            head = log.hold(self.store, writing, self.name)
-            count = log.forget(writing, head, name, self._now(), self.who)
-            log.release(writing, head)
-        return count
+        with log.appending(self.store, self.name) as (writing, head):
+            return log.forget(writing, head, name, self._now(), self.who)
 
     def by(self, who: str | None) -> Campaign:
         """Return the same campaign, with `who` behind all that is changed."""

@@ -52,7 +52,7 @@ class Choice:
     arm: int
     reason: str
     propensities: FloatArray
-    offered: tuple[int, ...] | None = None  # the arms on offer to who came; None: all
+    offered: tuple[int, ...]  # the arms on offer to who came
 
     @property
     def propensity(self) -> float:
@@ -61,10 +61,8 @@ class Choice:
 
     def in_text(self) -> str:
         """Return the probabilities as the log keeps them: not rounded, empty for an arm not on offer."""
-        chances = self.propensities.tolist()
-        if self.offered is None:
-            return ",".join([f"{p:.17g}" for p in chances])
-        return ",".join([f"{p:.17g}" if i in self.offered else "" for i, p in enumerate(chances)])
+        chances = enumerate(self.propensities.tolist())
+        return ",".join([f"{p:.17g}" if arm in self.offered else "" for arm, p in chances])
 
 
 @dataclass(frozen=True)
@@ -74,13 +72,8 @@ class Chooser:
     problem: Problem  # as it is planned for: the present horizon, history in the prior
     policy: BasePolicy
     settings: Settings
-    arms: tuple[int, ...] | None = None  # on offer, from 0; None: all
-    offer: Problem | None = None  # of these arms alone; None: the problem itself
-
-    @property
-    def asked(self) -> Problem:
-        """What the policy chooses among: the arms on offer, or all."""
-        return self.problem if self.offer is None else self.offer
+    arms: tuple[int, ...]  # on offer, from 0
+    asked: Problem  # what the policy chooses among: the problem of the arms on offer
 
     @classmethod
     def of(
@@ -92,9 +85,9 @@ class Chooser:
             raise InvalidInputError(
                 "the campaign is run by a policy of your own; pass it: Campaign.open(…, policy=…)"
             )
-        if not settings.withdrawn:
-            return cls(problem, make_policy(policy, problem), settings)
         arms = tuple(arm for arm in range(problem.arms) if arm not in settings.withdrawn)
+        if not settings.withdrawn:
+            return cls(problem, make_policy(policy, problem), settings, arms, problem)
         asked, state = on_offer(problem, arms, tallies), state_of(problem, tallies)
         return cls(problem, _policy_on_offer(policy, problem, asked, arms, state), settings, arms, asked)
 
@@ -104,22 +97,17 @@ class Chooser:
 
     def state_on_offer(self, tallies: Sequence[Tally]) -> State:
         """Return the same of the arms on offer."""
-        whole = self.state(tallies)
-        if self.arms is None:
-            return whole
-        return State.trusted(whole.alpha[list(self.arms)], whole.beta[list(self.arms)])
+        whole, own = self.state(tallies), list(self.arms)
+        return State.trusted(whole.alpha[own], whole.beta[own])
 
     def waiting(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return how many decisions of each arm on offer are open."""
-        arms = range(len(tallies)) if self.arms is None else self.arms
-        return np.array([tallies[arm].open for arm in arms], dtype=np.float64)
+        return np.array([tallies[arm].open for arm in self.arms], dtype=np.float64)
 
-    def offered_to(self, segment: int | None) -> tuple[int, ...] | None:
-        """Return the arms on offer to who has come; None: all."""
-        segments = self.problem.segments
-        if segments.stated and segment is not None:
-            return tuple(arm for arm in segments.groups[segment] if arm not in self.settings.withdrawn)
-        return self.arms
+    def offered_to(self, segment: int | None) -> tuple[int, ...]:
+        """Return the arms on offer to who has come."""
+        group = self.arms if segment is None else self.problem.segments.groups[segment]
+        return tuple(arm for arm in group if arm not in self.settings.withdrawn)
 
     def acting(self, step: int) -> tuple[BasePolicy, str]:
         """Return who chooses for customer `step` (from 1), and why, before floor and holdout."""
@@ -152,23 +140,20 @@ class Chooser:
     ) -> Choice:
         """Return an arm drawn from the policy's probabilities, with floor and holdout."""
         floor, holdout, offered = self.settings.floor, self.settings.holdout, self.offered_to(segment)
-        arms = len(chances) if offered is None else len(offered)
-        arm = int(chances.argmax())
+        arms, arm = len(offered), int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
             return Choice(arm, reason, chances, offered)
-        rng, mixed = make_rng(), chances
+        rng, own, mixed = make_rng(), list(offered), np.zeros(len(chances))
+        mixed[own] = chances[own]
         if floor or holdout:
-            mixed = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances)
-        if offered is not None:
-            mixed = np.where(np.isin(np.arange(len(chances)), offered), mixed, 0.0)
+            mixed[own] = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances[own])
         if holdout:
             control = self.settings.control_arm(segment)
             mixed[control] += holdout
             if rng.random() < holdout:
                 return Choice(control, "holdout", mixed, offered)
         if floor and rng.random() < arms * floor:
-            place = int(rng.integers(arms))
-            return Choice(place if offered is None else offered[place], "floor", mixed, offered)
+            return Choice(offered[int(rng.integers(arms))], "floor", mixed, offered)
         if chances[arm] < 1.0:
             below = chances.cumsum()  # as `rng.choice` does, without its checks
             arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
@@ -193,7 +178,7 @@ class _Batch:
         self._first = 1 + sum(t.used for t in tallies)  # the place of the first customer
         self._planned = _Planned(chooser.asked, chooser.state_on_offer(tallies))
         self._waiting = [chooser.waiting(tallies)]  # before each place
-        self._places = None if chooser.arms is None else {arm: k for k, arm in enumerate(chooser.arms)}
+        self._places = {arm: k for k, arm in enumerate(chooser.arms)}
         self._choices: list[Choice] = []
 
     def choices(self) -> list[Choice]:
@@ -239,15 +224,14 @@ class _Batch:
         policy = self._chooser.acting(step)[0]
         rng = cache(partial(policy_stream, self._seed, self._number + place))
         planned = self._planned.state(policy, self._waiting[place], rng)
-        asked, arms = self._chooser.asked, self._chooser.arms
+        asked = self._chooser.asked
         belief = getattr(policy, "belief", None) or asked.belief
         draws = not (policy.deterministic and repeats(belief))
-        found = chances_of(policy, planned, step, rng if draws else None, asked, self._segments[place])
-        if arms is None:
-            return found
-        whole = np.zeros(self._chooser.problem.arms)
-        whole[list(arms)] = found
-        return whole
+        found = np.zeros(self._chooser.problem.arms)
+        found[list(self._chooser.arms)] = chances_of(
+            policy, planned, step, rng if draws else None, asked, self._segments[place]
+        )
+        return found
 
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
@@ -256,7 +240,7 @@ class _Batch:
             rng = partial(choice_stream, self._seed, self._number + place)
             choice = self._chooser.draw(chances, reason, rng, self._segments[place])
             waiting = self._waiting[place].copy()
-            waiting[choice.arm if self._places is None else self._places[choice.arm]] += 1
+            waiting[self._places[choice.arm]] += 1
             self._choices.append(choice)
             self._waiting.append(waiting)
 
@@ -322,10 +306,8 @@ def _policy_on_offer(
     return make_policy(policy, asked)
 
 
-def _among(arms: tuple[int, ...] | None, arm: Arm) -> Arm:
+def _among(arms: tuple[int, ...], arm: Arm) -> Arm:
     """Return arms by their numbers among those on offer."""
-    if arms is None:
-        return arm
     several = (arm,) if isinstance(arm, int) else arm
     if any(one not in arms for one in several):
         raise InvalidInputError("the arm that the policy fixed gives is withdrawn; change the policy first")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -84,15 +85,8 @@ def copy_campaigns(
     progress
         Told how many rows are copied, and how many there are.
     """
-    here = open_store(source, create=False)
-    try:
-        there = open_store(target)
-        try:
-            return _copied(here, there, names, progress)
-        finally:
-            there.close()
-    finally:
-        here.close()
+    with closing(open_store(source, create=False)) as here, closing(open_store(target)) as there:
+        return _copied(here, there, names, progress)
 
 
 def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
@@ -116,19 +110,13 @@ def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
         raise InvalidInputError(f"{path} is there already; nothing was deleted: give another path")
     if not target.absolute().parent.is_dir():
         raise InvalidInputError(f"there is no directory {target.absolute().parent}; nothing was deleted")
-    here = store.another()
-    try:
-        with store.writing() as writing:
-            head = log.hold(store, writing, name)  # nobody appends while its log is copied
-            there = open_store(target)
-            try:
-                copied = _copied(here, there, [name], None)
-            finally:
-                there.close()
-            tables = [table.name for table in campaign_tables(writing, _on_postgres(store))]
-            log.remove(writing, head, reversed(tables))
-    finally:
-        here.close()
+    with closing(store.another()) as here, store.writing() as writing:
+        head = log.hold(store, writing, name)  # nobody appends while its log is copied
+        with closing(open_store(target)) as there:
+            copied = _copied(here, there, [name], None)
+        for table in reversed(campaign_tables(writing, _on_postgres(store))):
+            writing.run(f"DELETE FROM {table.name} WHERE campaign = ?", (head.id,))
+        writing.run("DELETE FROM elsv_campaign WHERE id = ?", (head.id,))
     return copied
 
 
@@ -141,52 +129,53 @@ def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Pr
                 f"{there.place} has a campaign {taken[0]!r} already; copy to another store, or name the "
                 "campaigns to copy with --campaign"
             )
-        tables = _tables(reading, here, writing, there)
+        tables, columns = found = _layout(reading, here)
+        if found != _layout(writing, there):
+            raise StoreError(f"{here.place} and {there.place} have different tables; nothing was copied")
         heads = [_head(reading, name) for name in wanted]
         total = sum(_count(reading, table, head) for table in tables for head in heads)
-        copied, done = [], 0
+        audits, done = [], 0
         for name, head in zip(wanted, heads, strict=True):
-            before = replay(reading, head, segments_of(head))
-            _must_be_exact(before, name, here)
-            new = _copy_campaign(reading, writing, here, name, head)
+            audits.append(replay(reading, head, segments_of(head)))
+            _must_be_exact(audits[-1], name, here)
+            (row,) = reading.rows(f"SELECT {', '.join(columns)} FROM elsv_campaign WHERE id = ?", (head.id,))
+            _insert(writing, "elsv_campaign", columns, [row])
+            new = _head(writing, name)  # its number is the target's own
             for table in tables:
                 for rows in _pages(reading, table, head):
-                    _insert(writing, table, new, rows)
+                    _insert(writing, table.name, ("campaign", *table.columns), [(new.id, *r) for r in rows])
                     done += len(rows)
                     if progress is not None:
                         progress(done, total)
-            _check(reading, writing, there, name, tables, head, new, before)
-            copied.append((name, before))
-    return Copied(
-        here.place,
-        there.place,
-        tuple(
-            CopiedCampaign(a, b.decisions, b.rewards, b.expirations, b.events, _events(here, a) - b.events)
-            for a, b in copied
-        ),
+                counts = _count(reading, table, head), _count(writing, table, new)
+                if counts[0] != counts[1]:
+                    raise StoreError(
+                        f"{table.name} of campaign {name!r} has {counts[0]:,} rows, {counts[1]:,} of them in "
+                        f"{there.place}; nothing was copied: try again"
+                    )
+            after = replay(writing, new, segments_of(new))
+            _must_be_exact(after, name, there)
+            if after != audits[-1]:
+                raise StoreError(
+                    f"the copy of campaign {name!r} differs: {after}; nothing was copied: try again"
+                )
+    with here.reading() as reading:
+        now = [_head(reading, name).events for name in wanted]
+    campaigns = (
+        CopiedCampaign(name, a.decisions, a.rewards, a.expirations, a.events, events - a.events)
+        for name, a, events in zip(wanted, audits, now, strict=True)
     )
+    return Copied(here.place, there.place, tuple(campaigns))
 
 
 def _wanted(reading: Transaction, here: Store, names: Sequence[str] | None) -> list[str]:
     known = [name for (name,) in reading.rows("SELECT name FROM elsv_campaign WHERE version > 0 ORDER BY id")]
-    if names is None:
-        if not known:
-            raise InvalidInputError(f"{here.place} has no campaigns; there is nothing to copy")
-        return known
-    for name in names:
+    if names is None and not known:
+        raise InvalidInputError(f"{here.place} has no campaigns; there is nothing to copy")
+    for name in names or ():
         if name not in known:
             raise unknown_name(f"campaign of {here.place}", name, known)
-    return list(dict.fromkeys(names))
-
-
-def _tables(reading: Transaction, here: Store, writing: Transaction, there: Store) -> list[Table]:
-    source, target = (
-        (campaign_tables(transaction, on_postgres), columns_of_campaigns(transaction, on_postgres))
-        for transaction, on_postgres in ((reading, _on_postgres(here)), (writing, _on_postgres(there)))
-    )
-    if source != target:
-        raise StoreError(f"{here.place} and {there.place} have different tables; nothing was copied")
-    return source[0]
+    return known if names is None else list(dict.fromkeys(names))
 
 
 def _on_postgres(store: Store) -> bool:
@@ -199,59 +188,24 @@ def _head(transaction: Transaction, name: str) -> Head:
     return head
 
 
-def _copy_campaign(reading: Transaction, writing: Transaction, here: Store, name: str, head: Head) -> Head:
-    """Add the campaign's row and return it; its number is the target's own."""
-    columns = columns_of_campaigns(reading, _on_postgres(here))
-    listed, marks = ", ".join(columns), ", ".join("?" * len(columns))
-    (row,) = reading.rows(f"SELECT {listed} FROM elsv_campaign WHERE id = ?", (head.id,))
-    writing.run(f"INSERT INTO elsv_campaign ({listed}) VALUES ({marks})", row)
-    return _head(writing, name)
-
-
 def _pages(reading: Transaction, table: Table, head: Head) -> Iterator[list[tuple[Any, ...]]]:
     """Give the campaign's rows of a table in parts, in the order of the table's key."""
-    listed, key = ", ".join(table.columns), ", ".join(table.key)
+    key, marks = ", ".join(table.key), ", ".join("?" * len(table.key))
     places = [table.columns.index(column) for column in table.key]
-    start = f"SELECT {listed} FROM {table.name} WHERE campaign = ?"
+    start = f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE campaign = ?"
     end = f"ORDER BY {key} LIMIT {_AT_ONCE}"
     rows = reading.rows(f"{start} {end}", (head.id,))
-    marks = ", ".join("?" * len(table.key))
     while rows:
         yield rows
         last = [rows[-1][place] for place in places]
         rows = reading.rows(f"{start} AND ({key}) > ({marks}) {end}", (head.id, *last))
 
 
-def _insert(writing: Transaction, table: Table, head: Head, rows: Sequence[tuple[Any, ...]]) -> None:
-    marks = ", ".join("?" * (1 + len(table.columns)))
-    writing.many(
-        f"INSERT INTO {table.name} (campaign, {', '.join(table.columns)}) VALUES ({marks})",
-        [(head.id, *row) for row in rows],
-    )
-
-
-def _check(
-    reading: Transaction,
-    writing: Transaction,
-    there: Store,
-    name: str,
-    tables: Sequence[Table],
-    head: Head,
-    new: Head,
-    before: Audit,
+def _insert(
+    writing: Transaction, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Raise, which takes everything back, unless the copy has as many rows everywhere and the same audit."""
-    for table in tables:
-        counts = _count(reading, table, head), _count(writing, table, new)
-        if counts[0] != counts[1]:
-            raise StoreError(
-                f"{table.name} of campaign {name!r} has {counts[0]:,} rows, {counts[1]:,} of them in "
-                f"{there.place}; nothing was copied: try again"
-            )
-    after = replay(writing, new, segments_of(new))
-    _must_be_exact(after, name, there)
-    if after != before:
-        raise StoreError(f"the copy of campaign {name!r} differs: {after}; nothing was copied: try again")
+    marks = ", ".join("?" * len(columns))
+    writing.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
 
 def _must_be_exact(audit: Audit, name: str, store: Store) -> None:
@@ -267,11 +221,6 @@ def _count(transaction: Transaction, table: Table, head: Head) -> int:
     return int(transaction.rows(query, (head.id,))[0][0])
 
 
-def _events(store: Store, name: str) -> int:
-    with store.reading() as reading:
-        return _head(reading, name).events
-
-
 @dataclass(frozen=True)
 class Table:
     """A table that holds rows of campaigns."""
@@ -284,21 +233,17 @@ class Table:
 def campaign_tables(transaction: Transaction, on_postgres: bool) -> list[Table]:
     """Return the tables beside that of the campaigns themselves, those that others refer to first."""
     made = [name for _, _, sql in migrations("sqlite") for name in re.findall(r"CREATE TABLE (\w+)", sql)]
-    query, found = _POSTGRES if on_postgres else _SQLITE, []
+    found = []
     for name in dict.fromkeys(made):
-        listed = transaction.rows(query, (name,))
-        columns = {str(column): int(place) for column, place in listed}
-        if "campaign" in columns:
+        columns = dict(transaction.rows(_POSTGRES if on_postgres else _SQLITE, (name,)))
+        if columns.pop("campaign", None) is not None:
             key = sorted((column for column, place in columns.items() if place), key=columns.__getitem__)
-            found.append(Table(name, _without(columns), _without(key)))
+            found.append(Table(name, tuple(columns), tuple(key)))
     return found
 
 
-def columns_of_campaigns(transaction: Transaction, on_postgres: bool) -> tuple[str, ...]:
-    """Return the columns of the table of campaigns, but for the number that the store gives."""
-    listed = transaction.rows(_POSTGRES if on_postgres else _SQLITE, ("elsv_campaign",))
-    return tuple(str(column) for column, _ in listed if column != "id")
-
-
-def _without(columns: Iterable[str]) -> tuple[str, ...]:
-    return tuple(column for column in columns if column != "campaign")
+def _layout(transaction: Transaction, store: Store) -> tuple[list[Table], list[str]]:
+    """Return the tables with rows of campaigns, and the columns of the table of campaigns itself."""
+    query = _POSTGRES if _on_postgres(store) else _SQLITE
+    columns = [column for column, _ in transaction.rows(query, ("elsv_campaign",)) if column != "id"]
+    return campaign_tables(transaction, _on_postgres(store)), columns

@@ -10,8 +10,8 @@ from typing import Any
 from elsv._base.numbers import shown
 from elsv.campaign.campaign import Campaign
 from elsv.campaign.opening import campaigns_of
-from elsv.campaign.report import environment
 from elsv.campaign.status import Status
+from elsv.campaign.views import environment
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.stores.base import Store
 
@@ -107,12 +107,9 @@ def _item(status: Status, since: str) -> Item:
         for change in status.changes
         if status.local(change.at).date().isoformat() >= first
     )
-    if not sum(day.came + day.outcomes for day in days):
-        return Item(status, "", changes)
-    won = status.count(sum(sum(day.successes) for day in days), "success")
-    money = status.money(sum(status.earned_on(day) for day in days))
-    came = status.count(sum(day.came for day in days), "customer")
-    return Item(status, f"Since {status.said_day(first)}: {came}, {won}, {money}.", changes)
+    some = any(day.came + day.outcomes for day in days)
+    came = f"Since {status.said_day(first)}: {status.came_in_words(days)}." if some else ""
+    return Item(status, came, changes)
 
 
 def _back(since: str, today: date) -> date:

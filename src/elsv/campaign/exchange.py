@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,43 +65,6 @@ class Imported:
         return f"{self.rows:,} rows: {counts or 'nothing'}{some}"
 
 
-@dataclass(frozen=True)
-class _Outcomes:
-    """Outcomes of decisions of this campaign."""
-
-    outcomes: list[Outcome]
-
-    def take_in(self, writing: Transaction, head: Head, now: float, accept_late: bool) -> Imported:
-        """Record what can be recorded."""
-        ids = [told.id for told in self.outcomes]
-        known = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
-        counts: Counter[str] = Counter()
-        for told in self.outcomes:
-            if told.id in known:
-                receipt = log.append_outcome(writing, head, known[told.id], told, now, accept_late)
-                counts[receipt.status] += 1
-            else:
-                counts["unknown"] += 1
-        missing = [given for given in ids if given not in known]
-        return Imported(len(ids), dict(counts), tuple(missing[:3]))
-
-
-@dataclass(frozen=True)
-class _History:
-    """Outcomes from before the campaign."""
-
-    source: str
-    rows: int
-    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    def take_in(self, writing: Transaction, head: Head, now: float, accept_late: bool) -> Imported:
-        """Add them to the prior, once."""
-        total = sum(won + lost for won, lost in self.counts.values())
-        if log.append_history(writing, head, self.source, now, self.counts):
-            return Imported(self.rows, {"history": total})
-        return Imported(self.rows, {"duplicate": total})
-
-
 def export_log(reading: Transaction, head: Head, problem: Problem, path: str | Path) -> int:
     """Write one row for each decision, with its outcome; return how many."""
     check_suffix(path)
@@ -134,31 +97,58 @@ def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
     return {**row, **times, **arm, "segment": segment, "outcome": outcome}
 
 
-def read_outcomes(
-    path: str | Path, problem: Problem, kind: str = "outcome", who: str | None = None
-) -> _Outcomes | _History:
-    """Read a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
+def import_file(
+    writing: Transaction,
+    head: Head,
+    problem: Problem,
+    path: str | Path,
+    kind: str,
+    who: str | None,
+    now: float,
+    accept_late: bool,
+) -> Imported:
+    """Take in a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
     table = read_rows(path, "outcomes")
-    columns, places = table.columns, table.lines
+    columns, rows = table.columns, list(zip(table.lines, table.rows, strict=True))
     if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
-        wanted = zip(places, table.rows, strict=True)
-        return _Outcomes([_told({"kind": kind} | row, line, path, who) for line, row in wanted])
+        outcomes = [_told({"kind": kind} | row, line, path, who) for line, row in rows]
+        return _take_outcomes(writing, head, outcomes, now, accept_late)
     check_counts(columns, path)
+    if not ({"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns):
+        raise InvalidInputError(
+            f"{path} must have the columns {'; or '.join(_COLUMNS)}, "
+            f"got {', '.join(sorted(columns)) or 'none'}"
+        )
     totals: dict[int, tuple[int, int]] = {}
-    if {"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns:
-        for line, row in zip(places, table.rows, strict=True):
-            arm = find_arm(problem, _arm_of(row, problem))
-            _check_segment(problem, arm, row.get("segment"), line, path)
-            won, lost = totals.get(arm, (0, 0))
-            if "success" in columns:
-                more = (1, 0) if truth(row["success"], line, path) else (0, 1)
-            else:
-                more = count(row["successes"], line, path), count(row["failures"], line, path)
-            totals[arm] = won + more[0], lost + more[1]
-        return _History(hashlib.sha256(table.content).hexdigest(), len(table.rows), totals)
-    raise InvalidInputError(
-        f"{path} must have the columns {'; or '.join(_COLUMNS)}, got {', '.join(sorted(columns)) or 'none'}"
+    for line, row in rows:
+        arm = find_arm(problem, _arm_of(row, problem))
+        _check_segment(problem, arm, row.get("segment"), line, path)
+        if "success" in columns:
+            more = (1, 0) if truth(row["success"], line, path) else (0, 1)
+        else:
+            more = count(row["successes"], line, path), count(row["failures"], line, path)
+        won, lost = totals.get(arm, (0, 0))
+        totals[arm] = won + more[0], lost + more[1]
+    source = hashlib.sha256(table.content).hexdigest()
+    new = log.append_history(writing, head, source, now, totals)
+    total = sum(won + lost for won, lost in totals.values())
+    return Imported(len(rows), {"history" if new else "duplicate": total})
+
+
+def _take_outcomes(
+    writing: Transaction, head: Head, outcomes: list[Outcome], now: float, accept_late: bool
+) -> Imported:
+    """Record what can be recorded."""
+    ids = [told.id for told in outcomes]
+    known = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
+    counts = Counter(
+        log.append_outcome(writing, head, known[told.id], told, now, accept_late).status
+        if told.id in known
+        else "unknown"
+        for told in outcomes
     )
+    missing = [given for given in ids if given not in known]
+    return Imported(len(ids), dict(counts), tuple(missing[:3]))
 
 
 def _told(row: Mapping[str, Any], line: int, path: str | Path, who: str | None) -> Outcome:

@@ -45,6 +45,7 @@ class GainSoFar:
     alternative: float  # what the alternative is estimated to have earned
     method: str  # belief, outcomes or holdout
     customers: int = 0  # who had the alternative, as far as the method counts them
+    arms: str = ""  # the alternative's arms by themselves, for sentences
 
     @property
     def percent(self) -> float | None:
@@ -83,6 +84,7 @@ class _Rival:
 
     against: str
     name: str
+    arms: str  # in words
     given: FloatArray
 
 
@@ -103,13 +105,15 @@ class Gains:
 
     def always(self, against: str, arms: Sequence[int], words: str = "") -> _Rival:
         """Return the alternative of one arm, or one for each segment."""
-        name = arms_in_words(self._problem, arms)
-        return _Rival(against, f"always {name}{words}", self._came * np.isin(np.arange(len(self._won)), arms))
+        name, given = arms_in_words(self._problem, arms), np.isin(np.arange(len(self._won)), arms)
+        return _Rival(against, f"always {name}{words}", name, self._came * given)
 
     def split(self) -> _Rival:
         """Return the alternative of giving every arm on offer as often."""
         sizes = np.array([len(group) for group in self._problem.segments.groups])
-        return _Rival("split", "an equal split", self._came / sizes[self._problem.segments.of_arm])
+        return _Rival(
+            "split", "an equal split", "an equal split", self._came / sizes[self._problem.segments.of_arm]
+        )
 
     def over(self, rival: _Rival, measured: bool = False) -> list[GainSoFar]:
         """Return the answers; `measured`: whether held-out customers get this alternative."""
@@ -168,9 +172,8 @@ class Gains:
     ) -> GainSoFar:
         """Return the gain over what an alternative is estimated to have earned, with both ends of that."""
         ends = self.earned - high, self.earned - low
-        return GainSoFar(
-            rival.against, rival.name, self.earned - alternative, *ends, alternative, method, had
-        )
+        gain = self.earned - alternative
+        return GainSoFar(rival.against, rival.name, gain, *ends, alternative, method, had, rival.arms)
 
 
 def gains_of(

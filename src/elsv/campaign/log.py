@@ -7,7 +7,9 @@ campaign's row (`hold`), so that events have one order; unique keys keep what mu
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -34,7 +36,7 @@ _CAMPAIGN = "SELECT id, problem, seed, version, events, decisions FROM elsv_camp
 _COLUMNS = ", ".join(Row._fields)
 _TALLY = ", ".join(field.name for field in fields(Tally))
 _IN_ONE_QUERY = 500
-Changes = dict[int, dict[str, int]]  # by arm and column
+Changes = dict[int, Counter[str]]  # by arm and column
 
 
 class UnknownCampaignError(InvalidInputError):
@@ -51,10 +53,6 @@ class Head:
     version: int
     events: int
     decisions: int
-
-    def copy(self) -> Head:
-        """Return one that is counted on by itself."""
-        return Head(self.id, self.problem, self.seed, self.version, self.events, self.decisions)
 
     def next_event(self) -> int:
         """Return the number of the event that is appended now."""
@@ -90,6 +88,15 @@ def release(transaction: Transaction, head: Head) -> None:
         "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?",
         (head.version, head.events, head.decisions, head.id),
     )
+
+
+@contextmanager
+def appending(store: Store, name: str) -> Iterator[tuple[Transaction, Head]]:
+    """Begin a transaction that holds a campaign, and write at its end how far the log goes."""
+    with store.writing() as writing:
+        head = hold(store, writing, name)
+        yield writing, head
+        release(writing, head)
 
 
 def create(transaction: Transaction, name: str, at: float, problem: str, seed: int, arms: int) -> None:
@@ -166,7 +173,7 @@ def used(transaction: Transaction, head: Head) -> int:
     return sum(tally.used for tally in tallies(transaction, head))
 
 
-def add(transaction: Transaction, head: Head, changes: Changes) -> None:
+def add(transaction: Transaction, head: Head, changes: Mapping[int, Mapping[str, int]]) -> None:
     """Add to the counts of arms, in the order of the arms."""
     for arm, mine in sorted(changes.items()):
         sums = ", ".join(f"{column} = {column} + ?" for column in mine)
@@ -186,14 +193,11 @@ def append_decisions(transaction: Transaction, head: Head, rows: Sequence[Row]) 
         "INSERT INTO elsv_open (campaign, number, arm, propensity, expires) VALUES (?, ?, ?, ?, ?)",
         [(head.id, r.number, r.arm, r.propensity, r.expires) for r in rows],
     )
-    changes: Changes = {}
+    changes: Changes = defaultdict(Counter)
     for row in rows:
-        for arm in {row.arm, *without_support(row.propensities)}:
-            mine = changes.setdefault(arm, {"decided": 0, "open": 0, "unsupported": 0, "rested": 0})
-            chosen = int(arm == row.arm)
-            rests = int(chosen and row.place is None)
-            for column, change in zip(mine, (chosen, chosen, 1 - chosen, rests), strict=True):
-                mine[column] += change
+        changes[row.arm].update(decided=1, open=1, rested=int(row.place is None))
+        for arm in without_support(row.propensities):
+            changes[arm]["unsupported"] += 1
     add(transaction, head, changes)
     head.decisions += len(rows)
 
@@ -335,12 +339,10 @@ def expire(transaction: Transaction, head: Head, now: float) -> int:
         "INSERT INTO elsv_expiration (campaign, number, event, at) VALUES (?, ?, ?, ?)",
         [(head.id, number, head.next_event(), now) for number, *_ in due],
     )
-    changes: Changes = {}
+    changes: Changes = defaultdict(Counter)
     for _, arm, propensity in due:
-        mine = changes.setdefault(arm, {"open": 0, "expired": 0, "lost_weight": 0, "lost_squares": 0})
         weight, square = weight_of(propensity)
-        for column, change in zip(mine, (-1, 1, weight, square), strict=True):
-            mine[column] += change
+        changes[arm].update(open=-1, expired=1, lost_weight=weight, lost_squares=square)
     add(transaction, head, changes)
     return len(due)
 
@@ -384,60 +386,38 @@ def forget(transaction: Transaction, head: Head, customer: str, at: float, who: 
 
 def decisions_where(transaction: Transaction, head: Head, column: str, values: Sequence[Any]) -> list[Row]:
     """Return the decisions whose `column` is one of `values`, by their numbers."""
-    found: list[Row] = []
-    for part in _parts(values):
-        marks = ", ".join("?" * len(part))
-        query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({marks})"
-        found += [Row(*row) for row in transaction.rows(query, (head.id, *part))]
+    query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({{}})"
+    found = (Row(*row) for row in _listed(transaction, query, values, head.id))
     return sorted(found, key=lambda row: row.number)
 
 
 def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
     """Return the names of the campaigns that these decisions belong to; unknown ones are left out."""
-    found: dict[str, str] = {}
-    for part in _parts(ids):
-        marks = ", ".join("?" * len(part))
-        found |= transaction.rows(
-            "SELECT d.id, c.name FROM elsv_decision d JOIN elsv_campaign c ON c.id = d.campaign "
-            f"WHERE d.id IN ({marks})",
-            part,
-        )
-    return found
+    query = "SELECT d.id, c.name FROM elsv_decision d JOIN elsv_campaign c ON c.id = d.campaign"
+    return dict(_listed(transaction, f"{query} WHERE d.id IN ({{}})", ids))
 
 
 def decisions_of_customers(
     transaction: Transaction,
     head: Head,
     customers: Sequence[str],
-    arms: Sequence[int] | None = None,
+    arms: Sequence[int],
     only_open: bool = False,
 ) -> dict[str, Row]:
-    """Return the latest decision of each customer who has one that is not void.
+    """Return the latest decision of each customer who has one of some `arms` that is not void.
 
-    Of some `arms` if they are named, and if `only_open` of those whose outcome is awaited.
+    Only of those whose outcome is awaited, if `only_open`.
     """
-    numbers: list[int] = []
-    more = "" if arms is None else f" AND d.arm IN ({', '.join(map(str, arms))})"
+    joined, more = "LEFT JOIN elsv_void o", "AND o.number IS NULL"
     if only_open:
-        found = "JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number"
-    else:
-        found = "LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number"
-        more += " AND v.number IS NULL"
-    for part in _parts(customers):
-        marks = ", ".join("?" * len(part))
-        query = (
-            f"SELECT MAX(d.number) FROM elsv_decision d {found} "
-            f"WHERE d.campaign = ? AND d.customer IN ({marks}){more} GROUP BY d.customer"
-        )
-        numbers += [number for (number,) in transaction.rows(query, (head.id, *part))]
+        joined, more = "JOIN elsv_open o", ""
+    query = (
+        f"SELECT MAX(d.number) FROM elsv_decision d {joined} ON o.campaign = d.campaign "
+        "AND o.number = d.number WHERE d.campaign = ? AND d.customer IN ({}) "
+        f"AND d.arm IN ({', '.join(map(str, arms))}) {more} GROUP BY d.customer"
+    )
+    numbers = [number for (number,) in _listed(transaction, query, customers, head.id)]
     return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}
-
-
-def remove(transaction: Transaction, head: Head, tables: Iterable[str]) -> None:
-    """Remove a campaign; `tables` are those with rows of campaigns, those that refer to others first."""
-    for table in tables:
-        transaction.run(f"DELETE FROM {table} WHERE campaign = ?", (head.id,))
-    transaction.run("DELETE FROM elsv_campaign WHERE id = ?", (head.id,))
 
 
 def append_request(
@@ -489,5 +469,12 @@ def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
     return [found[number] for number in numbers]
 
 
-def _parts(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    return (values[k : k + _IN_ONE_QUERY] for k in range(0, len(values), _IN_ONE_QUERY))
+def _listed(
+    transaction: Transaction, query: str, values: Sequence[Any], *first: Any
+) -> list[tuple[Any, ...]]:
+    """Return what a query finds whose ``{}`` lists `values`, however many; `first` come before these."""
+    found = []
+    for k in range(0, len(values), _IN_ONE_QUERY):
+        part = values[k : k + _IN_ONE_QUERY]
+        found += transaction.rows(query.format(", ".join("?" * len(part))), (*first, *part))
+    return found

@@ -18,7 +18,6 @@ from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Head
 from elsv.campaign.records import Tally, as_time, new_name
 from elsv.campaign.settings import Arm, Settings
-from elsv.campaign.status import phase_of
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.policies.single import find_arm
@@ -83,8 +82,7 @@ def campaigns_of(store: Store) -> list[Listed]:
 def _listed(reading: Transaction, name: str, created: float) -> Listed:
     head = log.find(reading, name)
     assert head is not None
-    settings = settings_of(reading, head)
-    unreadable = None
+    settings, used, unreadable = settings_of(reading, head), log.used(reading, head), None
     try:
         arms = problem_of(head).arms
     except ElsvError as error:  # the others are listed all the same
@@ -92,21 +90,14 @@ def _listed(reading: Transaction, name: str, created: float) -> Listed:
     return Listed(
         name=name,
         created=as_time(created).isoformat(timespec="seconds"),
-        phase=phase_in(reading, head, settings),
+        phase=settings.phase(used),
         policy=settings.policy,
         arms=arms,
-        decided=log.used(reading, head),
+        decided=used,
         customers=settings.horizon,
         version=head.version,
         unreadable=unreadable,
     )
-
-
-def phase_in(reading: Transaction, head: Head, settings: Settings) -> str:
-    """Return what a campaign is doing, in a word."""
-    used = log.used(reading, head)
-    left = None if settings.horizon is None else max(0, settings.horizon - used)
-    return phase_of(settings.paused, used, 0 if settings.ended else left)
 
 
 def begin(

@@ -63,6 +63,20 @@ class Settings:
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
+    def left(self, used: int) -> int | None:
+        """Return how many of the customers planned for are to come after `used`; None without an end."""
+        if self.horizon is None:
+            return None
+        return 0 if self.ended else max(0, self.horizon - used)
+
+    def phase(self, used: int) -> str:
+        """Return what a campaign is doing after `used` customers, in a word."""
+        if self.paused:
+            return "paused"
+        if self.left(used) == 0:
+            return "over"
+        return "running" if used else "not begun"
+
     def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment: the first of these that is on offer."""
         chosen = tuple(

@@ -8,29 +8,21 @@ wrong), `lately`, its `notes`, its `doubts` and its `tables`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
-
-import numpy as np
+from functools import partial
+from typing import Any, TypeVar
 
 from elsv._base.numbers import many, with_minus
-from elsv.beliefs.abilities import best_in_groups, marginals
-from elsv.campaign.changes import Change, Past
-from elsv.campaign.choosing import Chooser
-from elsv.campaign.days import Calendar, Day
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources, gains_of
-from elsv.campaign.measured import Measured, split_doubt
-from elsv.campaign.records import Tally, arms_in_words, as_time
-from elsv.campaign.settings import Settings, in_words, zone_of
-from elsv.live.explain import BEST_TOLERANCE, INTERVAL
-from elsv.prior.untried import nothing_said
-from elsv.simulation.precision import HEADS, Precision, precision
-from elsv.structure.base import has_own_prior
-from elsv.structure.evidence import Doubt, doubts, evidence
+from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources
+from elsv.campaign.history import Change, Day
+from elsv.campaign.settings import zone_of
+from elsv.simulation.precision import HEADS, Precision
+from elsv.structure.evidence import Doubt
 from elsv.structure.product import option_of
 
+T = TypeVar("T")
 METHODS = {
     BELIEF: "all that is known",
     OUTCOMES: "this campaign's outcomes alone",
@@ -42,19 +34,9 @@ _LARGE = 10.0  # what one customer earns, from which on two decimals will do
 _ROUND = 100.0  # estimates of at least so much are said without cents
 _TELLING = 20  # customers of an hour by whom a pace can be told
 _SILENT = 50  # customers after whom an outcome should have been reported
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 _SHOWN_DAYS = 14  # in the terminal
 _WITHOUT_CENTS = {"JPY", "KRW", "VND", "CLP", "ISK", "HUF", "IDR", "¥", "₩"}
@@ -121,6 +103,20 @@ class Table:
     align: str  # a letter for each column: l, r, or w for text that may wrap
     best: tuple[int, ...] = ()  # rows that are set off
 
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        caption: str,
+        things: Sequence[T],
+        *columns: tuple[str, str, Callable[[T], str]],
+        best: tuple[int, ...] = (),
+    ) -> Table:
+        """Return a table with a row for each thing; a column has a head, a letter and what makes a cell."""
+        heads, letters, cells = zip(*columns, strict=True)
+        rows = tuple(tuple(cell(thing) for cell in cells) for thing in things)
+        return cls(title, heads, rows, caption, "".join(letters), best)
+
     def __str__(self) -> str:
         cells = (self.heads, *self.rows)
         wide = [max(len(row[k]) for row in cells) for k in range(len(self.heads))]
@@ -174,15 +170,114 @@ class Status:
     counting: bool = False  # whether a long log is still being read: days and held-out customers follow
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
 
+    # What follows from the numbers.
+
     @property
     def leader(self) -> ArmStatus:
         """The arm on offer with the largest expected earnings."""
         return max((arm for arm in self.arms if not arm.withdrawn), key=lambda arm: arm.worth)
 
+    def groups(self) -> dict[str, tuple[ArmStatus, ...]]:
+        """Return the arms of each segment; all of them under an empty name where there are none."""
+        names = [s.name for s in self.segments] or [""]
+        return {name: tuple(arm for arm in self.arms if (arm.segment or "") == name) for name in names}
+
+    def options(self) -> tuple[str, ...]:
+        """Return the names of the options, each once."""
+        return tuple(dict.fromkeys(arm.option for arm in self.arms))
+
+    def _first(self, key: Callable[[ArmStatus], Any]) -> dict[str, ArmStatus]:
+        """Return the arm on offer to each segment with the largest `key`."""
+        offered = {name: [a for a in arms if not a.withdrawn] for name, arms in self.groups().items()}
+        return {name: max(arms, key=key) for name, arms in offered.items()}
+
+    def _earn_most(self) -> dict[str, ArmStatus]:
+        return self._first(lambda arm: arm.worth)
+
+    def _given(self) -> dict[str, ArmStatus]:
+        """Return what most of the last customers got."""
+        return self._first(lambda arm: (arm.recent, arm.worth))
+
     @property
     def contradicted(self) -> bool:
         """Whether the outcomes speak against what is assumed of the arms."""
         return any(doubt.about == "structure" for doubt in self.doubts)
+
+    def answer(self, method: str) -> GainSoFar | None:
+        """Return the gain over the first rival by one method."""
+        first = self.gains[0].against if self.gains else ""
+        return next((g for g in self.gains if g.against == first and g.method == method), None)
+
+    @property
+    def misfit(self) -> bool:
+        """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
+        return any(doubt.about == "outcomes" for doubt in self.doubts)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
+        known = None if self.misfit else self.answer(BELIEF)
+        seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
+        agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
+        return known is not None and known.told and agree
+
+    @property
+    def came(self) -> int:
+        """All customers who have come, also while it was paused."""
+        return self.decided + self.rested
+
+    def earned_on(self, day: Day) -> float:
+        """Return what the successes of a day earned."""
+        return float(sum(arm.reward * won for arm, won in zip(self.arms, day.successes, strict=True)))
+
+    @property
+    def began(self) -> str | None:
+        """When the first customer came, in the campaign's time zone; None: nobody has."""
+        return None if self.started is None else self.local(self.started).isoformat(timespec="minutes")
+
+    @property
+    def today(self) -> date:
+        """The day of this moment, in the campaign's time zone."""
+        return self.local(self.at).date()
+
+    @property
+    def day_number(self) -> int | None:
+        """How many days it has run, from 1; None: nobody has come."""
+        return None if self.began is None else (self.today - date.fromisoformat(self.began[:10])).days + 1
+
+    @property
+    def pace(self) -> float | None:
+        """Customers a day: of the last week, or since the first one; None while that means nothing.
+
+        It does after a day, or after an hour in which 20 customers came: fewer tell it to a quarter at best,
+        and less time may be a rush, or somebody who tries the page.
+        """
+        if self.began is None:
+            return None
+        now, begin = datetime.fromisoformat(self.at), datetime.fromisoformat(self.began)
+        from_ = max(begin.date(), self.today - timedelta(days=7)).isoformat()
+        start = max(begin, datetime.fromisoformat(from_).replace(tzinfo=begin.tzinfo))
+        came = sum(day.came for day in self.days if day.date >= from_) if self.days else self.decided
+        elapsed = (now - (start if self.days else begin)).total_seconds() / 86400
+        telling = elapsed >= 1 or (elapsed >= 1 / 24 and came >= _TELLING)
+        return came / elapsed if telling and came > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, for people: arms from 1."""
+        values = asdict(self)
+        values["gains"] = [gain.to_dict() for gain in self.gains]
+        for arm in values["arms"]:
+            arm["arm"] += 1
+            if not self.segments:
+                del arm["segment"]
+        if not self.segments:
+            del values["segments"]
+        values["precision"] = None if self.precision is None else self.precision.to_dict()
+        values["days"] = [asdict(day) | {"earned": self.earned_on(day)} for day in self.days]
+        said = {"summary": list(self.sentences()), "lately": list(self.lately()), "notes": list(self.notes())}
+        return {**values, "contradicted": self.contradicted, "sure": self.sure, **said}
+
+    # Amounts and times as people say them.
 
     def money(self, amount: float, sign: bool = False, near: bool = False, whole: bool = False) -> str:
         """Return an amount in the campaign's unit, rounded as people do with it; never -0.
@@ -207,101 +302,43 @@ class Status:
         """Return what one customer of an arm is expected to earn, with as many decimals for every arm."""
         return f"{arm.worth:,.{2 if max(each.worth for each in self.arms) >= _LARGE else 4}f}"
 
-    def answer(self, method: str) -> GainSoFar | None:
-        """Return the gain over the first rival by one method."""
-        first = self.gains[0].against if self.gains else ""
-        return next((g for g in self.gains if g.against == first and g.method == method), None)
-
     @property
-    def misfit(self) -> bool:
-        """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
-        return any(doubt.about == "outcomes" for doubt in self.doubts)
+    def successes_word(self) -> str:
+        """Sales where they earn money, else successes."""
+        return "sales" if self.unit else "successes"
 
-    @property
-    def sure(self) -> bool:
-        """Whether the headline tells more from less and this campaign's outcomes, or its holdout, agree."""
-        known = None if self.misfit else self.answer(BELIEF)
-        seen = [gain for method in (OUTCOMES, HOLDOUT) if (gain := self.answer(method)) is not None]
-        agree = any(gain.told and known is not None and gain.gain * known.gain > 0 for gain in seen)
-        return known is not None and known.told and agree
+    def local(self, moment: str) -> datetime:
+        """Return a moment in the campaign's time zone."""
+        return datetime.fromisoformat(moment).astimezone(zone_of(self.timezone))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, for people: arms from 1."""
-        values = asdict(self)
-        values["gains"] = [gain.to_dict() for gain in self.gains]
-        for arm in values["arms"]:
-            arm["arm"] += 1
-            if not self.segments:
-                del arm["segment"]
-        if not self.segments:
-            del values["segments"]
-        values["precision"] = None if self.precision is None else self.precision.to_dict()
-        values["days"] = [asdict(day) | {"earned": self.earned_on(day)} for day in self.days]
-        said = {"summary": list(self.sentences()), "lately": list(self.lately()), "notes": list(self.notes())}
-        return {**values, "contradicted": self.contradicted, "sure": self.sure, **said}
+    def said_day(self, moment: str) -> str:
+        """Return the day of a moment, or a day, as people say it; with its year if that is not this one."""
+        day = date.fromisoformat(moment) if len(moment) <= 10 else self.local(moment).date()
+        year = "" if day.year == self.today.year else f" {day.year}"
+        return f"{day.day} {MONTHS[day.month - 1]}{year}"
+
+    def said_moment(self, moment: str) -> str:
+        """Return a moment as people say it, in the campaign's time zone."""
+        return f"{self.said_day(moment)}, {self.local(moment):%H:%M}"
+
+    def _span(self, start: str, end: str) -> str:
+        first, last = self.said_day(start), self.said_day(end)
+        return f"on {first}" if first == last else f"{first} to {last}"
+
+    def came_in_words(self, days: Sequence[Day]) -> str:
+        """Return what came on some days; a success that earns money is a sale."""
+        won, one = sum(sum(day.successes) for day in days), "sale" if self.unit else "success"
+        money = self.money(sum(self.earned_on(day) for day in days))
+        sales = f"{won:,} {one if won == 1 else self.successes_word}"
+        return f"{many(sum(day.came for day in days))}, {sales}, {money}"
+
+    # How it stands, in sentences.
 
     def sentences(self) -> tuple[str, str, str, str]:
         """Return four lines: how it stands; what it brought, and how sure; what is offered; what is wrong."""
         troubles = self.troubles()
         wrong = "Nothing is wrong." if not troubles else " ".join(troubles)
         return self._state(), f"{self._earned()} {self._headline()}".rstrip(), self._offered(), wrong
-
-    def local(self, moment: str) -> datetime:
-        """Return a moment in the campaign's time zone."""
-        return datetime.fromisoformat(moment).astimezone(zone_of(self.timezone))
-
-    @property
-    def today(self) -> date:
-        """The day of this moment, in the campaign's time zone."""
-        return self.local(self.at).date()
-
-    @property
-    def began(self) -> str | None:
-        """When the first customer came, in the campaign's time zone; None: nobody has."""
-        return None if self.started is None else self.local(self.started).isoformat(timespec="minutes")
-
-    @property
-    def came(self) -> int:
-        """All customers who have come, also while it was paused."""
-        return self.decided + self.rested
-
-    @property
-    def day_number(self) -> int | None:
-        """How many days it has run, from 1; None: nobody has come."""
-        return None if self.began is None else (self.today - date.fromisoformat(self.began[:10])).days + 1
-
-    @property
-    def pace(self) -> float | None:
-        """Customers a day: of the last week, or since the first one; None while that means nothing.
-
-        It does after a day, or after an hour in which 20 customers came: fewer tell it to a quarter at best,
-        and less time may be a rush, or somebody who tries the page.
-        """
-        if self.began is None:
-            return None
-        now, begin = datetime.fromisoformat(self.at), datetime.fromisoformat(self.began)
-        from_ = max(begin.date(), self.today - timedelta(days=7)).isoformat()
-        start = max(begin, datetime.fromisoformat(from_).replace(tzinfo=begin.tzinfo))
-        came = sum(day.came for day in self.days if day.date >= from_) if self.days else self.decided
-        elapsed = (now - (start if self.days else begin)).total_seconds() / 86400
-        telling = elapsed >= 1 or (elapsed >= 1 / 24 and came >= _TELLING)
-        return came / elapsed if telling and came > 1 else None
-
-    def earned_on(self, day: Day) -> float:
-        """Return what the successes of a day earned."""
-        return float(sum(arm.reward * won for arm, won in zip(self.arms, day.successes, strict=True)))
-
-    def count(self, number: int, word: str) -> str:
-        """Return a number of things; a success that earns money is a sale."""
-        word = "sale" if word == "success" and self.unit else word
-        several = "es" if word.endswith("s") else "s"
-        return f"{number:,} {word}{'' if number == 1 else several}"
-
-    def said_day(self, moment: str) -> str:
-        """Return the day of a moment, or a day, as people say it; with its year if that is not this one."""
-        day = date.fromisoformat(moment) if len(moment) <= 10 else self.local(moment).date()
-        year = "" if day.year == self.today.year else f" {day.year}"
-        return f"{day.day} {_MONTHS[day.month - 1]}{year}"
 
     def lately(self) -> tuple[str, ...]:
         """Return what came yesterday and today, in words; nothing before the first customer."""
@@ -310,14 +347,9 @@ class Status:
         for name, ago in (("Yesterday", 1), ("Today so far", 0)):
             when = (self.today - timedelta(days=ago)).isoformat()
             if self.began is not None and when >= self.began[:10] and not self.counting:
-                day = known.get(when)
-                said.append(f"{name}: {'nobody came' if day is None else self.day_in_words(day)}.")
+                came = self.came_in_words([known[when]]) if when in known else "nobody came"
+                said.append(f"{name}: {came}.")
         return tuple(said)
-
-    def day_in_words(self, day: Day) -> str:
-        """Return what came on a day."""
-        won = self.count(sum(day.successes), "success")
-        return f"{self.count(day.came, 'customer')}, {won}, {self.money(self.earned_on(day))}"
 
     def troubles(self) -> tuple[str, ...]:
         """Return what is wrong, in a sentence each."""
@@ -335,10 +367,6 @@ class Status:
         """Return what is wrong, with all that is to be said of it."""
         return (*(doubt.words for doubt in self.doubts), *self.troubles()[len(self.doubts) :])
 
-    def said_moment(self, moment: str) -> str:
-        """Return a moment as people say it, in the campaign's time zone."""
-        return f"{self.said_day(moment)}, {self.local(moment):%H:%M}"
-
     def _state(self) -> str:
         """Return the phase with its days, the customers, and how long it will take."""
         planned = "" if self.customers is None else f" of {self.customers:,}"
@@ -346,24 +374,18 @@ class Status:
         if not self.came:
             rest = "" if self.customers is None else f"; {self.customers:,} are planned"
             return f"{'Paused' if self.phase == 'paused' else 'Not begun'}: no customer has come yet{rest}."
-        began = "" if self.began is None else f" since {self.said_day(self.began)}, day {self.day_number}"
         if self.phase == "over":
-            span = (
-                "" if self.began is None or self.ended is None else f", {self._span(self.began, self.ended)}"
-            )
+            span = f", {self._span(self.began, self.ended)}" if self.began and self.ended else ""
             more = self.decided - (self.customers or 0)
             after = f"; {more:,} more have come since" if self.customers and more > 0 else ""
             many = min(self.decided, self.customers or 0)
             return f"Over: all {many:,} planned customers came{span}{rested}{after}."
         if self.phase == "paused":
-            when = next((c.at for c in reversed(self.changes) if "paused" in c.what.split("; ")), None)
+            when = next((c.at for c in reversed(self.changes) if "paused" in c.kinds), None)
             since = "" if when is None else f" since {self.said_moment(when)}"
             return f"Paused{since}: {self.decided:,}{planned} customers have come{rested}."
+        began = f" since {self.said_day(self.began)}, day {self.day_number}" if self.began else ""
         return f"Running{began}: {self.decided:,}{planned} customers have come{rested}{self._to_go()}."
-
-    def _span(self, start: str, end: str) -> str:
-        first, last = self.said_day(start), self.said_day(end)
-        return f"on {first}" if first == last else f"{first} to {last}"
 
     def _to_go(self) -> str:
         if not self.left or self.pace is None:
@@ -376,7 +398,7 @@ class Status:
     def _earned(self) -> str:
         if not self.came:
             return "Nothing is earned yet."
-        waited = f"; {self.count(self.under_way, 'outcome')} awaited" if self.under_way else ""
+        waited = f"; {many(self.under_way, 'outcome')} awaited" if self.under_way else ""
         return f"It {'brought' if self.phase == 'over' else 'has earned'} {self.money(self.earned)}{waited}."
 
     def _headline(self) -> str:
@@ -421,8 +443,7 @@ class Status:
             return f"Everybody gets {self.resting} while it is paused; by what is known {told}."
         if self.phase == "over":
             return f"The planned customers have come: every further one gets what earns most, and {told}."
-        tops = {name: max(arms, key=lambda arm: arm.recent) for name, arms in self._on_offer().items()}
-        last = sum(arm.recent for arm in self.arms)
+        tops, last = self._given(), sum(arm.recent for arm in self.arms)
         if not last:
             return f"By what is known {told}."
         if not self.segments:
@@ -430,13 +451,11 @@ class Status:
             rest = f"it{told.removeprefix(top.name)}" if top is self.leader else told
             who = f"{top.name}, to {top.recent} of the last {last:,} customers"
             return f"Offered now: {who}; by what is known {rest}."
-        each = ", ".join(
-            f"{top.option} for {name} (the best with {100 * top.best:.0f} %)" for name, top in tops.items()
-        )
+        chances = (f"{a.option} for {name} (the best with {100 * a.best:.0f} %)" for name, a in tops.items())
         other = [s for s in self.segments if s.leader != tops[s.name].name]
         rest = ", ".join(f"{option_of(s.leader, s.name)} for {s.name}" for s in other)
         more = f"by what is known {rest} earns more" if other else "they earn most by what is known"
-        return f"Offered now: {each}; {more}."
+        return f"Offered now: {', '.join(chances)}; {more}."
 
     def _leaders(self) -> str:
         """Return which arm earns most, for each segment if there are some, and which is likeliest best."""
@@ -454,14 +473,7 @@ class Status:
         """Return what customers get now, by its names alone."""
         if self.phase == "paused":
             return self.resting
-        over = self.phase == "over"
-        tops = {
-            name: max(arms, key=lambda arm: (0 if over else arm.recent, arm.worth))
-            for name, arms in self._on_offer().items()
-        }
-        if len({arm.option for arm in tops.values()}) == 1:
-            return next(iter(tops.values())).option
-        return ", ".join(f"{arm.option} for {name}" for name, arm in tops.items())
+        return _options(self._earn_most() if self.phase == "over" else self._given())
 
     def brought_figure(self) -> str:
         """Return what it brought, as a figure: the gain if it can be told, or else what was earned."""
@@ -483,27 +495,12 @@ class Status:
         sure = "" if gain.told else ", which cannot be told yet" if self.phase != "over" else ", not told"
         return f"{self.money(self.earned)} earned; {near} against {gain.name} ({self.between(gain)}){sure}."
 
-    def groups(self) -> dict[str, tuple[ArmStatus, ...]]:
-        """Return the arms of each segment; all of them under an empty name where there are none."""
-        names = [s.name for s in self.segments] or [""]
-        return {name: tuple(arm for arm in self.arms if (arm.segment or "") == name) for name in names}
-
-    def _on_offer(self) -> dict[str, tuple[ArmStatus, ...]]:
-        """Return the same without withdrawn arms."""
-        return {name: tuple(a for a in arms if not a.withdrawn) for name, arms in self.groups().items()}
-
-    def options(self) -> tuple[str, ...]:
-        """Return the names of the options, each once."""
-        return tuple(dict.fromkeys(arm.option for arm in self.arms))
-
     def advice(self) -> str:
         """Return what to do now, in a sentence or two."""
         if self.doubts:
             return "Look at what is wrong first: while it is, what is said of the gain cannot be relied on."
-        tops = {name: max(arms, key=lambda arm: arm.worth) for name, arms in self._on_offer().items()}
-        same = len({arm.option for arm in tops.values()}) == 1
-        told = ", ".join(f"{arm.option} for {name}" for name, arm in tops.items())
-        best = next(iter(tops.values())).option if same else told
+        tops = self._earn_most()
+        best = _options(tops)
         if self.phase == "not begun":
             return f"Send customers. Beforehand {best} is expected to earn most."
         if self.phase == "running":
@@ -518,36 +515,6 @@ class Status:
         if gain is None or (not self.sure and not keep):
             return f"{begin}. To measure what it brings by itself, extend the campaign with a holdout."
         return f"{begin}."
-
-    def _rests(self) -> str:
-        """Return what the headline rests on."""
-        gain = self.answer(BELIEF)
-        if gain is None:
-            return ""
-        arm = gain.name.removeprefix("always ").partition(", which")[0]
-        leaders = self._earn_most()
-        asked = [
-            a for i, a in enumerate(self.arms) if (a.today if gain.against == "control" else i in leaders)
-        ]
-        rests = [f"{self.count(gain.customers, 'customer')} had {arm}"]
-        if before := sum(one.history for one in asked):
-            rests.append(f"{before:,} outcomes are from before")
-        if self.expected is not None:
-            rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
-        return f"All that is known of it: {'; '.join(rests)}."
-
-    def _alone(self) -> str:
-        """Return what this campaign's outcomes say by themselves."""
-        if not self.gains:
-            return ""
-        gain, arm = self.answer(OUTCOMES), self.gains[0].name.removeprefix("always ").partition(", which")[0]
-        if gain is None:
-            return f"This campaign cannot tell by itself: nobody had {arm}."
-        if self.misfit:
-            return ""
-        if gain.told:
-            return f"By this campaign's outcomes alone the gain is {self.between(gain)}."
-        return f"This campaign cannot tell by itself: only {many(gain.customers)} had {arm}."
 
     def notes(self) -> tuple[str, ...]:
         """Return what else there is to say: what the gain rests on, where it comes from, what is ahead."""
@@ -564,7 +531,7 @@ class Status:
             whole, switching, learning = (
                 self.money(part, True, near=True) for part in (known.gain, from_.switching, from_.learning)
             )
-            if known.name == f"always {from_.name}":
+            if known.arms == from_.name:
                 said.append(
                     f"{from_.name} also looked best beforehand: all of the {whole} came from learning."
                 )
@@ -587,6 +554,40 @@ class Status:
             )
         return tuple(said)
 
+    def _rests(self) -> str:
+        """Return what the headline rests on."""
+        gain = self.answer(BELIEF)
+        if gain is None:
+            return ""
+        today = [arm for arm in self.arms if arm.today]
+        asked = today if gain.against == "control" else self._earn_most().values()
+        rests = [f"{many(gain.customers)} had {gain.arms}"]
+        if before := sum(arm.history for arm in asked):
+            rests.append(f"{before:,} outcomes are from before")
+        if self.expected is not None:
+            rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
+        return f"All that is known of it: {'; '.join(rests)}."
+
+    def _alone(self) -> str:
+        """Return what this campaign's outcomes say by themselves."""
+        if not self.gains:
+            return ""
+        gain = self.answer(OUTCOMES)
+        if gain is None:
+            return f"This campaign cannot tell by itself: nobody had {self.gains[0].arms}."
+        if self.misfit:
+            return ""
+        if gain.told:
+            return f"By this campaign's outcomes alone the gain is {self.between(gain)}."
+        return f"This campaign cannot tell by itself: only {many(gain.customers)} had {gain.arms}."
+
+    # All of it in tables.
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}", *self.sentences()[:3], *self.lately()]
+        lines += [*self.notes(), *(f"warning: {words}" for words in self.warnings())]
+        return "\n".join([*lines, *(f"\n{table}" for table in self.tables())])
+
     def tables(self) -> tuple[Table, ...]:
         """Return precision or gains, days, segments, arms, outcomes and changes."""
         found = [self._gain_table()] if self.gains else []
@@ -596,41 +597,17 @@ class Status:
         found += [self._arm_table(), self._outcome_table()]
         return (*found, *([self._change_table()] if len(self.changes) > 1 else []))
 
-    def _day_table(self) -> Table:
-        shown = self.days[-_SHOWN_DAYS:]
-        rows = tuple(
-            (
-                day.date,
-                f"{day.came:,}",
-                f"{day.outcomes:,}",
-                f"{sum(day.successes):,}",
-                self.money(self.earned_on(day)),
-            )
-            for day in shown
-        )
-        heads = ("day", "customers", "outcomes", self.successes_word, "earned")
-        words = f"Days of {self.timezone}: who came, and what was reported."
-        return Table("Days", heads, rows, words, "lrrrr")
-
-    @property
-    def successes_word(self) -> str:
-        """Sales where they earn money, else successes."""
-        return "sales" if self.unit else "successes"
-
     def _gain_table(self) -> Table:
-        rows = tuple(
-            (
-                gain.name,
-                METHODS[gain.method],
-                self.money(gain.gain, True, near=True),
-                self.between(gain),
-                "–" if gain.percent is None else with_minus(f"{gain.percent:+.1f} %"),
-            )
-            for gain in self.gains
+        return Table.of(
+            "Gain",
+            "What the campaign earned more than these would have, over the outcomes that are known.",
+            self.gains,
+            ("against", "w", lambda gain: gain.name),
+            ("by", "w", lambda gain: METHODS[gain.method]),
+            ("gain", "r", lambda gain: self.money(gain.gain, True, near=True)),
+            ("95 % interval", "r", self.between),
+            ("per cent", "r", lambda g: "–" if g.percent is None else with_minus(f"{g.percent:+.1f} %")),
         )
-        heads = ("against", "by", "gain", "95 % interval", "per cent")
-        words = "What the campaign earned more than these would have, over the outcomes that are known."
-        return Table("Gain", heads, rows, words, "wwrrr")
 
     def _precision_table(self, known: Precision) -> Table:
         words = (
@@ -639,238 +616,84 @@ class Status:
         )
         return Table("Precision", HEADS, tuple(known.cells()), words, "lrrr")
 
-    def _segment_table(self) -> Table:
-        rows = tuple(
-            (
-                s.name,
-                f"{100 * s.share:.3g} %",
-                f"{s.decided:,}",
-                f"{s.under_way:,}",
-                self.money(s.earned),
-                option_of(s.leader, s.name),
-                f"{100 * s.best:.0f} %",
-            )
-            for s in self.segments
+    def _day_table(self) -> Table:
+        return Table.of(
+            "Days",
+            f"Days of {self.timezone}: who came, and what was reported.",
+            self.days[-_SHOWN_DAYS:],
+            ("day", "l", lambda day: day.date),
+            ("customers", "r", lambda day: f"{day.came:,}"),
+            ("outcomes", "r", lambda day: f"{day.outcomes:,}"),
+            (self.successes_word, "r", lambda day: f"{sum(day.successes):,}"),
+            ("earned", "r", lambda day: self.money(self.earned_on(day))),
         )
-        heads = ("segment", "of those to come", "customers", "under way", "earned", "earns most", "is best")
-        words = "Segments of customers. Only the arms of a segment are on offer to its customers."
-        return Table("Segments", heads, rows, words, "lrrrrlr")
+
+    def _segment_table(self) -> Table:
+        return Table.of(
+            "Segments",
+            "Segments of customers. Only the arms of a segment are on offer to its customers.",
+            self.segments,
+            ("segment", "l", lambda s: s.name),
+            ("of those to come", "r", lambda s: f"{100 * s.share:.3g} %"),
+            ("customers", "r", lambda s: f"{s.decided:,}"),
+            ("under way", "r", lambda s: f"{s.under_way:,}"),
+            ("earned", "r", lambda s: self.money(s.earned)),
+            ("earns most", "l", lambda s: option_of(s.leader, s.name)),
+            ("is best", "r", lambda s: f"{100 * s.best:.0f} %"),
+        )
 
     def _arm_table(self) -> Table:
-        rows = tuple(
-            (
-                *((a.segment or "", a.option) if self.segments else (a.name,)),
-                f"{a.decided:,}",
-                f"{a.successes:,}",
-                self.money(a.earned),
-                f"{100 * a.conversion:.1f} %",
-                f"{100 * a.low:.1f} – {100 * a.high:.1f} %",
-                self.worth(a),
-                "withdrawn" if a.withdrawn else f"{100 * a.best:.0f} %",
-            )
-            for a in self.arms
-        )
-        heads = (
-            "customers",
-            self.successes_word,
-            "earned",
-            "conversion",
-            "95 % interval",
-            "worth",
-            "is best",
-        )
-        words = (
+        names: tuple[tuple[str, str, Callable[[ArmStatus], str]], ...] = (("arm", "l", lambda a: a.name),)
+        if self.segments:
+            names = ("segment", "l", lambda a: a.segment or ""), ("option", "l", lambda a: a.option)
+        return Table.of(
+            "Arms",
             "Every arm: what it brought, how often it succeeds by all that is known, what one customer is "
-            "worth, and the probability that no other arm earns more."
+            "worth, and the probability that no other arm earns more.",
+            self.arms,
+            *names,
+            ("customers", "r", lambda a: f"{a.decided:,}"),
+            (self.successes_word, "r", lambda a: f"{a.successes:,}"),
+            ("earned", "r", lambda a: self.money(a.earned)),
+            ("conversion", "r", lambda a: f"{100 * a.conversion:.1f} %"),
+            ("95 % interval", "r", lambda a: f"{100 * a.low:.1f} – {100 * a.high:.1f} %"),
+            ("worth", "r", self.worth),
+            ("is best", "r", lambda a: "withdrawn" if a.withdrawn else f"{100 * a.best:.0f} %"),
+            best=tuple(arm.arm for arm in self._earn_most().values()),
         )
-        first = ("segment", "option") if self.segments else ("arm",)
-        align = "l" * len(first) + "r" * len(heads)
-        return Table("Arms", (*first, *heads), rows, words, align, self._earn_most())
 
     def _outcome_table(self) -> Table:
-        rows = tuple(
-            (a.name, *(f"{n:,}" for n in (a.failures, a.expired, a.under_way, a.late, a.voided, a.history)))
-            for a in self.arms
-        )
-        heads = ("arm", "failures", "expired", "under way", "late", "void", "from before")
-        words = (
+        counts = {"failures": "failures", "expired": "expired", "under way": "under_way", "late": "late"}
+        counts |= {"void": "voided", "from before": "history"}
+        return Table.of(
+            "Outcomes",
             "Other outcomes. Expired: none came in time, which counts as a failure. Void: nobody saw the "
-            "decision, which counts as nothing."
+            "decision, which counts as nothing.",
+            self.arms,
+            ("arm", "l", lambda a: a.name),
+            *((head, "r", partial(_count_of, field)) for head, field in counts.items()),
         )
-        return Table("Outcomes", heads, rows, words, "lrrrrrr")
 
     def _change_table(self) -> Table:
-        rows = tuple((f"{self.local(c.at):%Y-%m-%d %H:%M}", c.who or "–", c.what) for c in self.changes)
-        words = f"History of changes: when ({self.timezone}), by whom, and what."
-        return Table("Changes", ("when", "by", "what"), rows, words, "llw")
-
-    def _earn_most(self) -> tuple[int, ...]:
-        """Return the arm that earns most, of each segment if there are some."""
-        found: dict[str | None, int] = {}
-        for i, arm in enumerate(self.arms):
-            better = arm.segment not in found or arm.worth > self.arms[found[arm.segment]].worth
-            if better and not arm.withdrawn:
-                found[arm.segment] = i
-        return tuple(found.values())
-
-    def __str__(self) -> str:
-        lines = [f"{self.name}", *self.sentences()[:3], *self.lately()]
-        lines += [*self.notes(), *(f"warning: {words}" for words in self.warnings())]
-        return "\n".join([*lines, *(f"\n{table}" for table in self.tables())])
-
-
-def status_of(
-    name: str,
-    chooser: Chooser,
-    tallies: Sequence[Tally],
-    decided: int,
-    now: float,
-    measured: Measured | None = None,
-    past: Past | None = None,
-    calendar: Calendar | None = None,
-) -> Status:
-    """Return how a campaign with these counts stands; the last three are what else its log says.
-
-    `decided` are the customers of those planned for who have come.
-    """
-    log, before = Measured() if measured is None else measured, Past() if past is None else past
-    times = calendar or Calendar()
-    problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
-    segments, gone = problem.segments, set(settings.withdrawn)
-    groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
-    mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
-    chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
-    shares = np.ones(1)
-    if segments.stated:
-        planned = chooser.planned(tallies, decided + 1, np.random.default_rng(0))
-        shares = chooser.asked.segments.chances_in(planned, chooser.asked)
-    worth = problem.rewards * mean
-    control = _control(settings)
-    zone = zone_of(settings.timezone)
-    leaders = [group[int(worth[list(group)].argmax())] for group in groups]
-    ahead, known = float(shares @ worth[leaders]), float(shares @ largest)
-    arms = tuple(
-        ArmStatus(
-            arm=i,
-            name=problem.names[i],
-            reward=float(problem.rewards[i]),
-            decided=t.had,
-            successes=t.successes,
-            failures=t.failures,
-            expired=t.expired,
-            under_way=t.open,
-            late=t.late,
-            history=_past(t),
-            conversion=float(mean[i]),
-            low=float(low[i]),
-            high=float(high[i]),
-            worth=float(worth[i]),
-            best=0.0 if i in gone else float(chance[i]),
-            earned=float(problem.rewards[i] * t.successes),
-            segment=None if not segments.stated else segments.names[int(segments.of_arm[i])],
-            voided=t.voided,
-            withdrawn=i in gone,
-            recent=times.recent[i] if times.recent else 0,
-            today=control is not None and i in control,
+        return Table.of(
+            "Changes",
+            f"History of changes: when ({self.timezone}), by whom, and what.",
+            self.changes,
+            ("when", "l", lambda change: f"{self.local(change.at):%Y-%m-%d %H:%M}"),
+            ("by", "l", lambda change: change.who or "–"),
+            ("what", "w", lambda change: change.what),
         )
-        for i, t in enumerate(tallies)
+
+
+def _count_of(field: str, arm: ArmStatus) -> str:
+    return f"{getattr(arm, field):,}"
+
+
+def _options(arms: Mapping[str, ArmStatus]) -> str:
+    """Return the options of an arm for each segment; one that they share is said once."""
+    options = {arm.option for arm in arms.values()}
+    return (
+        ", ".join(f"{arm.option} for {name}" for name, arm in arms.items())
+        if len(options) > 1
+        else options.pop()
     )
-    left = None if settings.horizon is None else max(0, settings.horizon - decided) * (not settings.ended)
-    resting = settings.resting_arm(segments)
-    gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
-    found = evidence(problem, state) if any(t.seen for t in tallies) else None
-    against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
-    unsaid = None if decided or any(map(_past, tallies)) else nothing_said(problem)
-    return Status(
-        name=name,
-        at=as_time(now).isoformat(timespec="seconds"),
-        phase=phase_of(settings.paused, decided, left),
-        unit=settings.unit,
-        policy=settings.policy or "a policy of your own",
-        assumed=problem.structure.describe(),
-        window=in_words(settings.window),
-        floor=settings.floor,
-        holdout=settings.holdout,
-        customers=settings.horizon,
-        decided=decided,
-        left=left,
-        under_way=sum(t.open for t in tallies),
-        earned=sum(arm.earned for arm in arms),
-        arms=arms,
-        gains=gains,
-        ahead=None if left is None else float(left * ahead),
-        to_learn=None if left is None else float(max(0.0, left * (known - ahead))),
-        doubt=None if found is None or found.factor is None else 1 / found.factor,
-        segments=tuple(
-            SegmentStatus(
-                name,
-                float(shares[g]),
-                decided=sum(tallies[i].had for i in segments.groups[g]),
-                under_way=sum(tallies[i].open for i in segments.groups[g]),
-                earned=sum(arms[i].earned for i in segments.groups[g]),
-                leader=problem.names[leaders[g]],
-                best=float(chance[leaders[g]]),
-            )
-            for g, name in enumerate(segments.named)
-        ),
-        doubts=(*against, *_disagreement(gains, settings.unit)),
-        sources=sources,
-        expected=_expected(chooser, tallies, leaders if control is None else control),
-        precision=None
-        if decided or unsaid or control is None or settings.horizon is None
-        else precision(problem, settings.horizon, control, settings.unit),
-        rested=sum(t.rested for t in tallies),
-        voided=sum(t.voided for t in tallies),
-        created=before.created,
-        started=before.started,
-        ended=before.ended if left == 0 else None,
-        changes=before.changes,
-        timezone=zone.key,
-        last=None if times.last is None else as_time(times.last).isoformat(timespec="seconds"),
-        days=times.days,
-        resting=arms_in_words(problem, (resting,) if isinstance(resting, int) else resting),
-        counting=measured is None and calendar is None and sum(t.decided for t in tallies) > 0,
-        unsaid=unsaid,
-    )
-
-
-def _control(settings: Settings) -> Sequence[int] | None:
-    """Return today's arm of each segment."""
-    return (settings.control,) if isinstance(settings.control, int) else settings.control
-
-
-def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -> float | None:
-    """Return how many customers the prior rows of some arms are worth; None where rows say nothing."""
-    if has_own_prior(chooser.problem.structure):
-        return None
-    rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(_past(tallies[i]) for i in arms))
-
-
-def _past(tally: Tally) -> int:
-    """Return the outcomes of an arm from before the campaign."""
-    return tally.past_successes + tally.past_failures
-
-
-def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
-    """Yield that the headline lies outside the interval by this campaign's outcomes alone."""
-    first = [gain for gain in gains if gain.against == gains[0].against]
-    known, seen = first[:1], [gain for gain in first if gain.method == OUTCOMES]
-    for gain, alone in zip(known, seen, strict=False):
-        if not alone.low <= gain.gain <= alone.high:
-            words = (
-                f"What was assumed beforehand does not fit the outcomes: against {gain.name} the gain is "
-                f"{gain.gain:+,.2f} by all that is known, and {alone.low:+,.2f} to {alone.high:+,.2f} {unit} "
-                "by this campaign's outcomes alone. Trust the outcomes; look at the prior rows, the history "
-                "and the structure, or measure with a holdout."
-            )
-            yield Doubt("outcomes", with_minus(words).replace("  ", " "))
-
-
-def phase_of(paused: bool, decided: int, left: int | None) -> str:
-    """Return what a campaign is doing, in a word."""
-    if paused:
-        return "paused"
-    if left == 0:
-        return "over"
-    return "running" if decided else "not begun"

@@ -1,4 +1,4 @@
-"""Numbers and words for the templates: how figures are shown, where they stand on a scale or in time.
+"""Pages of a campaign: figures and pictures for the templates, words for people, and the report.
 
 What a campaign has earned and what that means is said by its `Status`; the templates show that as it is.
 """
@@ -9,16 +9,26 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
+from importlib import resources
 from typing import Any
 
-from elsv._base.numbers import with_minus
-from elsv.campaign.changes import Change
-from elsv.campaign.status import ArmStatus, Status
-from elsv.live.explain import Explanation
+import numpy as np
+
+from elsv._base.numbers import many, with_minus
+from elsv._version import __version__
+from elsv.beliefs.abilities import marginals
+from elsv.campaign.choosing import Chooser
+from elsv.campaign.gains import GainSoFar
+from elsv.campaign.history import Change
+from elsv.campaign.records import Tally
+from elsv.campaign.status import METHODS, MONTHS, ArmStatus, Status
+from elsv.errors import MissingExtraError
+from elsv.live.explain import INTERVAL, Explanation
 from elsv.policies.meanings import meaning
+from elsv.state import State
 from elsv.structure.product import option_of
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 COLOURS = 9  # classes c0 … c8 of the style sheet
 _EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off
@@ -119,8 +129,7 @@ def points(share: float) -> str:
 class Bar:
     """Some days of a campaign, one after the other."""
 
-    first: str
-    last: str
+    first: str  # day
     customers: tuple[int, ...]  # of each arm
     earned: float
 
@@ -187,7 +196,6 @@ def timeline(status: Status) -> Timeline:
     bars = tuple(
         Bar(
             part[0].date,
-            part[-1].date,
             tuple(sum(each) for each in zip(*(day.customers for day in part), strict=True)),
             sum(status.earned_on(day) for day in part),
         )
@@ -197,7 +205,7 @@ def timeline(status: Status) -> Timeline:
     for change in status.changes if days else ():
         start, when = date.fromisoformat(days[0].date), status.local(change.at)
         passed = (when.date() - start).days + (when.hour + when.minute / 60) / 24
-        if passed >= 0 and change.what != "begun":
+        if passed >= 0 and "begun" not in change.kinds:
             place = min(100.0, 100 * passed / (size * len(bars)))
             marks.append((round(place, 2), len(marks) + 1, change))
     return Timeline(bars, size, tuple(marks))
@@ -212,7 +220,7 @@ def short_day(day: str) -> str:
     '4 Nov'
     """
     told = date.fromisoformat(day[:10])
-    return f"{told.day} {_MONTHS[told.month - 1]}"
+    return f"{told.day} {MONTHS[told.month - 1][:3]}"
 
 
 def weekday(day: str) -> str:
@@ -256,7 +264,8 @@ FILTERS: dict[str, Any] = {
     f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, weekday)
 }
 FILTERS["option"] = option_of
-GLOBALS = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
+GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
+GLOBALS |= {"version": __version__, "methods": METHODS, "COLOURS": COLOURS}
 
 
 def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
@@ -287,7 +296,7 @@ def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
         said.append("No outcome of it is known yet, so it is the one to learn most from.")
     elif chosen.pulls < leader.pulls:
         said.append(
-            f"It has {chosen.pulls:,} known outcome{'' if chosen.pulls == 1 else 's'} against "
+            f"It has {many(chosen.pulls, 'known outcome')} against "
             f"{leader.pulls:,}: there is more to learn from it."
         )
     if status.left:
@@ -323,3 +332,81 @@ def method_of(status: Status) -> tuple[str, ...]:
 def _amount(status: Status, value: float) -> str:
     """Return what one customer earns, with three digits, in the campaign's unit."""
     return f"{figure(value)}{' ' + status.unit if status.unit else ''}"
+
+
+_METHOD = (
+    "Gains are given by all that is known (outcomes, structure, prior, history), by this campaign's outcomes "
+    "alone (an interval that holds for any policy and however often one looks), and by holdout where there "
+    "is one. Reports of earlier versions took them from logged probabilities, and their figures differ."
+)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What was known of an arm before the first customer."""
+
+    won: int  # of history
+    seen: int
+    mean: float  # expected conversion, with its 95 % interval
+    low: float
+    high: float
+
+
+def environment(*loaders: Any) -> Any:
+    """Return Jinja with the templates of a campaign; those of `loaders` go first."""
+    try:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise MissingExtraError("writing a page", "plot") from error
+    found = Environment(
+        loader=ChoiceLoader([*loaders, PackageLoader("elsv.campaign")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+    )
+    found.globals.update(GLOBALS)
+    found.filters.update(FILTERS)
+    return found
+
+
+@cache
+def style_sheet() -> str:
+    """Return the one style sheet of campaigns' pages."""
+    return resources.files("elsv.campaign").joinpath("templates", "page.css").read_text(encoding="utf-8")
+
+
+def before(chooser: Chooser, tallies: Sequence[Tally]) -> list[Before]:
+    """Return what was known of each arm before the first customer, history included."""
+    problem = chooser.problem
+    state = State(problem.prior[:, 0], problem.prior[:, 1])
+    mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
+    past = [(t.past_successes, t.past_successes + t.past_failures) for t in tallies]
+    return [
+        Before(won, seen, float(mean[i]), float(low[i]), float(high[i])) for i, (won, seen) in enumerate(past)
+    ]
+
+
+def answers(status: Status) -> list[GainSoFar]:
+    """Return the three answers at most to what it brought against the first alternative."""
+    return [gain for gain in status.gains if gain.against == status.gains[0].against]
+
+
+def report_page(status: Status, known: Sequence[Before]) -> str:
+    """Return the report, a page that needs no other file."""
+    today = dict.fromkeys(arm.option for arm in status.arms if arm.today)
+    page = _own_environment().get_template("report.html")
+    said = page.render(
+        status=status,
+        style=style_sheet(),
+        before=list(zip(status.arms, known, strict=True)),
+        today=" / ".join(today),
+        meaning=meaning(status.policy),
+        answers=answers(status),
+        method=_METHOD,
+    )
+    return str(said)
+
+
+_own_environment = cache(environment)

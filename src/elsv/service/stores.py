@@ -12,8 +12,7 @@ from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
 from elsv.service.settings import ServiceSettings
 from elsv.stores.base import Store, Transaction
-from elsv.stores.group_commit import SharedCommits
-from elsv.stores.pool import Apart, Pool
+from elsv.stores.sharing import Apart, Pool, SharedCommits
 
 fcntl: ModuleType | None
 try:

@@ -1,4 +1,4 @@
-"""Where a campaign is kept: the small interface of a store, and the migrations that every store runs.
+"""Where a campaign is kept: the small interface of a store, and what every store shares.
 
 SQL is written once, with ``?`` for values; `elsv.stores.sqlite` and `elsv.stores.postgres` say how a
 transaction begins, which errors mean what, and have their own migrations: numbered files that are run once,
@@ -7,9 +7,11 @@ in their order.
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from importlib import resources
 from typing import Any, Protocol
 
@@ -25,20 +27,30 @@ class StoreError(ElsvError, OSError):
         return str(self.args[0])
 
 
-class Transaction(Protocol):
-    """Statements that are all done or not at all."""
+class Transaction:
+    """Statements that are all done or not at all, on a connection of sqlite3 or psycopg.
+
+    `translated` turns SQL with ``?`` for values into the connection's own.
+    """
+
+    def __init__(self, connection: Any, translated: Callable[[str], str] = str) -> None:
+        self._connection, self._translated = connection, translated
 
     def run(self, sql: str, values: Values = ()) -> int:
         """Run one statement and return how many rows it changed."""
-        ...
+        return int(self._connection.execute(self._translated(sql), tuple(values)).rowcount)
 
     def many(self, sql: str, rows: Iterable[Values]) -> None:
         """Run one statement for each of `rows`."""
-        ...
+        with closing(self._connection.cursor()) as cursor:
+            cursor.executemany(self._translated(sql), list(rows))
 
     def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return what a query finds."""
-        ...
+        found: list[tuple[Any, ...]] = self._connection.execute(
+            self._translated(sql), tuple(values)
+        ).fetchall()
+        return found
 
 
 class Store(Protocol):
@@ -68,6 +80,55 @@ class Store(Protocol):
     def close(self) -> None:
         """Give the connection back; the next use opens it again."""
         ...
+
+
+class OneConnection:
+    """A store's connection: one thread uses it at a time, and it is opened again when it was closed.
+
+    After a fork it is the parent's: the child leaves it alone and opens its own.
+    """
+
+    _error: type[Exception]  # of the database
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._connection: Any = None
+        self._process = 0  # whose connection it is
+        with self._lock, self._readable_errors():
+            self._open()
+
+    def close(self) -> None:
+        """Close the connection; the next use opens it again."""
+        with self._lock:
+            if self._is_open:
+                with suppress(self._error):
+                    self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._connection is not None and self._process == os.getpid()
+
+    def _open(self) -> Any:
+        """Return the connection."""
+        raise NotImplementedError
+
+    def _readable_error(self, error: Any) -> ElsvError:
+        """Return what to raise for an error of the database: it says what to do."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _readable_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ElsvError:
+            raise
+        except self._error as error:
+            raise self._readable_error(error) from error
 
 
 def migrations(kind: str) -> list[tuple[int, str, str]]:

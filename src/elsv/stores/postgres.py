@@ -7,21 +7,20 @@ appends; it does not lean on an isolation level.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from elsv.errors import ElsvError, InvalidInputError, MissingExtraError
-from elsv.stores.base import StoreError, Transaction, Values, migrate, needs_migration
+from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
 
 _MIGRATING = 7231140921  # a number that stands for elsv's migrations among advisory locks
 _SECONDS_TO_CONNECT = 10
 PATIENCE = 60.0  # seconds to wait for other writers
 
 
-class PostgresStore:
+class PostgresStore(OneConnection):
     """One database; its connection is opened again when it was lost.
 
     Parameters
@@ -38,12 +37,9 @@ class PostgresStore:
         except ImportError as error:
             raise MissingExtraError("a PostgreSQL store", "postgres") from error
         self._psycopg: Any = psycopg
+        self._error = psycopg.Error
         self._url, self._patience = url, patience
-        self._lock = threading.RLock()
-        self._connection: Any = None
-        self._process = 0
-        with self._lock, self._readable_errors():
-            self._open()
+        super().__init__()
 
     @property
     def place(self) -> str:
@@ -65,7 +61,7 @@ class PostgresStore:
         with self._lock, self._readable_errors():
             connection = self._alive()
             with connection.transaction():
-                yield _Cursor(connection)
+                yield Transaction(connection, _translated)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -74,19 +70,7 @@ class PostgresStore:
             connection = self._alive()
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield _Cursor(connection)
-
-    def close(self) -> None:
-        """Close the connection; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                with suppress(self._psycopg.Error):
-                    self._connection.close()
-            self._connection = None
-
-    def __del__(self) -> None:
-        with suppress(Exception):
-            self.close()
+                yield Transaction(connection, _translated)
 
     def _alive(self) -> Any:
         """Return a connection that answers: one that was lost while nothing was under way is replaced."""
@@ -99,9 +83,8 @@ class PostgresStore:
         return connection
 
     def _open(self) -> Any:
-        if self._connection is not None and self._process == os.getpid():
+        if self._is_open:
             return self._connection
-        # After a fork the connection is the parent's: leave it to it.
         connection = self._psycopg.connect(
             self._url, autocommit=True, connect_timeout=_SECONDS_TO_CONNECT, application_name="elsv"
         )
@@ -109,23 +92,13 @@ class PostgresStore:
             if needs_migration(_applied(connection), "postgres"):
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-                    migrate(_Cursor(connection), "postgres", self.place)
+                    migrate(Transaction(connection, _translated), "postgres", self.place)
             connection.execute(f"SET lock_timeout = {max(1, round(1000 * self._patience))}")
         except BaseException:
             connection.close()
             raise
         self._connection, self._process = connection, os.getpid()
         return connection
-
-    @contextmanager
-    def _readable_errors(self) -> Iterator[None]:
-        """Turn errors of the database into ones that say what to do."""
-        try:
-            yield
-        except ElsvError:
-            raise
-        except self._psycopg.Error as error:
-            raise self._readable_error(error) from error
 
     def _readable_error(self, error: Any) -> ElsvError:
         text = " ".join(str(error).split())
@@ -148,27 +121,6 @@ class PostgresStore:
                 "and decisions with the same key= are made once"
             )
         return StoreError(f"cannot use {self.place}: {text}; nothing was recorded by this call")
-
-
-class _Cursor:
-    """A transaction on a connection."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def run(self, sql: str, values: Values = ()) -> int:
-        """Run one statement and return how many rows it changed."""
-        return int(self._connection.execute(_translated(sql), tuple(values)).rowcount)
-
-    def many(self, sql: str, rows: Iterable[Values]) -> None:
-        """Run one statement for each of `rows`."""
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_translated(sql), list(rows))
-
-    def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Return what a query finds."""
-        found: list[tuple[Any, ...]] = self._connection.execute(_translated(sql), tuple(values)).fetchall()
-        return found
 
 
 def _translated(sql: str) -> str:

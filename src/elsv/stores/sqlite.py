@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
-from elsv.stores.base import StoreError, Transaction, Values, migrate, needs_migration
+from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
 
 PATIENCE = 60.0  # seconds to wait for other writers
 
 
-class SqliteStore:
+class SqliteStore(OneConnection):
     """One file.
 
     Parameters
@@ -31,11 +30,10 @@ class SqliteStore:
         Whether to make it if it is not there.
     """
 
+    _error = sqlite3.Error
+
     def __init__(self, path: Path, create: bool = True) -> None:
         self._path = path
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._process = 0
         self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._ahead: tuple[int, int] | None = None  # of its write-ahead log
         self._stays = True  # whether what was opened shows what others write
@@ -43,8 +41,7 @@ class SqliteStore:
             raise InvalidInputError(f"there is no campaign file {path}; make one with `elsv campaign new`")
         if path.is_dir():
             raise InvalidInputError(f"{path} is a directory; give the path of a file, such as shop.db")
-        with self._lock, self._readable_errors():
-            self._open()
+        super().__init__()
 
     @property
     def place(self) -> str:
@@ -66,7 +63,7 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                yield Cursor(connection)
+                yield Transaction(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -75,20 +72,9 @@ class SqliteStore:
             connection = self._open()
             connection.execute("BEGIN")
             with self._ending(connection):
-                yield Cursor(connection)
+                yield Transaction(connection)
             if not self._stays:
                 self.close()  # whoever may write it may have done so by the next time
-
-    def close(self) -> None:
-        """Close the file; the next use opens it again."""
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
-
-    def __del__(self) -> None:
-        with suppress(Exception):
-            self.close()
 
     @contextmanager
     def _ending(self, connection: sqlite3.Connection) -> Iterator[None]:
@@ -102,12 +88,11 @@ class SqliteStore:
             raise
 
     def _open(self) -> sqlite3.Connection:
-        found, opened = _which(self._path), self._connection is not None and self._process == os.getpid()
-        if self._connection is not None and opened and found == self._identity:
-            return self._connection
+        found, opened = _which(self._path), self._is_open
+        if opened and found == self._identity:
+            return cast(sqlite3.Connection, self._connection)
         if self._identity is not None and found != self._identity:
             self._refuse(found, opened)
-        # After a fork the connection is the parent's: leave it to it.
         self._stays = self._writable
         connection = sqlite3.connect(
             self._address(),
@@ -176,36 +161,10 @@ class SqliteStore:
         if needs_migration(applied(connection), "sqlite"):
             connection.execute("BEGIN IMMEDIATE")
             with self._ending(connection):
-                migrate(Cursor(connection), "sqlite", self.place)
+                migrate(Transaction(connection), "sqlite", self.place)
 
-    @contextmanager
-    def _readable_errors(self) -> Iterator[None]:
-        """Turn errors of SQLite into ones that say what to do."""
-        try:
-            yield
-        except ElsvError:
-            raise
-        except sqlite3.Error as error:
-            raise readable_error(self.place, error) from error
-
-
-class Cursor:
-    """A transaction on a connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def run(self, sql: str, values: Values = ()) -> int:
-        """Run one statement and return how many rows it changed."""
-        return self._connection.execute(sql, values).rowcount
-
-    def many(self, sql: str, rows: Iterable[Values]) -> None:
-        """Run one statement for each of `rows`."""
-        self._connection.executemany(sql, rows)
-
-    def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Return what a query finds."""
-        return cast(list[tuple[Any, ...]], self._connection.execute(sql, values).fetchall())
+    def _readable_error(self, error: sqlite3.Error) -> ElsvError:
+        return readable_error(self.place, error)
 
 
 def ahead_of(path: Path) -> Path:

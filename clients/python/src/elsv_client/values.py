@@ -220,6 +220,9 @@ class Change:
     at: str
     who: str | None  # the name of a token, or of a person; None: not known
     what: str
+    kinds: tuple[str, ...] = field(
+        metadata=_TUPLE, default=()
+    )  # what it was as data: begun, ended, paused, …
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from elsv.campaign.report import environment, style_sheet
+from elsv.campaign.views import environment, style_sheet
 from elsv.service.api import service_of
 from elsv.service.page.sessions import keep
 

@@ -18,10 +18,9 @@ from starlette.routing import Route
 from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
-from elsv.campaign.report import answers
 from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
-from elsv.campaign.views import method_of, reasons_of
+from elsv.campaign.views import answers, method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.policies.single import choice_name
 from elsv.problem import Problem

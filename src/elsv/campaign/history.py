@@ -1,0 +1,369 @@
+"""What a status reads of the log beside the counts: who was held out, days, and the history of changes.
+
+`measure` finds who was held out, halves in time and the split; `calendar` what came on each day of the
+campaign's own time zone; `past_of` what was changed when and by whom. All group in SQL, so that a million
+decisions are read within a second and never leave the database. A decision that is neither open nor void has
+an outcome: its reward, if that counts, or else a failure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from elsv._base.numbers import many
+from elsv._base.typing import FloatArray
+from elsv.campaign.log import Head
+from elsv.campaign.records import Tally, as_time
+from elsv.campaign.settings import Arm, Settings, in_words
+from elsv.problem import Problem
+from elsv.stores.base import Transaction
+from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
+
+EXPECTED = 20.0  # customers that an arm must be promised, and others too; with fewer it warns too often
+RECENT = 100  # customers by whom it is said what is offered now
+_PARTS = 64  # of a log, by which halves are cut
+_LAST = 50_000  # customers, of whom halves and split are looked at: a log may be long
+_DAY = 86400
+_CLOSED = """
+FROM elsv_decision d
+LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
+LEFT JOIN elsv_open o ON o.campaign = d.campaign AND o.number = d.number
+LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number
+WHERE d.campaign = ? AND o.number IS NULL AND v.number IS NULL
+"""
+_WON = "SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)"
+_OUTCOMES = f"""
+SELECT (d.number - 1 - ?) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END, COUNT(*), {_WON}
+{_CLOSED} AND d.number > ? GROUP BY 1, 2, 3
+"""
+_HELD_BEFORE = (
+    f"SELECT d.arm, COUNT(*), {_WON} {_CLOSED} AND d.number <= ? AND d.reason = 'holdout' GROUP BY 1"
+)
+_SPLIT = """
+SELECT arm, propensities, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? AND propensity < 1
+GROUP BY 1, 2
+"""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Customers of each arm against those that the logged probabilities promised."""
+
+    given: tuple[float, ...]  # customers
+    promised: tuple[float, ...]
+    chance: float  # of a split as far off
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the log says beside the counts, arm by arm."""
+
+    held: tuple[Counts, ...] = ()  # successes and outcomes of the customers who were held out; (): nobody was
+    halves: tuple[tuple[Counts, Counts] | None, ...] = ()
+    split: Split | None = None  # None where nothing was drawn
+
+
+def measure(reading: Transaction, head: Head, tallies: Sequence[Tally], drawn: bool) -> Measured:
+    """Return what the log says; `drawn`: whether a floor or a holdout promises every arm customers."""
+    before = max(0, head.decisions - _LAST)
+    split = split_of(reading.rows(_SPLIT, (head.id, before)), len(tallies)) if drawn else None
+    if not drawn and all(t.seen < 2 * LEAST_IN_A_HALF for t in tallies):
+        return Measured(split=split)
+    size = max(1, -(-(head.decisions - before) // _PARTS))
+    held = np.zeros((len(tallies), 2))
+    parts = np.zeros((_PARTS, len(tallies), 2))  # successes and outcomes
+    for part, arm, aside, seen, won in reading.rows(_OUTCOMES, (before, size, head.id, before)):
+        parts[min(int(part), _PARTS - 1), arm] += int(won), int(seen)
+        held[arm] += (int(won), int(seen)) if aside else (0, 0)
+    for arm, seen, won in reading.rows(_HELD_BEFORE, (head.id, before)) if before else ():
+        held[arm] += int(won), int(seen)
+    halves = tuple(_halves(parts[:, arm]) for arm in range(len(tallies)))
+    aside_counts = tuple((float(won), float(seen)) for won, seen in held)
+    return Measured(aside_counts if held.any() else (), halves, split)
+
+
+def _halves(parts: FloatArray) -> tuple[Counts, Counts]:
+    """Return successes and outcomes of the first half of an arm's customers and of the others.
+
+    They are cut at the end of a part of the log, the one nearest to the middle.
+    """
+    sums = parts.cumsum(axis=0)
+    cut = int(np.abs(sums[:, 1] - sums[-1, 1] / 2).argmin())
+    (won, seen), (all_won, all_seen) = sums[cut].tolist(), sums[-1].tolist()
+    return (won, seen), (all_won - won, all_seen - seen)
+
+
+def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
+    r"""Return the split by rows of (arm, its probabilities as text, customers); None if too few came.
+
+    With q the probabilities of a decision and a its arm, :math:`\sum (e_a - q)` has mean 0 and covariance
+    :math:`V = \sum (\mathrm{diag}\,q - q q^T)` whatever the policy did. Its square in terms of V is about
+    :math:`\chi^2`.
+    Arms that are promised fewer than 20 customers count together with the others.
+    """
+    from scipy.special import chdtrc
+
+    if not rows:
+        return None
+    counts = np.array([count for _, _, count in rows], dtype=np.float64)
+    given = np.bincount([arm for arm, _, _ in rows], counts, arms)
+    # Nothing stands for an arm that was not on offer, or has been added since.
+    listed = [[float(part or 0.0) for part in text.split(",")] for _, text, _ in rows]
+    chances = np.array([row + [0.0] * (arms - len(row)) for row in listed])
+    promised, products = counts @ chances, (counts[:, None] * chances).T @ chances
+    total = given.sum()
+    kept = np.flatnonzero((promised >= EXPECTED) & (total - promised >= EXPECTED))
+    if not len(kept):
+        return None
+    spread = (np.diag(promised) - products)[np.ix_(kept, kept)]
+    apart = (given - promised)[kept]
+    inverse, rank = (
+        np.linalg.pinv(spread, rcond=1e-9, hermitian=True),
+        np.linalg.matrix_rank(spread, tol=1e-6),
+    )
+    chance = float(chdtrc(max(1, int(rank)), max(0.0, float(apart @ inverse @ apart))))
+    return Split(tuple(given.tolist()), tuple(promised.tolist()), chance)
+
+
+def split_doubt(split: Split | None, names: Sequence[str]) -> tuple[Doubt, ...]:
+    """Return the warning where arms did not get the customers that they were promised."""
+    if split is None or split.chance > SURPRISING:
+        return ()
+    worst = max(range(len(names)), key=lambda arm: abs(split.given[arm] - split.promised[arm]))
+    words = (
+        f"The arms did not get the customers that the logged probabilities promised: {names[worst]} got "
+        f"{split.given[worst]:,.0f}, promised were {split.promised[worst]:,.0f} (a chance of "
+        f"{in_percent(split.chance)}). Events may be lost, or booked twice."
+    )
+    return (Doubt("split", words, split.chance),)
+
+
+@dataclass(frozen=True)
+class Day:
+    """What came on one day: customers by the time of their decision, outcomes by the time of the report."""
+
+    date: str  # such as 2026-03-01
+    customers: tuple[int, ...]  # of each arm
+    outcomes: int  # reported, and counted
+    successes: tuple[int, ...]  # of each arm
+
+    @property
+    def came(self) -> int:
+        """All customers of the day."""
+        return sum(self.customers)
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """What a log says about time."""
+
+    last: float | None = None  # when the last customer came; None: nobody has
+    days: tuple[Day, ...] = ()  # every day from the first to the last on which something came
+    recent: tuple[int, ...] = ()  # of each arm among the last customers
+
+
+def calendar(reading: Transaction, head: Head, problem: Problem, zone: ZoneInfo, now: float) -> Calendar:
+    """Return what the log says about time."""
+    if not head.decisions:
+        return Calendar()
+    at = "SELECT at FROM elsv_decision WHERE campaign = ? AND number = ?"
+    ((began,),), ((last,),) = (reading.rows(at, (head.id, number)) for number in (1, head.decisions))
+    query = "SELECT arm, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? GROUP BY arm"
+    recent = dict(reading.rows(query, (head.id, head.decisions - RECENT)))
+    day = _sql(list(offsets(zone, began, max(now, last))))
+    days = tuple(_days(reading, head, problem.arms, day))
+    return Calendar(last, days, tuple(recent.get(arm, 0) for arm in range(problem.arms)))
+
+
+def _days(reading: Transaction, head: Head, arms: int, day: str) -> Iterator[Day]:
+    """Yield all days from the first to the last on which something came; `day` is SQL of a time ``{0}``."""
+
+    def by_arm(at: str, source: str) -> defaultdict[int, list[int]]:
+        # Day and arm as one number: what databases sort by to group is then half as wide.
+        query = f"SELECT ({day.format(at)}) * {arms} + d.arm, COUNT(*) FROM {source} GROUP BY 1"
+        found: defaultdict[int, list[int]] = defaultdict(lambda: [0] * arms)
+        for key, count in reading.rows(query, (head.id,)):
+            place, arm = divmod(int(key), arms)
+            found[place][arm] = int(count)
+        return found
+
+    joined = (
+        "{} x JOIN elsv_decision d ON d.campaign = x.campaign AND d.number = x.number WHERE x.campaign = ?"
+    )
+    came = by_arm("d.at", "elsv_decision d WHERE d.campaign = ?")
+    unseen = by_arm("d.at", joined.format("elsv_void"))
+    won = by_arm("x.at", f"{joined.format('elsv_reward')} AND x.counted = 1 AND x.success = 1")
+    query = (
+        f"SELECT {day.format('at')}, COUNT(*) FROM elsv_reward WHERE campaign = ? AND counted = 1 GROUP BY 1"
+    )
+    known = {int(place): int(count) for place, count in reading.rows(query, (head.id,))}
+    places = came.keys() | known.keys()
+    for place in range(min(places), max(places) + 1):
+        seen = (all_ - gone for all_, gone in zip(came[place], unseen[place], strict=True))
+        when = (date(1970, 1, 1) + timedelta(days=place)).isoformat()
+        yield Day(when, tuple(seen), known.get(place, 0), tuple(won[place]))
+
+
+def offsets(zone: ZoneInfo, first: float, last: float) -> Iterator[tuple[int, int]]:
+    """Yield (from, seconds ahead of UTC) for the spans of time between `first` and `last`.
+
+    Examples
+    --------
+    >>> berlin = ZoneInfo("Europe/Berlin")  # summer time ended on 25 October 2026, at 1:00 UTC
+    >>> list(offsets(berlin, 1_792_800_000, 1_793_000_000))
+    [(1792800000, 7200), (1792890000, 3600)]
+    """
+
+    def ahead(moment: int) -> int:
+        told = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
+        return 0 if told is None else round(told.total_seconds())
+
+    low, end = int(first), int(last) + 1
+    yield low, ahead(low)
+    while low < end:
+        high = min(low + _DAY, end)
+        if ahead(low) != ahead(high):
+            below, above = low, high
+            while above - below > 1:
+                middle = (below + above) // 2
+                below, above = (middle, above) if ahead(middle) == ahead(low) else (below, middle)
+            yield above, ahead(above)
+        low = high
+
+
+def _sql(spans: Sequence[tuple[int, int]]) -> str:
+    """Return SQL of the day of a time ``{0}``, counted from 1970: the floor of its seconds, as days.
+
+    Databases cut or round when they make whole numbers; both give the floor here.
+    """
+    ahead = str(spans[0][1])
+    if len(spans) > 1:
+        cases = [f"WHEN {{0}} < {until} THEN {offset}" for (_, offset), (until, _) in pairwise(spans)]
+        ahead = f"CASE {' '.join(cases)} ELSE {spans[-1][1]} END"
+    whole = "CAST({0} AS BIGINT) - CASE WHEN CAST({0} AS BIGINT) > {0} THEN 1 ELSE 0 END"
+    return f"({whole} + {ahead}) / {_DAY}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that was changed."""
+
+    at: str
+    who: str | None  # the name of a token, or of a person; None: not known
+    what: str
+    kinds: tuple[
+        str, ...
+    ] = ()  # the first words of `what`, as data: begun, ended, paused, added, settings, …
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"at": self.at, "who": self.who, "what": self.what, "kinds": list(self.kinds)}
+
+
+@dataclass(frozen=True)
+class Past:
+    """When a campaign was made, began and ended, and what was changed since, in the order of the log."""
+
+    created: str | None = None
+    started: str | None = None  # when the first customer came
+    ended: str | None = None  # when it was ended, or the last customer planned for came
+    changes: tuple[Change, ...] = ()
+
+
+Said = tuple[str, str]  # kind and words
+
+
+def past_of(reading: Transaction, head: Head, settings: Settings, problem: Problem) -> Past:
+    """Return what the log says of the past of a campaign."""
+    mine = (head.id,)
+    ((created,),) = reading.rows("SELECT created FROM elsv_campaign WHERE id = ?", mine)
+    first = reading.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1", mine)
+    found = sorted(_changes(reading, mine, problem), key=lambda change: change[0])
+    changes = tuple(
+        Change(_time(at), who or None, "; ".join(words for _, words in said), tuple(kind for kind, _ in said))
+        for _, at, who, said in found
+    )
+    ended = next((change.at for change in reversed(changes) if "ended" in change.kinds), None)
+    if not settings.ended and settings.horizon is not None and head.decisions >= settings.horizon:
+        query = "SELECT MAX(at) FROM elsv_decision WHERE campaign = ? AND place = ?"
+        ((last,),) = reading.rows(query, (head.id, settings.horizon))
+        ended = None if last is None else _time(last)
+    return Past(_time(created), _time(first[0][0]) if first else None, ended, changes)
+
+
+def _time(seconds: float) -> str:
+    return as_time(seconds).isoformat(timespec="seconds")
+
+
+def _changes(
+    reading: Transaction, mine: tuple[int], problem: Problem
+) -> Iterator[tuple[int, float, str | None, list[Said]]]:
+    """Yield event, time, person and what was changed; corrections and voids by person and day."""
+    query = "SELECT event, at, who, content FROM elsv_setting WHERE campaign = ? ORDER BY version"
+    before: Settings | None = None
+    for event, at, who, content in reading.rows(query, mine):
+        after = Settings.from_json(content)
+        said = [("begun", "begun")] if before is None else list(differences(before, after, problem))
+        yield event, at, who, said
+        before = after
+    for event, at, who, arm in reading.rows(
+        "SELECT event, at, who, arm FROM elsv_arm WHERE campaign = ?", mine
+    ):
+        words = f"added {problem.names[arm]} (reward {problem.rewards[arm]:g})"
+        yield event, at, who, [("added", words)]
+    for event, at, who, count in reading.rows(
+        "SELECT event, at, who, decisions FROM elsv_forgotten WHERE campaign = ?", mine
+    ):
+        yield event, at, who, [("forgot", f"forgot a customer ({many(count, 'decision')})")]
+    for kind, what in (("corrected", "outcome"), ("voided", "decision")):
+        table = {"corrected": "elsv_correction", "voided": "elsv_void"}[kind]
+        query = (
+            f"SELECT MAX(event), MAX(at), who, COUNT(*) FROM {table} WHERE campaign = ? "
+            f"GROUP BY who, CAST(at / {_DAY} AS INTEGER)"
+        )
+        for event, at, who, count in reading.rows(query, mine):
+            yield event, at, who, [(kind, f"{kind} {many(count, what)}")]
+
+
+def differences(before: Settings, after: Settings, problem: Problem) -> Iterator[Said]:
+    """Say what differs between two versions of the settings."""
+
+    def named(arms: Arm | Iterable[int] | None) -> str:
+        several = () if arms is None else (arms,) if isinstance(arms, int) else arms
+        return " / ".join(problem.names[arm] for arm in several) or "none"
+
+    for kind, one, other in (("withdrew", after, before), ("restored", before, after)):
+        if arms := sorted({*one.withdrawn} - {*other.withdrawn}):
+            yield kind, f"{kind} {', '.join(problem.names[arm] for arm in arms)}"
+    if after.ended and not before.ended:
+        yield "ended", f"ended after {many(after.horizon or 0, 'customer')}"
+    elif after.horizon != before.horizon:
+        yield "extended", f"extended from {before.horizon or 0:,} to {after.horizon or 0:,} customers"
+    if after.paused != before.paused:
+        kind = "paused" if after.paused else "resumed"
+        yield kind, kind
+    shown: dict[str, Any] = {
+        "policy": lambda policy: policy or "your own",
+        "window": in_words,
+        "accept_late": lambda late: "yes" if late else "no",
+        "sticky": str,
+        "floor": str,
+        "holdout": str,
+        "control": named,
+        "fallback": named,
+        "unit": str,
+        "timezone": str,
+    }
+    for key, say in shown.items():
+        one, other = getattr(before, key), getattr(after, key)
+        if one != other:
+            words = "late outcomes count" if key == "accept_late" else key
+            yield "settings", f"{words}: {say(one) or 'none'} → {say(other) or 'none'}"
