@@ -38,8 +38,7 @@ from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Tota
 from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.parallel import Workers, run_chunks
-from elsv.simulation.steps import Steps
+from elsv.simulation.parallel import Steps, Workers, run_chunks
 from elsv.simulation.store import ChunkStore
 
 _MOST_CHECKPOINTS = 50

@@ -46,10 +46,9 @@ from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.intervals import Z95
-from elsv.simulation.parallel import run_chunks
+from elsv.simulation.parallel import Steps, run_chunks
 from elsv.simulation.precision import Precision, precision
 from elsv.simulation.rehearsal import Elsewhere, Outcome, answers, fares, legend, shops, table, wrapped
-from elsv.simulation.steps import Steps
 from elsv.state import State
 
 POLICIES = ("plan:effort=4096",)
@@ -316,7 +315,8 @@ def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatAr
     done: dict[int, list[FloatArray]] = {}
     steps = Steps(run.chunks, run.steps_of_chunk, report)
     for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
-        done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
+        assert tally.curves is not None
+        done[tally.chunk] = list(map(_summary, tally.curves))
     return [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
 
 
@@ -339,9 +339,8 @@ def _within(progress: Progress, begin: int, end: int, total: int) -> Progress:
     return report
 
 
-def _summary(curves: FloatArray | None) -> FloatArray:
+def _summary(curves: FloatArray) -> FloatArray:
     """Return final regret, the last step without a best arm, and whether the last had one, ``[B, 3]``."""
-    assert curves is not None
     grown = np.diff(curves, axis=0, prepend=0.0) > 0
     steps = np.arange(1, len(curves) + 1)[:, None]
     last_wrong = np.where(grown, steps, 0).max(axis=0)
