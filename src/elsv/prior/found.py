@@ -25,7 +25,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True)
 class Implied:
-    """What is believed of one arm before any data."""
+    """What is believed of one arm."""
 
     mean: float
     low: float  # ends of the central interval
@@ -103,8 +103,12 @@ def arm_priors(problem: Problem, new: Problem, coverage: float, given: Iterable[
 
 def implied(problem: Problem, coverage: float) -> list[Implied]:
     """Return the mean and the central interval of every arm before any data."""
-    start, rng = State.initial(problem), np.random.default_rng(_SEED)
-    mean, (low, high) = marginals(problem.belief, start, tails(coverage), rng)
+    return believed(problem, State.initial(problem), tails(coverage))
+
+
+def believed(problem: Problem, state: State, levels: tuple[float, float]) -> list[Implied]:
+    """Return the mean of every arm in a state, and its quantiles at both levels."""
+    mean, (low, high) = marginals(problem.belief, state, levels, np.random.default_rng(_SEED))
     return [Implied(*map(float, row)) for row in zip(mean, low, high, strict=True)]
 
 

@@ -35,31 +35,27 @@ _EACH = 3  # parts for each thread: some states take longer than others
 
 
 class Helpers:
-    """How many threads there are, and how many chunks are under way."""
+    """Threads, and how many chunks they have under way; those without a chunk help the others."""
 
     def __init__(self, threads: int = 1) -> None:
-        self._threads = threads
-        self._chunks = 0
+        self._threads, self._chunks = threads, 0
         self._change = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(threads)  # starts a thread when there is work for it
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Count a chunk as under way for the length of a ``with`` block."""
-        self._count(1)
+        with self._change:
+            self._chunks += 1
         try:
             yield
         finally:
-            self._count(-1)
-
-    def _count(self, more: int) -> None:
-        with self._change:
-            self._chunks += more
+            with self._change:
+                self._chunks -= 1
 
     def close(self) -> None:
         """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def parts(self, states: int) -> int:
         """Return into how many parts to cut a batch."""
@@ -68,25 +64,21 @@ class Helpers:
 
     def map(self, work: Callable[..., Any], parts: list[Any]) -> list[Any]:
         """Return what `work` makes of every part."""
-        with self._change:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._threads)
         return list(self._pool.map(work, parts))
 
 
 class Asked:
     """A policy that is asked in parts while threads are idle, if it answers equal states alike."""
 
-    def __init__(self, policy: Callable[..., Any], helpers: Helpers) -> None:
+    def __init__(self, policy: Callable[..., Any], helpers: Helpers | None) -> None:
         self._policy = policy
-        self._helpers = helpers if getattr(policy, "merges", False) else Helpers()
+        self._helpers = helpers if getattr(policy, "merges", False) else None
         self.longer = 0.0  # seconds that parts took together beyond what they took side by side
 
     def __call__(self, state: State, *rest: Any, what: str = "__call__") -> Any:
         """Return the arms ``[B]``, or the `scores` ``[B, N]``; further arrays have a row for each state."""
         asked, states = getattr(self._policy, what), len(state.alpha)
-        count = self._helpers.parts(states)
-        if count == 1:
+        if self._helpers is None or (count := self._helpers.parts(states)) == 1:
             return asked(state, *rest)
         began = time.perf_counter()
 

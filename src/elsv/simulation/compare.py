@@ -353,7 +353,8 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    names, specs = _named(policies)
+    by_name = named(policies)
+    names, specs = tuple(by_name), tuple(by_name.values())
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
@@ -432,23 +433,25 @@ def _steps(problem: Problem, until: int | None) -> int:
     return steps
 
 
-def _named(
-    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
-) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
-    """Return the names of policies, which must differ, and the policies."""
-    if isinstance(policies, str) or callable(policies):
-        policies = [policies]
+def named(policies: Any) -> dict[str, Any]:
+    """Return policies by their names, which must differ; the names of a mapping stay."""
     if isinstance(policies, Mapping):
-        names, specs = tuple(policies), tuple(policies.values())
+        found = dict(policies)
     else:
-        specs = tuple(policies)
-        names = tuple(str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs)
-    if not specs:
+        given = [policies] if isinstance(policies, str) or callable(policies) else list(policies)
+        names = list(map(name_of, given))
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
+        found = dict(zip(names, given, strict=True))
+    if not found:
         raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
-    return names, specs
+    return found
+
+
+def name_of(policy: object) -> str:
+    """Return the name of a policy: as it is written, or that of the function."""
+    return str(parse(policy)) if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
 
 
 def _spread(horizon: int, most: int) -> IntArray:

@@ -216,7 +216,7 @@ def run_chunk(
                 count(before + step - 1)
 
         rng = np.random.default_rng(for_policy)
-        played.append(_play(run, run.made[p], world, rng, go_on, helpers or Helpers()))
+        played.append(_play(run, run.made[p], world, rng, go_on, helpers))
     final = np.array([one.pop("final") for one in played])  # [P, B]
     apart = final[:, None] - final[None]
     alone, lost = world.alone(run)
@@ -241,7 +241,7 @@ def _play(
     world: _World,
     rng: np.random.Generator,
     go_on: Callable[[int], None],
-    helpers: Helpers,
+    helpers: Helpers | None,
 ) -> dict[str, Any]:
     """Return one policy's part of the tally by field, and the final regret of every instance.
 
