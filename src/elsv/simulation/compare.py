@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -113,10 +114,8 @@ class Comparison:
             With segments one arm for each, such as ``"1+3"``.
         """
         self[policy]
-        problem = self.problem
-        return self.gain_over(
-            policy, best_single_arm(problem) if against is None else find_choice(problem, against)
-        )
+        arm = best_single_arm(self.problem) if against is None else find_choice(self.problem, against)
+        return self.gain_over(policy, arm)
 
     def gain_over(self, policy: str, arm: int) -> Gain:
         """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
@@ -150,14 +149,8 @@ class Comparison:
             for name, result in zip(self.names, self.totals.policies, strict=True)
         ]
         pairs = [
-            {
-                "policy": self.names[p],
-                "minus": self.names[q],
-                "difference": float(self.totals.difference[p, q]),
-                "ci95": float(self.totals.difference_ci95[p, q]),
-            }
-            for p in range(len(self.names))
-            for q in range(p + 1, len(self.names))
+            {"policy": p, "minus": q} | dict(zip(("difference", "ci95"), self.difference(p, q), strict=True))
+            for p, q in combinations(self.names, 2)
         ]
         settings = {
             "problem": self.problem.to_dict(),
@@ -166,6 +159,7 @@ class Comparison:
             "steps": self.horizon,
             "seed": self.seed,
             "means": self.source,
+            **({"outcomes": self.delays} if self.delays else {}),
         }
         singles = [
             {
@@ -176,8 +170,6 @@ class Comparison:
             }
             for arm in arms
         ]
-        if self.delays:
-            settings["outcomes"] = self.delays
         return {
             "policies": policies,
             "single_arms": singles,
@@ -189,11 +181,10 @@ class Comparison:
 
     def columns(self) -> dict[str, Any]:
         """Return one row for each policy and step, by column."""
-        steps, rows = np.arange(1, self.horizon + 1), len(self.names)
-        results = self.totals.policies
+        rows, results = len(self.names), self.totals.policies
         table: dict[str, Any] = {
             "policy": np.repeat(np.array(self.names), self.horizon),
-            "step": np.tile(steps, rows),
+            "step": np.tile(np.arange(1, self.horizon + 1), rows),
             "label": np.repeat(np.array([self.label(name) for name in self.names]), self.horizon),
             "earnings": np.concatenate([r.earnings for r in results]),
             "earnings_ci95": np.concatenate([r.earnings_ci95 for r in results]),
