@@ -323,12 +323,12 @@ class Campaign:
         known = self._said
         if known is None or known.of != (head.id, head.events):
             if patient or head.decisions <= _LONG:
-                self._read_log(*moment)
+                known = self._read_log(*moment)
             elif not self._reading and (known is None or time.monotonic() - known.at >= _REST * known.took):
                 self._reading = True
                 Thread(target=self._read_beside, args=moment, daemon=True).start()
-        said, used = self._said, sum(t.used for t in tallies)
-        measured, days = (None, None) if said is None else said.values
+        measured, days = (None, None) if known is None else known.values
+        used = sum(t.used for t in tallies)
         with self.store.reading() as reading:
             past = past_of(reading, head, chooser.settings, chooser.problem)
         return status_of(self.name, chooser, tallies, used, self._now(), measured, past, days)
@@ -338,7 +338,7 @@ class Campaign:
             self._read_log(chooser, tallies, head)
         self._reading = False
 
-    def _read_log(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
+    def _read_log(self, chooser: Chooser, tallies: list[Tally], head: Head) -> _Said:
         settings, began = chooser.settings, time.monotonic()
         with self.store.reading() as reading:
             found = (
@@ -347,6 +347,7 @@ class Campaign:
             )
         now = time.monotonic()
         self._said = _Said((head.id, head.events), now, now - began, found)
+        return self._said
 
     def explain(self, segment: str | int | None = None) -> Explanation:
         """Return what the next customer would get, and why; at any time, also while paused or at the end.
