@@ -250,9 +250,7 @@ def truth_of(success: object) -> bool:
 def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:
     """Return some arms, one for each segment if there are some; a name that all share is said once."""
     segments = problem.segments
-    if not segments.stated:
-        return " / ".join(problem.names[arm] for arm in arms)
-    whose = [segments.names[int(segments.of_arm[arm])] for arm in arms]
+    whose = [segments.name_of(arm) for arm in arms]
     options = [option_of(problem.names[arm], who) for arm, who in zip(arms, whose, strict=True)]
     if len(set(options)) == 1 and len(arms) == segments.count:
         return options[0]
