@@ -233,7 +233,7 @@ class Segments:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values under the keys of a problem's TOML file, none if no segments are stated."""
-        if not self.stated:
+        if not self.named:
             return {}
         lists = [[i + 1 for i in arms] for arms in self.groups]
         unnamed = self.names == _numbered(self.count)
