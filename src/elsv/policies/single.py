@@ -24,7 +24,7 @@ from elsv.policies.library import Fixed
 from elsv.policies.registry import make_policy
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.structure.product import arms_of
+from elsv.structure.product import arms_of, shared_option
 
 MOST_CHOICES = 256  # ways to give each segment one arm that are all measured
 
@@ -62,8 +62,14 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
 
 def choice_name(problem: Problem, choice: int) -> str:
-    """Return what people call a choice: the name of its arm, or those of all segments' arms."""
-    return _joined(problem, choices(problem)[choice])
+    """Return what people call a choice: see `called`."""
+    return called(problem, choices(problem)[choice])
+
+
+def called(problem: Problem, arms: Sequence[int]) -> str:
+    """Return what people call an arm, or one for each segment; an option that they share is said once."""
+    names = [problem.names[arm] for arm in arms]
+    return shared_option(names, [problem.segments.name_of(arm) for arm in arms]) or " / ".join(names)
 
 
 def people_read(problem: Problem, choice: int) -> int | list[int]:
@@ -130,7 +136,7 @@ def find_arms(problem: Problem, given: Any) -> list[int]:
     if not problem.segments.stated:
         return [find_arm(problem, given)]
     if isinstance(given, str) and given not in problem.names:
-        given = arms_of(given.strip(), problem.names) or given.split("+")
+        given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")
     several = given if isinstance(given, list | tuple) else [given]
     return [find_arm(problem, arm.strip() if isinstance(arm, str) else arm) for arm in several]
 
@@ -169,10 +175,6 @@ def labels_of(names: Sequence[str], policies: Sequence[object], problem: Problem
         label = name
         if isinstance(policy, str) and str(parse(policy)) == str(parse(name)) and parse(name).name == "fixed":
             made = make_policy(policy, problem)
-            label = f"always {_joined(problem, made.arms)}" if isinstance(made, Fixed) else name
+            label = f"always {called(problem, made.arms)}" if isinstance(made, Fixed) else name
         labels.append(name if label in labels or label in names else label)
     return tuple(labels)
-
-
-def _joined(problem: Problem, arms: Sequence[int]) -> str:
-    return " / ".join(problem.names[arm] for arm in arms)
