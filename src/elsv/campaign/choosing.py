@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -273,15 +272,7 @@ def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
 def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) -> Problem:
     """Return the problem of the arms on offer; outcomes of all others teach, and count as arrivals."""
     own, segments = list(arms), problem.segments
-    several: dict[str, Any] = {}
-    if segments.stated:
-        groups = [[own.index(arm) + 1 for arm in group if arm in own] for group in segments.groups]
-        several["segments"] = dict(zip(segments.names, groups, strict=True))
-        if segments.shares is not None:
-            several["segment_shares"] = list(segments.shares)
-        else:
-            gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
-            several["segment_prior"] = [a + n for a, n in zip(segments.share_prior or (), gone, strict=True)]
+    gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
     return Problem(
         rewards=problem.rewards[own],
         structure=restricted(problem.structure, problem.belief, own, state_of(problem, tallies)),
@@ -289,7 +280,7 @@ def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) ->
         discount=problem.discount,
         prior=problem.prior[own],
         names=[problem.names[arm] for arm in own],
-        **several,
+        segments=segments.among(own, gone),
     )
 
 
@@ -302,7 +293,7 @@ def _policy_on_offer(
     if policy.partition(":")[0] == "fixed":
         whole = make_policy(policy, problem)
         assert isinstance(whole, Fixed)
-        return Fixed(asked, _among(arms, whole.arms if problem.segments.stated else whole.arms[0]))
+        return Fixed(asked, _among(arms, problem.segments.each(whole.arms)))
     return make_policy(policy, asked)
 
 
