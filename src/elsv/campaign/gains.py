@@ -62,7 +62,7 @@ class GainSoFar:
         interval = {"gain": self.gain, "low": self.low, "high": self.high, "percent": self.percent}
         names = {"against": self.against, "name": self.name}
         rest = {"alternative": self.alternative, "method": self.method, "customers": self.customers}
-        return {**names, **interval, **rest}
+        return {**names, **interval, **rest, "arms": self.arms}
 
 
 @dataclass(frozen=True)

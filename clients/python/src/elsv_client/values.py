@@ -192,6 +192,7 @@ class GainSoFar:
     alternative: float | None = None  # what the alternative is estimated to have earned
     method: str = ""  # belief, outcomes or holdout
     customers: int = 0  # who had the alternative, as far as the method counts them
+    arms: str = ""  # the alternative's arms by themselves
     percent: float | None = None  # the gain in per cent of the alternative
 
 
