@@ -8,6 +8,7 @@ import numpy as np
 
 from elsv._base.jit import inlined, kernel
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._choice_kernels import first_best
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -76,26 +77,38 @@ def arrive(shares: FloatArray, key: np.uint64, step: int, horizon: int, segment:
 
 
 @kernel
-def score(
-    wins: FloatArray,
+def choose_by_table(
+    wins: AnyArray,
     pulls: AnyArray,
     tables: FloatArray,
     group: IntArray,
     rewards: FloatArray,
-    out: FloatArray,
+    of_arm: IntArray,
+    segment: IntArray,
+    arm: IntArray,
 ) -> None:
-    """Fill out[b, i] with r_i · table[state of i], linear between two whole numbers of wins."""
+    """Fill arm[b] with the best r_i · table[state of i] of the arms that segment[b] is offered.
+
+    Ties are broken by the rule of `elsv.choice.best_arm`. Between whole numbers of wins a table is linear.
+    """
     instances, arms = pulls.shape
+    scores, offered, scale = np.empty(arms), np.empty(arms, np.int64), rewards.max()
     for b in range(instances):
+        count = 0
         for i in range(arms):
+            if of_arm[i] != segment[b]:
+                continue
             n = pulls[b, i]
             low = min(int(wins[b, i]), n)
             here = n * (n + 1) // 2
             share = wins[b, i] - low
             value = tables[group[i], here + low]
-            if share > 0.0:
+            if share > 0:
                 value += share * (tables[group[i], here + min(low + 1, n)] - value)
-            out[b, i] = rewards[i] * value
+            scores[count] = rewards[i] * value
+            offered[count] = i
+            count += 1
+        arm[b] = offered[first_best(scores[:count], scale)]
 
 
 @kernel
