@@ -8,7 +8,7 @@ import numpy as np
 
 from elsv._base.jit import inlined, kernel
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv._choice_kernels import first_best
+from elsv._choice_kernels import least_tied
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -92,23 +92,24 @@ def choose_by_table(
     Ties are broken by the rule of `elsv.choice.best_arm`. Between whole numbers of wins a table is linear.
     """
     instances, arms = pulls.shape
-    scores, offered, scale = np.empty(arms), np.empty(arms, np.int64), rewards.max()
+    scores, scale = np.empty(arms), rewards.max()
     for b in range(instances):
-        count = 0
+        best = -np.inf
         for i in range(arms):
-            if of_arm[i] != segment[b]:
-                continue
-            n = pulls[b, i]
-            low = min(int(wins[b, i]), n)
-            here = n * (n + 1) // 2
-            share = wins[b, i] - low
-            value = tables[group[i], here + low]
-            if share > 0:
-                value += share * (tables[group[i], here + min(low + 1, n)] - value)
-            scores[count] = rewards[i] * value
-            offered[count] = i
-            count += 1
-        arm[b] = offered[first_best(scores[:count], scale)]
+            if of_arm[i] == segment[b]:
+                n = pulls[b, i]
+                low = min(int(wins[b, i]), n)
+                here = n * (n + 1) // 2
+                share = wins[b, i] - low
+                value = tables[group[i], here + low]
+                if share > 0:
+                    value += share * (tables[group[i], here + min(low + 1, n)] - value)
+                scores[i] = rewards[i] * value
+                best = max(best, scores[i])
+        least, i = least_tied(best, scale), 0
+        while of_arm[i] != segment[b] or scores[i] < least:
+            i += 1
+        arm[b] = i
 
 
 @kernel
