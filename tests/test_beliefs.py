@@ -50,7 +50,6 @@ def test_a_batch_is_a_loop(belief):
         "quantile": lambda s: belief.quantile(s, 0.8),
         "chance": lambda s: belief.best(s, rewards)[0],
         "largest": lambda s: belief.best(s, rewards)[1],
-        "conditional_mean": lambda s: belief.conditional_mean(s, 1, np.array([0.2, 0.6])),
         "log_weight": belief.log_weight,
         "error": belief.error,
     }
@@ -137,7 +136,6 @@ class TestRejection:
         assert estimate.accepted[1] == 0
         assert list(estimate.drawn) == [100, 100]
         assert list(estimate.fallback) == [False, True]
-        assert estimate.fallbacks == 1
         np.testing.assert_array_equal(estimate.mean[1], hopeless.mean)
 
     def test_by_default_it_draws_until_enough_passed(self):

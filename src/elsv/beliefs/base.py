@@ -36,42 +36,6 @@ class Belief(Protocol):
         ...
 
 
-class ExactBelief(Belief, Protocol):
-    """A belief that is known to a stated accuracy and can be described to a person."""
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        ...
-
-    def quantile(self, state: State, level: float) -> FloatArray:
-        """Return posterior quantiles at `level`, shape ``[..., N]``."""
-        ...
-
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
-        ...
-
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
-        ...
-
-    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
-        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``."""
-        ...
-
-    def log_weight(self, state: State) -> FloatArray:
-        r"""Return log of :math:`W = \int_{order}\prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}dx`, ``[...]``."""
-        ...
-
-    def error(self, state: State) -> FloatArray:
-        """Return an estimate of the error of `mean` and of the relative error of W, ``[...]``."""
-        ...
-
-
 class MeasuredBest(ABC):
     """Gives `best` of a belief that has `best_with_error`."""
 
@@ -120,16 +84,6 @@ def check_tolerance(tolerance: float) -> float:
     if not 1e-12 <= tolerance <= 1e-3:
         raise InvalidInputError(f"tolerance must lie between 1e-12 and 1e-3, got {tolerance!r}")
     return float(tolerance)
-
-
-def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray]:
-    """Return `arm` (from 0) and the points ``[K]`` at which its mean is held."""
-    if not 0 <= arm < state.arms:
-        raise InvalidInputError(f"arm must be a whole number from 0 to {state.arms - 1}, got {arm!r}")
-    points = np.atleast_1d(numbers("at", at))
-    if points.ndim != 1 or not ((points > 0) & (points < 1)).all():
-        raise InvalidInputError(f"at must be means strictly between 0 and 1 in one dimension, got {at!r}")
-    return int(arm), np.ascontiguousarray(points)
 
 
 def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
