@@ -259,7 +259,7 @@ def layer_best(
 
 
 def _weight(belief: Belief, way: str) -> Any:
-    """Return the belief's way to its weights, or None; those of a parent do not go with a mean of its own."""
+    """Return the belief's own way to its weights, or None; a parent's does not hold beside another mean."""
     return getattr(belief, way, None) if still_holds(belief, way, "mean") else None
 
 

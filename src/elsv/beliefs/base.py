@@ -110,7 +110,7 @@ class MethodUsed:
 
 
 def method_of(belief: Belief, state: State) -> MethodUsed:
-    """Return how a belief is computed in one state; a parent's answer does not go with a mean of its own."""
+    """Return how a belief is computed in one state; a parent's answer does not hold beside another mean."""
     own = getattr(belief, "describe_method", None)
     if own is not None and still_holds(belief, "describe_method", "mean"):
         found: MethodUsed = own(state)
@@ -130,10 +130,7 @@ def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def concentration(theta: FloatArray, share: FloatArray) -> float:
-    """Return the sum of squared weights, those of equal points taken together.
-
-    It is one by the number of draws that count: a draw of the prior that is there many times is still one.
-    """
+    """Return the sum of squared weights, those of equal points taken together: one by the effective draws."""
     marks = np.modf(np.sqrt(np.arange(2.0, 2.0 + theta.shape[1])))[0] + 1
     _, group = np.unique((theta * marks).sum(axis=1), return_inverse=True)
     return float((np.bincount(group.reshape(-1), weights=share) ** 2).sum())
@@ -144,9 +141,8 @@ def best_of_points(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Return P(arm i is best) ``[..., N]``, E[max] and the error ``[...]``, one state after another.
 
-    The error is that of independent draws of the same effective number,
-    :math:`\sqrt{p(1-p) \sum_m w_m^2}` at most: points that are evenly spread do better. Where points may be
-    `repeated` equal ones count as one.
+    The error is that of as many independent draws as are effective, :math:`\sqrt{p(1-p) \sum_m w_m^2}`;
+    points that are evenly spread do better. Where points may be `repeated`, equal ones count as one.
     """
     alpha, beta = state.rows()
     chance, largest, error = np.empty_like(alpha), np.empty(len(alpha)), np.empty(len(alpha))

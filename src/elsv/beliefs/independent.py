@@ -64,7 +64,7 @@ class Independent(MeasuredBest):
         return theta, np.full(theta.shape[:-1], 1 / len(uniform))
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
         alpha, beta = (counts[0].tolist() for counts in state.rows())
         columns = (_column(alpha[i], beta[i], i, state.arms, start, stop) for i in range(state.arms))
         return np.stack(list(columns), axis=-1)

@@ -72,8 +72,8 @@ def _drawn(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatA
 def spread_points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
     """Return points ``[..., M, N]`` that are spread over the belief, and their weights ``[..., M]``.
 
-    For what is no polynomial, such as whether a condition holds: few nodes of a Gauss rule would not tell.
-    Any first part of the points is spread as well.
+    They serve what is no polynomial, such as whether a condition holds: few nodes of a Gauss rule would not
+    tell. Any first part of the points is spread as well.
     """
     own: Any = getattr(belief, "spread_points", None)
     if own is not None:
@@ -166,7 +166,7 @@ def uniforms(count: int, arms: int) -> FloatArray:
 
 
 def some_uniforms(start: int, stop: int, arms: int) -> FloatArray:
-    """Return some of the sequence of points that `uniforms` are the first ones of, ``[stop - start, N]``."""
+    """Return points `start` to `stop` - 1 of the sequence that `uniforms` begins, ``[stop - start, N]``."""
     return uniforms(power_from(stop), arms)[start:stop]
 
 

@@ -176,10 +176,10 @@ class Samples(CountedBest):
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
 
-        All draws if there are no more than `count`; else `count` of them, at even steps of the weight along
-        the direction in which draws differ most, so that a draw of more than its part is there as often as it
-        should be; in a mixed order, so that the first of the points are spread as well. (Even steps along the
-        draws as they are given would take one corner of draws that are evenly spread themselves.)
+        All draws if there are no more than `count`, else `count` of them. These lie at even steps of the
+        weight along the direction in which draws differ most: a draw of large weight comes several times.
+        They are shuffled, so that the first of them are spread as well. (Even steps along the draws as they
+        are given would take one corner of draws that are evenly spread themselves.)
         """
         size = check_count(count)
         rows = state.rows()[0]

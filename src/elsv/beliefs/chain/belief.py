@@ -190,7 +190,7 @@ class Chain(MeasuredBest):
         return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
         theta = self._inverse(*self._rows(state), stop, start)[0]
         return np.ascontiguousarray(theta[:, ::-1]) if self.order == "increasing" else theta
 

@@ -170,7 +170,7 @@ class Ladder(MeasuredBest):
         return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `points` begins with them."""
         uniform = some_uniforms(start, stop, self._dimensions)
         return self._walks(*self._rows(state), np.array([0, stop - start]), uniform)
 
