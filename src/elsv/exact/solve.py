@@ -30,7 +30,7 @@ from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best_in_groups, layer_weights
+from elsv.beliefs.abilities import best_in_groups, layer_weights, precise
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cuda.sweeps import check_device
 from elsv.exact.passes import SHORTER, Cost, check_memory, estimate, layers_share
@@ -259,9 +259,8 @@ def largest_reward(problem: Problem) -> float:
 
 def largest_by_segment(problem: Problem) -> FloatArray:
     """Return what one who knew the means would earn from every segment, ``[G]``."""
-    precise = getattr(problem.belief, "precise", lambda: problem.belief)()
-    state = State.initial(problem)
-    _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
+    belief, state = precise(problem.belief), State.initial(problem)
+    _, each = best_in_groups(belief, state, problem.rewards, problem.segments.groups, _FINEST)
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best_bytes, factors, layer_best
+from elsv.beliefs.abilities import best_bytes, factors, layer_best, precise
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
@@ -124,8 +124,8 @@ class OneArm:
 
     def earns(self, problem: Problem) -> float:
         """Return what the arm earns: by the law of total expectation its prior mean at every step."""
-        precise, arm = getattr(problem.belief, "precise", lambda: problem.belief)(), int(np.max(self.arm))
-        mean = precise.mean(State.initial(problem), np.random.default_rng(0))
+        arm = int(np.max(self.arm))
+        mean = precise(problem.belief).mean(State.initial(problem), np.random.default_rng(0))
         return float(problem.steps * problem.rewards[arm] * mean[arm])
 
 
