@@ -40,9 +40,15 @@ class Arms(NamedTuple):
 
 
 @borrowing
-def enter_tile(walk: Walk, tile: Tile, tables: FloatArray, group: IntArray, arms: Arms) -> None:
+def enter_tile(
+    walk: Walk,
+    tile: Tile,
+    rewards: FloatArray,
+    tables: FloatArray,
+    group: IntArray,
+    arms: Arms,
+) -> None:
     """Set what is known of the arms in a tile; the last two arms' scores are left out of it."""
-    rewards = walk.given.rewards
     last = len(rewards) - 1
     for i in range(last + 1):
         arms.lost[i] = failure_start(walk, tile, i)
@@ -54,10 +60,19 @@ def enter_tile(walk: Walk, tile: Tile, tables: FloatArray, group: IntArray, arms
 
 @borrowing
 def pull_run(
-    walk: Walk, tile: Tile, i: int, row: int, first: int, stop: int, arms: Arms, q: FloatArray
+    walk: Walk,
+    tile: Tile,
+    i: int,
+    row: int,
+    first: int,
+    stop: int,
+    reward: float,
+    arms: Arms,
+    values: FloatArray,
+    weights: FloatArray,
+    q: FloatArray,
 ) -> None:
     """Set q to the worth of pulling arm i in the states first … stop - 1 of a row (times W, if weighted)."""
-    values, weights, reward = walk.given.values, walk.given.weights, walk.given.rewards[i]
     last = len(arms.lost) - 1
     at, length = row * tile.width + first, stop - first
     lost = arms.lost[i] + at + (row if i == last else 0)
@@ -77,6 +92,9 @@ def follow_row(
     row: int,
     other: int,
     best: float,
+    rewards: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
     own: FloatArray,
     rising: bool,
     crossing: int,
@@ -90,8 +108,8 @@ def follow_row(
     Runs of states with the same arm are pulled at once. If `own` is `rising` there are two; where the
     first one ends is returned, and looked for from the `crossing` of the row before.
     """
-    last, width = len(arms.lost) - 1, tile.width
-    reward, limit = walk.given.rewards[last], clear_of(best, arms.scale)
+    last, width = len(rewards) - 1, tile.width
+    reward, limit = rewards[last], clear_of(best, arms.scale)
     if rising:
         while crossing < width and reward * own[crossing] <= best:
             crossing += 1
@@ -112,17 +130,24 @@ def follow_row(
             arms.scores[last] = score
             arm = first_best(arms.scores, arms.scale)
             arms.scores[last] = -np.inf
-        pull_run(walk, tile, arm, row, first, stop, arms, q)
+        pull_run(walk, tile, arm, row, first, stop, rewards[arm], arms, values, weights, q)
         first = stop
     return crossing
 
 
 @borrowing
 def follow_tile(
-    walk: Walk, tile: Tile, tables: FloatArray, group: IntArray, arms: Arms, q: FloatArray
+    walk: Walk,
+    tile: Tile,
+    rewards: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    tables: FloatArray,
+    group: IntArray,
+    arms: Arms,
+    q: FloatArray,
 ) -> None:
     """Set q to the worth of pulling the best arm in the states of a tile."""
-    rewards = walk.given.rewards
     last = len(rewards) - 1
     own = tables[group[last], table_start(walk, tile, last) :]
     falls, crossing = 0, 0
@@ -141,27 +166,39 @@ def follow_tile(
                 best = score
                 clear = score > clear_of(lead, arms.scale)
                 other = last - 1 if clear else first_best(arms.scores, arms.scale)
-        crossing = follow_row(walk, tile, row, other, best, own, falls == 0, crossing, arms, q)
+        crossing = follow_row(
+            walk, tile, row, other, best, rewards, values, weights, own, falls == 0, crossing, arms, q
+        )
 
 
 @kernel
 def follow_tables(given: Given, tables: FloatArray, group: IntArray, out: FloatArray) -> None:
     """Set `out` to the worth of pulling the arm with the best ``rewards[i] * tables[group[i], state]``."""
-    n = len(given.rewards)
-    arms = Arms(given.rewards.max(), np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(n))
+    # Arrays that helpers get by name are read quicker in short rows than those of a walk.
+    values, weights, rewards = given.values, given.weights, given.rewards
+    n = len(rewards)
+    arms = Arms(rewards.max(), np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(n))
     q = np.empty(tile_room(given))
     walk, tile = begin(given)
     while tile.length > 0:
-        enter_tile(walk, tile, tables, group, arms)
-        follow_tile(walk, tile, tables, group, arms, q)
+        enter_tile(walk, tile, rewards, tables, group, arms)
+        follow_tile(walk, tile, rewards, values, weights, tables, group, arms, q)
         copy_tile(q, tile, out)
         tile = next_tile(walk, tile)
 
 
 @borrowing
-def score_tile(walk: Walk, tile: Tile, i: int, won: FloatArray, lost: FloatArray, score: FloatArray) -> None:
+def score_tile(
+    walk: Walk,
+    tile: Tile,
+    i: int,
+    reward: float,
+    won: FloatArray,
+    lost: FloatArray,
+    weights: FloatArray,
+    score: FloatArray,
+) -> None:
     """Set `score` to reward (won W(s + success) + lost W(s + failure)) of arm i in the states of a tile."""
-    reward, weights = walk.given.rewards[i], walk.given.weights
     last, table = len(walk.digits) - 1, table_start(walk, tile, i)
     step = tile.width + 1 if i == last else tile.width
     start, stride = failure_start(walk, tile, i), walk.strides[i]
@@ -192,6 +229,7 @@ def least_of_row(
     walk: Walk,
     tile: Tile,
     row: int,
+    rewards: FloatArray,
     scale: float,
     shared: FloatArray,
     group: IntArray,
@@ -202,7 +240,6 @@ def least_of_row(
 
     Ties are judged by q, to which every arm adds reward times `shared` of its state.
     """
-    rewards = walk.given.rewards
     last, others = len(rewards) - 1, 0.0
     for i in range(last):
         others += rewards[i] * shared[group[i], table_start(walk, tile, i) + successes(walk, i, row)]
@@ -220,18 +257,19 @@ def follow_one_step(given: Given, tables: FloatArray, group: IntArray, out: Floa
 
     `tables` ``[3, groups, states]`` of the arms' own states: won, lost, and what all arms share.
     """
+    weights, rewards = given.weights, given.rewards
     won, lost, shared = tables[0], tables[1], tables[2]
-    room, last, scale = tile_room(given), len(given.rewards) - 1, given.rewards.max()
+    room, last, scale = tile_room(given), len(rewards) - 1, rewards.max()
     score, best, least = np.empty((last + 1, room)), np.empty(room), np.empty(room)
     q, chosen = np.empty(room), np.empty(room)
     walk, tile = begin(given)
     while tile.length > 0:
         for i in range(last + 1):
-            score_tile(walk, tile, i, won[group[i]], lost[group[i]], score[i])
+            score_tile(walk, tile, i, rewards[i], won[group[i]], lost[group[i]], weights, score[i])
         best_of_tile(tile, score, best)
         add_tile(walk, tile, least)
         for row in range(tile.rows):
-            least_of_row(walk, tile, row, scale, shared, group, best, least)
+            least_of_row(walk, tile, row, rewards, scale, shared, group, best, least)
         # The first arm that ties with the best is the last one to be taken.
         pull_tile(walk, tile, last, chosen)
         for i in range(last - 1, -1, -1):
