@@ -184,7 +184,7 @@ def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
     names = [*optimum.POLICIES.values(), "fixed:arm=1"]
     found = {label: row.regret for label, row in zip(labels, evaluate(problem, names), strict=True)}
     found["optimum"] = solve(problem).regret
-    assert optimum.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
+    assert optimum.regrets_of(case, 6, 1, lambda done, total: None) == pytest.approx(found, rel=1e-12)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):

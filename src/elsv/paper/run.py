@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from elsv._base.export import write_columns
 from elsv._base.files import Outputs, write_text
+from elsv._base.machine import cores
 from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
@@ -28,13 +30,14 @@ from elsv.paper import (
     transition,
     values,
 )
-from elsv.paper.base import Context, Experiment, Outcome
+from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus
 from elsv.report import figures
 from elsv.report.comparison import check_extras
 from elsv.report.money import REGRET
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
+from elsv.simulation.engine import StoppedError
 from elsv.simulation.identity import digest_of
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -72,6 +75,7 @@ class Reproduction:
     seconds: tuple[float, ...]  # of each part
     seed: int
     quick: bool
+    whole: float  # seconds of all together, some of them side by side
 
     def plot(self, experiment: str, drawing: str | None = None, ax: Any = None) -> Any:
         """Draw a figure of an experiment, by their names, as `elsv.paper.base.Drawing.plot` does."""
@@ -100,6 +104,7 @@ class Reproduction:
             "versions": versions(),
             "timing": {
                 "seconds": dict(zip(names, self.seconds, strict=True)),
+                "whole": self.whole,
                 **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
             },
         }
@@ -149,31 +154,37 @@ def reproduce(
     on_gpu = () if device == "cpu" else (device,)
     outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *on_gpu)), overwrite)
     outputs.remove()  # so that page and files belong together
-    total, done = sum(experiment.weight for experiment in experiments), 0.0
-    outcomes, seconds = [], []
-    for experiment in experiments:
-        report = _share(progress, experiment, done / total, experiment.weight / total)
-        report(0.0)
-        began = time.perf_counter()
-        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
-        seconds.append(time.perf_counter() - began)
+    weights = {experiment.name: experiment.weight for experiment in experiments}
+    shares, over = Shares(weights, progress or (lambda name, share: None)), threading.Event()
+    began = time.perf_counter()
+
+    def task(experiment: Experiment) -> Callable[[], tuple[Outcome, float]]:
+        def report(share: float) -> None:
+            if over.is_set():
+                raise StoppedError
+            shares(experiment.name, share)
+
+        def run() -> tuple[Outcome, float]:
+            start = time.perf_counter()
+            report(0.0)
+            outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
+            return outcome, time.perf_counter() - start
+
+        return run
+
+    # Two at once, the longest first: what one leaves idle the other uses. Meanwhile this thread draws.
+    at_once = min(2, cores(jobs))
+    longest = sorted(experiments, key=lambda experiment: -experiment.weight)
+    found = {}
+    for experiment, (outcome, seconds) in side_by_side({e: task(e) for e in longest}, at_once, over):
         _write(outputs, experiment, outcome, asdict(experiment.settings(quick)))
-        outcomes.append((experiment, outcome))
-        done += experiment.weight
-    found = Reproduction(tuple(outcomes), tuple(seconds), seed, quick)
-    reproduction_page(found).write(outputs.path("report.html"))
-    write_text(outputs.path("summary.json"), _json(found.to_dict()))
-    return found
-
-
-def _share(
-    progress: Progress | None, experiment: Experiment, start: float, part: float
-) -> Callable[[float], None]:
-    def report(share: float) -> None:
-        if progress is not None:
-            progress(experiment.name, start + part * share)
-
-    return report
+        found[experiment.name] = outcome, seconds
+    parts = tuple((experiment, found[experiment.name][0]) for experiment in experiments)
+    each = tuple(found[experiment.name][1] for experiment in experiments)
+    reproduction = Reproduction(parts, each, seed, quick, time.perf_counter() - began)
+    reproduction_page(reproduction).write(outputs.path("report.html"))
+    write_text(outputs.path("summary.json"), _json(reproduction.to_dict()))
+    return reproduction
 
 
 def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
@@ -187,6 +198,7 @@ def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings:
         stem = f"figures/{experiment.name}-{drawing.name}"
         outputs.claim(f"{stem}{suffix}" for suffix in _FIGURES)
         figures.save(drawing.figure, outputs.directory / stem)
+        figures.for_page(drawing.figure)  # which keeps it for the page
 
 
 def _json(value: Any) -> str:
@@ -310,7 +322,7 @@ def _settings(page: Page, found: Reproduction) -> None:
     page.settings(
         {
             "seed": f"{found.seed}; the same numbers on any number of jobs",
-            "run time": duration(sum(seconds)),
+            "run time": duration(found.whole),
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         }
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -95,6 +96,7 @@ _SETTINGS: dict[str, Any] = {
     "ytick.labelsize": FONT_SIZE - 0.5,
 }
 
+_drawing = threading.RLock()
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -165,14 +167,17 @@ def require_matplotlib() -> None:
 
 
 def styled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run a function in the house style, whatever the user's own settings are."""
+    """Run a function in the house style, whatever the user's own settings are.
+
+    The settings are those of the whole process, so that one thread draws at a time.
+    """
 
     @wraps(function)
     def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         require_matplotlib()
         from matplotlib import style
 
-        with style.context(["default", _SETTINGS]):
+        with _drawing, style.context(["default", _SETTINGS]):
             return function(*args, **kwargs)
 
     return inner
@@ -240,10 +245,15 @@ def to_svg(figure: Any) -> str:
 
 
 def for_page(figure: Any) -> list[str]:
-    """Return a figure as ``<svg>``: for a wide screen and, if it can be drawn again, for a telephone."""
-    redraw = getattr(figure, "redraw", None)
-    wide = to_svg(figure)
-    return [wide] if redraw is None else [wide, to_svg(styled(redraw)(width=NARROW))]
+    """Return a figure as ``<svg>``: for a wide screen and, if it can be drawn again, for a telephone.
+
+    It is drawn once: the figure keeps its narrow form for the next time.
+    """
+    if not hasattr(figure, "redraw"):
+        return [to_svg(figure)]
+    if not hasattr(figure, "elsv_narrow"):
+        figure.elsv_narrow = styled(figure.redraw)(width=NARROW)
+    return [to_svg(figure), to_svg(figure.elsv_narrow)]
 
 
 def for_notebook(svg: str) -> str:
