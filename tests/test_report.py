@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -287,6 +288,21 @@ def test_figures_leave_the_users_settings_alone(tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "False"
+
+
+def test_threads_draw_the_same_figures_and_leave_the_settings_alone():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    names = [f"policy {k}" for k in range(12)]
+
+    def drawn(name):
+        return figures.to_svg(figures.regret_curves({name: np.arange(9.0)}))
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(drawn, names))
+    assert together == [drawn(name) for name in names]
+    assert dict(matplotlib.rcParams) == before
 
 
 def test_styles_are_stable_and_differ():

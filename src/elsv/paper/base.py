@@ -20,10 +20,9 @@ from elsv.paper.claims import Claim, minus
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report.canvas import checked_axes, drawn_panels, several_axes
-from elsv.report.headline import ranking, shown_digits
-from elsv.report.money import with_half
+from elsv.report.headline import ranking, shown_digits, with_half
 from elsv.report.page import Cell
+from elsv.report.style import checked_axes, drawn_panels, several_axes
 from elsv.simulation.compare import Comparison, compare
 
 Key = TypeVar("Key", bound=Hashable)
@@ -126,13 +125,17 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page, in the terms of `elsv.report.page.Page.table`."""
+    """A table of the page, in the terms of `elsv.report.page.Page.table`; numbers are on the right."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str
-    align: str
+    align: str = ""
     highlight: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if not self.align:
+            object.__setattr__(self, "align", "l" + "r" * (len(self.headers) - 1))
 
 
 @dataclass(frozen=True)

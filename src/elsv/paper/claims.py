@@ -192,14 +192,15 @@ def far_better(ratios: Sequence[Ratio]) -> tuple[Verdict, str]:
     return Verdict.NOT_REPRODUCED, "not reproduced"
 
 
-def at_most(value: float, bound: float) -> Verdict:
-    """Judge a number that must not exceed a bound."""
-    return Verdict.HOLDS if value <= bound else Verdict.NOT_REPRODUCED
-
-
-def all_of(parts: Sequence[bool]) -> Verdict:
+def all_of(parts: Sequence[bool]) -> tuple[Verdict, str]:
     """Judge a claim of several parts: all, some, none."""
-    return Verdict.HOLDS if all(parts) else Verdict.PARTLY if any(parts) else Verdict.NOT_REPRODUCED
+    found = Verdict.HOLDS if all(parts) else Verdict.PARTLY if any(parts) else Verdict.NOT_REPRODUCED
+    return found, str(found)
+
+
+def at_most(value: float, bound: float) -> tuple[Verdict, str]:
+    """Judge a number that must not exceed a bound."""
+    return all_of([value <= bound])
 
 
 def listed(names: Iterable[str]) -> str:

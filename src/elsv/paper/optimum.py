@@ -18,8 +18,7 @@ from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
 from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, exact_lead, in_a_row, listed, minus, no_difference
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report.canvas import figure_of, label_outside, panels_on
-from elsv.report.style import NARROW, WIDTH, redrawable
+from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on, redrawable
 from elsv.state import State
 
 POLICIES = {
@@ -309,7 +308,6 @@ def _horizon_table(case: Case, rows: Rows) -> Table:
         ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)],
         body,
         f"Exact Bayes regret; {case.name}.{' Empty: not evaluated.' if _endings(case) else ''}",
-        "l" + "r" * len(rows),
         highlight=(0,),
     )
 
@@ -320,7 +318,7 @@ def _depth_table(problem: str, found: Rows) -> Table:
         for d, row in found.items()
     ]
     caption = f"Exact regret above the optimum by depth; {problem}."
-    return Table(["depth", *VALUES], rows, caption, "l" + "r" * len(VALUES))
+    return Table(["depth", *VALUES], rows, caption)
 
 
 def _depth_claim(found: Rows, setting: str) -> Claim:

@@ -17,45 +17,32 @@ from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.device import check_device, find_device
-from elsv.paper import (
-    arms,
-    cost,
-    decomposition,
-    depth,
-    discount,
-    growth,
-    long_horizon,
-    optimum,
-    theorem,
-    transition,
-    values,
-)
+from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
 from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus
 from elsv.report import figures
 from elsv.report.comparison import check_extras
-from elsv.report.money import REGRET
+from elsv.report.headline import REGRET
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
 from elsv.simulation.engine import StoppedError
 from elsv.simulation.identity import digest_of
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    transition.EXPERIMENT,
-    values.EXPERIMENT,
+    pictures.TRANSITION,
+    pictures.VALUES,
     theorem.EXPERIMENT,
-    cost.EXPERIMENT,
+    growth.COST,
     depth.EXPERIMENT,
     discount.EXPERIMENT,
     optimum.EXPERIMENT,
     long_horizon.EXPERIMENT,
     arms.EXPERIMENT,
     growth.EXPERIMENT,
-    decomposition.EXPERIMENT,
+    theorem.LEMMA,
 )
 NAMES = tuple(experiment.name for experiment in EXPERIMENTS)
 Progress = Callable[[str, float], None]
-Parts = Sequence[tuple[Experiment, Outcome]]
 _FIGURES = (".svg", ".png")
 
 
@@ -76,6 +63,11 @@ class Reproduction:
     seed: int
     quick: bool
     whole: float  # seconds of all together, some of them side by side
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All claims with their verdicts, by label."""
+        return sorted((claim for _, outcome in self.parts for claim in outcome.claims), key=lambda c: c.label)
 
     def plot(self, experiment: str, drawing: str | None = None, ax: Any = None) -> Any:
         """Draw a figure of an experiment, by their names, as `elsv.paper.base.Drawing.plot` does."""
@@ -108,8 +100,7 @@ class Reproduction:
                 **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
             },
         }
-        found: dict[str, Any] = finite(json.loads(json.dumps(summary)))
-        return found
+        return _as_json(summary)
 
 
 def reproduce(
@@ -190,7 +181,7 @@ def reproduce(
 def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
     write_text(
         outputs.path(f"results/{experiment.name}.json"),
-        _json(finite(json.loads(json.dumps({"settings": settings, "numbers": outcome.numbers})))),
+        _json(_as_json({"settings": settings, "numbers": outcome.numbers})),
     )
     if outcome.columns is not None:
         write_columns(outputs.path(f"results/{experiment.name}.parquet"), outcome.columns)
@@ -199,6 +190,12 @@ def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings:
         outputs.claim(f"{stem}{suffix}" for suffix in _FIGURES)
         figures.save(drawing.figure, outputs.directory / stem)
         figures.for_page(drawing.figure)  # which keeps it for the page
+
+
+def _as_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a value as it is read back from JSON; what is not finite is null."""
+    found: dict[str, Any] = finite(json.loads(json.dumps(value)))
+    return found
 
 
 def _json(value: Any) -> str:
@@ -221,104 +218,87 @@ _PAPER = (
 )
 
 
+_TONE: dict[Verdict, Any] = {Verdict.HOLDS: "good", Verdict.PARTLY: "note", Verdict.NOT_REPRODUCED: "bad"}
+
+
 def reproduction_page(found: Reproduction) -> Page:
     """Return the page: verdicts in words, figures, the table of claims, settings."""
-    parts, quick, seed = found.parts, found.quick, found.seed
-    size = "quick run: small problems, wide intervals" if quick else "full run"
-    page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {seed}.")
-    claims = sorted((claim for _, outcome in parts for claim in outcome.claims), key=lambda c: c.label)
-    _summary(page, claims, quick)
-    for experiment, outcome in parts:
+    size = "quick run: small problems, wide intervals" if found.quick else "full run"
+    page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {found.seed}.")
+    _summary(page, found)
+    for experiment, outcome in found.parts:
         page.section(experiment.title, anchor=experiment.name)
         page.text(outcome.text)
         for drawing in outcome.drawings:
-            page.figure(
-                figures.for_page(drawing.figure), drawing.caption, f"{experiment.name}-{drawing.name}"
-            )
+            name = f"{experiment.name}-{drawing.name}"
+            page.figure(figures.for_page(drawing.figure), drawing.caption, name)
         for table in outcome.tables:
-            page.table(table.headers, table.rows, table.caption, table.align, table.highlight)
+            page.table(**vars(table))
         for claim in outcome.claims:
             page.callout(f"**{claim.label} {claim.in_short}.** {minus(claim.why)}", _TONE[claim.verdict])
-    if claims:
-        _claims(page, claims, parts)
+    if found.claims:
+        _claims(page, found)
     _settings(page, found)
     return page
 
 
-_TONE: dict[Verdict, Any] = {Verdict.HOLDS: "good", Verdict.PARTLY: "note", Verdict.NOT_REPRODUCED: "bad"}
-
-
-def _summary(page: Page, claims: Sequence[Claim], quick: bool) -> None:
+def _summary(page: Page, found: Reproduction) -> None:
+    rules = "the rules stated in the [table of claims](#claims)" if found.claims else "stated rules"
     page.section("Summary")
     page.text(
         "Every claim of the paper is measured again, with the corrected equations and exact beliefs and, "
         "for the simulations, also with the settings of the authors' program. Rivals that the paper leaves "
         "out stand beside its own: greedy on the ordered belief, and each arm alone. Verdicts are computed "
-        "from the numbers by "
-        + ("the rules stated in the [table of claims](#claims). " if claims else "stated rules. ")
-        + REGRET
+        f"from the numbers by {rules}. {REGRET}"
     )
-    if quick:
+    if found.quick:
         page.callout("A quick run shows that everything works. Its intervals are wide; do not quote it.")
-    for verdict, lead in (
-        (Verdict.HOLDS, "Holds"),
-        (Verdict.PARTLY, "Holds in part"),
-        (Verdict.NOT_REPRODUCED, "Not reproduced"),
-    ):
-        found = [claim for claim in claims if claim.verdict is verdict]
-        if found:
-            rows = "\n".join(_summary_line(claim) for claim in found)
-            page.callout(f"**{lead}** ({len(found)} of {len(claims)})\n\n{rows}", _TONE[verdict])
+    for verdict, tone in _TONE.items():
+        lines = [_summary_line(claim) for claim in found.claims if claim.verdict is verdict]
+        if lines:
+            count = f"({len(lines)} of {len(found.claims)})"
+            page.callout(f"**{verdict.capitalize()}** {count}\n\n" + "\n".join(lines), tone)
 
 
 def _summary_line(claim: Claim) -> str:
-    said = claim.says.rstrip(".")
-    known = (Verdict.HOLDS.value, Verdict.NOT_REPRODUCED.value)
-    return f"- **{claim.label}** {said}." + (
-        "" if claim.in_short in known else f" *{_sentence(claim.in_short)}*"
-    )
+    plain = claim.in_short in (Verdict.HOLDS, Verdict.NOT_REPRODUCED)
+    said = f"- **{claim.label}** {claim.says.rstrip('.')}."
+    return said if plain else f"{said} *{_sentence(claim.in_short)}*"
 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def _claims(page: Page, claims: Sequence[Claim], parts: Parts) -> None:
-    where = {claim.label: experiment.name for experiment, outcome in parts for claim in outcome.claims}
+def _claims(page: Page, found: Reproduction) -> None:
+    where = {claim.label: experiment.name for experiment, outcome in found.parts for claim in outcome.claims}
     page.section("Claims and verdicts", anchor="claims")
     page.table(
         ["claim", "the paper says", "measured", "verdict", "why"],
         [
             [f"[{c.label}](#{where[c.label]})", c.says, minus(c.measured), f"**{c.in_short}**", minus(c.why)]
-            for c in claims
+            for c in found.claims
         ],
         "The claims of the paper. Differences are paired, intervals are 95 %.",
         "lwwww",
     )
     page.table(
         ["claim", "rule"],
-        [[c.label, _sentence(c.rule)] for c in claims],
+        [[c.label, _sentence(c.rule)] for c in found.claims],
         "How each verdict follows from the numbers. Clearly: the 95 % interval excludes zero.",
         "lw",
     )
 
 
 def _settings(page: Page, found: Reproduction) -> None:
-    parts, seconds, quick = found.parts, found.seconds, found.quick
+    rows = []
+    for (experiment, _), seconds in zip(found.parts, found.seconds, strict=True):
+        settings = asdict(experiment.settings(found.quick))
+        told = "; ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+        rows.append([experiment.name, told, duration(seconds)])
     page.section("Settings")
-    page.table(
-        ["experiment", "settings", "time"],
-        [
-            [
-                e.name,
-                "; ".join(f"{k} {_plain(v)}" for k, v in asdict(e.settings(quick)).items()),
-                duration(t),
-            ]
-            for (e, _), t in zip(parts, seconds, strict=True)
-        ],
-        "Settings of every experiment, and how long it took.",
-        "lwr",
-    )
+    caption = "Settings of every experiment, and how long it took; on several cores two run side by side."
+    page.table(["experiment", "settings", "time"], rows, caption, "lwr")
     page.settings(
         {
             "seed": f"{found.seed}; the same numbers on any number of jobs",
@@ -327,8 +307,9 @@ def _settings(page: Page, found: Reproduction) -> None:
         }
     )
     page.text("This command repeats the run:")
-    only = "" if len(parts) == len(NAMES) else "".join(f" --only {e.name}" for e, _ in parts)
-    page.code(f"elsv reproduce{' --quick' if quick else ''}{only} --seed {found.seed} --out DIR")
+    names = [experiment.name for experiment, _ in found.parts]
+    only = "" if len(names) == len(NAMES) else "".join(f" --only {name}" for name in names)
+    page.code(f"elsv reproduce{' --quick' if found.quick else ''}{only} --seed {found.seed} --out DIR")
 
 
 def _plain(value: Any) -> str:

@@ -7,8 +7,8 @@ import math
 from elsv._base.numbers import whole
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
 from elsv.policies.single import choice_name
-from elsv.report.money import REGRET as REGRET
-from elsv.report.money import gain_cells, gain_sentence, number
+from elsv.report.headline import REGRET as REGRET
+from elsv.report.headline import gain_cells, gain_sentence, number
 
 _PERCENT_DIGITS = 3
 _LATEX_PERCENT_DIGITS = 2

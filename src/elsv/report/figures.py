@@ -17,19 +17,32 @@ from numpy.typing import ArrayLike
 from elsv._base.typing import FloatArray
 from elsv.report._drawing import (
     Labels,
+    dot_plot,
     draw_lines,
     equal_series,
     last_finite,
     legend_below,
     merged,
     name_lines,
+    paired_differences,
     plain_log_ticks,
     thinned,
     wrapped,
 )
-from elsv.report._rows import dot_plot, paired_differences
-from elsv.report.canvas import figure_of, label_outside, panels_on
-from elsv.report.style import NARROW, WIDTH, Style, for_page, look_of, redrawable, save, styles, to_svg
+from elsv.report.style import (
+    NARROW,
+    WIDTH,
+    Style,
+    figure_of,
+    for_page,
+    label_outside,
+    look_of,
+    panels_on,
+    redrawable,
+    save,
+    styles,
+    to_svg,
+)
 
 __all__ = [
     "Style",

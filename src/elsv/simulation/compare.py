@@ -281,7 +281,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the headline table and, with the extra ``plot``, the regret curves, for notebooks."""
-        from elsv.report.comparison_page import notebook_html
+        from elsv.report.comparison import notebook_html
 
         return notebook_html(self)
 
