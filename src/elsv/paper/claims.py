@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from elsv.report.headline import listed as listed
+
 
 class Verdict(StrEnum):
     """The verdict on a claim."""
@@ -201,12 +203,6 @@ def all_of(parts: Sequence[bool]) -> tuple[Verdict, str]:
 def at_most(value: float, bound: float) -> tuple[Verdict, str]:
     """Judge a number that must not exceed a bound."""
     return all_of([value <= bound])
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names parted by commas and a final *and*."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def in_a_row(numbers: Iterable[float]) -> str:

@@ -163,11 +163,12 @@ def reproduce(
 
         return run
 
-    # Two at once, the longest first: what one leaves idle the other uses. Meanwhile this thread draws.
-    at_once = min(2, cores(jobs))
-    longest = sorted(experiments, key=lambda experiment: -experiment.weight)
-    found = {}
-    for experiment, (outcome, seconds) in side_by_side({e: task(e) for e in longest}, at_once, over):
+    # Two at once, the longest first: what one leaves idle the other uses. Meanwhile this thread draws. The
+    # short ones run beside the first, so that the time left is known soon.
+    first, *others = sorted(experiments, key=lambda experiment: -experiment.weight)
+    order = [first, *sorted(others, key=lambda experiment: experiment.weight > 1)]
+    at_once, found = min(2, cores(jobs)), {}
+    for experiment, (outcome, seconds) in side_by_side({e: task(e) for e in order}, at_once, over):
         _write(outputs, experiment, outcome, asdict(experiment.settings(quick)))
         found[experiment.name] = outcome, seconds
     parts = tuple((experiment, found[experiment.name][0]) for experiment in experiments)

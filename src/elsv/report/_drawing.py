@@ -232,18 +232,16 @@ def dot_plot(
     panel = rows_on(names, width, axes)
     if reference is not None:
         _reference(panel, *reference)
-    for row, name in enumerate(names):
-        half = finite_or_none((half_widths or {}).get(name))
+    halves = {name: finite_or_none((half_widths or {}).get(name)) for name in names}
+    for row, (name, half) in enumerate(halves.items()):
         dot(panel, row, values[name], half, half, look[name].colour)
-        number_beside(
-            panel, row, f"{values[name]:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")
-        )
+        number_beside(panel, row, f"{values[name]:.{digits}f}", half, digits)
     if log_x:
         panel.set_xscale("log")
         panel.autoscale_view()
         plain_log_ticks(panel.xaxis)
     else:
-        least = min(v - (finite_or_none((half_widths or {}).get(n)) or 0.0) for n, v in values.items())
+        least = min(values[name] - (half or 0.0) for name, half in halves.items())
         panel.set_xlim(left=min(0.0, 1.05 * least))
     panel.set_xlabel(x_label)
     return figure_of([panel])
@@ -272,10 +270,8 @@ def paired_differences(
         half = finite_or_none(half_widths[name])
         told_apart = half is not None and abs(differences[name]) > half
         dot(panel, row, differences[name], half, half, look[name].colour, hollow=not told_apart)
-        number = f"{_nonzero(differences[name], digits):+.{digits}f}" + (
-            "" if half is None else f" ± {half:.{digits}f}"
-        )
-        number_beside(panel, row, number)
+        value = differences[name] if round(differences[name], digits) else 0.0  # no minus zero
+        number_beside(panel, row, f"{value:+.{digits}f}", half, digits)
     panel.margins(x=0.08)
     panel.set_xlabel(f"{x_label} minus that of {reference}")
     return figure_of([panel])
@@ -350,10 +346,11 @@ def dot(
     )
 
 
-def number_beside(axes: Any, row: int, number: str) -> None:
+def number_beside(axes: Any, row: int, number: str, half: float | None = None, digits: int = 2) -> None:
     """Write a number at the right of a row that is named, if the figure makes room for it by itself."""
     from matplotlib import rcParams
 
+    number += "" if half is None else f" ± {half:.{digits}f}"
     if figure_of([axes]).get_layout_engine() is not None and row in axes.get_yticks():
         place = axes.get_yaxis_transform()
         axes.annotate(number, (1.02, row), xycoords=place, va="center", color=rcParams["text.color"])
@@ -371,8 +368,3 @@ def _reference(axes: Any, value: float, name: str) -> None:
         textcoords="offset points",
         ha="center",
     )
-
-
-def _nonzero(value: float, digits: int) -> float:
-    """Return 0.0 for what would be printed as minus zero."""
-    return value if round(value, digits) else 0.0

@@ -18,7 +18,7 @@ from elsv._base.html import Part, block, note, table
 from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
 from elsv.report import figures, headline
-from elsv.report.headline import earned, far_behind, listed, ranking, shown_digits, verdict, with_half
+from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
 from elsv.report.page import Cell, Page
 from elsv.report.style import for_notebook
 from elsv.simulation.compare import Comparison, versions
@@ -106,8 +106,7 @@ def notebook_html(comparison: Comparison) -> str:
     title = f"Comparison: {comparison.instances:,} instances of {comparison.horizon:,} steps"
     chosen = (0,) if len(comparison.names) > 1 else ()
     parts = [table(headline.headers(comparison), headline.headline_rows(comparison), chosen=chosen)]
-    if comparison.problem.segments.stated:
-        parts.append(table(*headline.segment_table(comparison), chosen=chosen))
+    parts += [table(*by_segment, chosen=chosen) for by_segment in headline.segment_tables(comparison)]
     parts += [note(f"{earned(comparison)} {verdict(comparison)}"), note(headline.REGRET)]
     if find_spec("matplotlib") is not None:
         parts.append(Part(svg=for_notebook(figures.to_svg(regret_figure(comparison)))))
@@ -137,22 +136,22 @@ def _result(page: Page, comparison: Comparison) -> None:
         "pulls that went to a best arm; time for one decision."
     )
     _table(page, ["policy", *heads[regret:]], [[row[0], *row[regret:]] for row in rows], said, best=True)
-    if comparison.problem.segments.stated:
+    for by_segment in headline.segment_tables(comparison):
         page.section("By segment")
         page.text(headline.customers_by_segment(comparison))
         said = (
             "What the customers of each segment pay in expectation, and how much less that is than with the "
             "segment's best arm, with half-widths of 95 % intervals."
         )
-        _table(page, *headline.segment_table(comparison), said, best=True)
+        _table(page, *by_segment, said, best=True)
 
 
 def _regret(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Regret over time")
-    without = listed(map(comparison.label, far_behind(comparison))) if "regret-closer" in svgs else ""
+    behind = far_behind(comparison)
     captions = {
         "regret": "Mean cumulative regret by step; bands are 95 % intervals.",
-        "regret-closer": f"The same without {without}.",
+        "regret-closer": f"The same without {headline.labels_of(comparison, behind)}." if behind else "",
         "regret-log": "The same on a logarithmic time axis, where logarithmic growth is a straight line.",
     }
     for name, caption in captions.items():

@@ -121,8 +121,10 @@ def headline_rows(comparison: Comparison, digits: int | None = None) -> list[lis
     return rows
 
 
-def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of what every policy earns from each segment, and its regret there."""
+def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[str]]]]:
+    """Return heads and rows of what every policy earns from each segment; no table without segments."""
+    if not comparison.problem.segments.named:
+        return []
     digits = shown_digits(comparison)
     heads = ["policy"]
     for part in comparison.totals.policies[0].by_segment:
@@ -134,7 +136,7 @@ def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             cells += [with_half(part.earnings, part.earnings_ci95, digits)]
             cells += [with_half(part.regret, part.ci95, digits)]
         rows.append(cells)
-    return heads, rows
+    return [(heads, rows)]
 
 
 def customers_by_segment(comparison: Comparison) -> str:
@@ -186,12 +188,8 @@ def far_behind(comparison: Comparison) -> list[str]:
 def tied_with_best(comparison: Comparison) -> list[str]:
     """Return the policies whose paired 95 % interval against the best one holds zero."""
     best, *others = ranking(comparison)
-    found = []
-    for name in others:
-        difference, half = comparison.difference(name, best)
-        if not difference > half:
-            found.append(name)
-    return found
+    apart = {name: comparison.difference(name, best) for name in others}
+    return [name for name, (difference, half) in apart.items() if not difference > half]
 
 
 def verdict(comparison: Comparison) -> str:
@@ -211,21 +209,24 @@ def verdict(comparison: Comparison) -> str:
             other = comparison.label(others[0])
             return f"{said} The paired 95 % interval of its lead over `{other}` excludes zero."
         return f"{said} The paired 95 % intervals of its lead over the others all exclude zero."
-    said += f" On {instances}, {listed(map(comparison.label, tied))} cannot be told apart from it:"
-    said += " the paired 95 % interval"
-    said += " holds zero." if len(tied) == 1 else "s hold zero."
+    hold = "interval holds" if len(tied) == 1 else "intervals hold"
+    said += f" On {instances}, {labels_of(comparison, tied)} cannot be told apart from it:"
+    said += f" the paired 95 % {hold} zero."
     behind = [name for name in others if name not in tied]
     if behind:
-        said += (
-            f" {listed(map(comparison.label, behind))} {'has' if len(behind) == 1 else 'have'} more regret."
-        )
+        said += f" {labels_of(comparison, behind)} {'has' if len(behind) == 1 else 'have'} more regret."
     return said
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as code, parted by commas and a final *and*."""
-    *first, last = (f"`{name}`" for name in names)
+    """Return names parted by commas and a final *and*."""
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def labels_of(comparison: Comparison, names: Iterable[str]) -> str:
+    """Return the labels of policies as code, parted by commas and a final *and*."""
+    return listed(f"`{comparison.label(name)}`" for name in names)
 
 
 def _count(number: int, noun: str) -> str:

@@ -35,8 +35,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     shown = _columns_that_fit([heads, *rows], len(heads) - len(headline.REGRET_HEADERS), console.width)
     bold = len(rows) > 1
     _print_table(console, [heads[k] for k in shown], [[row[k] for k in shown] for row in rows], bold, True)
-    if comparison.problem.segments.stated:
-        segments, each = headline.segment_table(comparison)
+    for segments, each in headline.segment_tables(comparison):
         _print_table(console, [_broken(head) for head in segments], each)
         console.print(headline.customers_by_segment(comparison), soft_wrap=not console.is_terminal)
     policies = (f"{name}: {said}." for name, said in comparison.legend().items())
@@ -81,8 +80,8 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
     said = aligned(*evaluation.evaluation_table(found))
-    if found.problem.segments.stated:
-        said += ["", *aligned(*evaluation.segment_table(found))]
+    for by_segment in evaluation.segment_tables(found):
+        said += ["", *aligned(*by_segment)]
     policies = legend({row.name: row.name for row in found})
     said += ["", evaluation.earned(found).replace("`", ""), headline.REGRET]
     return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])
