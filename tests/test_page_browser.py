@@ -335,6 +335,9 @@ def test_pages_print_well(page):
         page.goto(path)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("button:visible").count() == 0
+        page.set_viewport_size({"width": 688, "height": 1002})  # A4 within its margins
+        assert page.locator("thead").first.is_visible(), "a table stays a table on paper"
+        assert page.evaluate(TOO_WIDE) <= 0, path
         pages = page.pdf(format="A4").count(b"/Type /Page\n") or page.pdf(format="A4").count(b"/Type /Page ")
         assert pages <= 5, path
 

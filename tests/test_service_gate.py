@@ -8,8 +8,10 @@ import threading
 import pytest
 from starlette.requests import Request
 
+from elsv import Campaign, Problem
 from elsv.campaign.batches import DecisionRequest
 from elsv.campaign.opening import open_store
+from elsv.service.app import create_app
 from elsv.service.batching import MOST_WAITING, Lane
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.reading import json_of
@@ -36,6 +38,22 @@ def guarded(tmp_path_factory):
         while not opened.service.ready:
             threading.Event().wait(0.05)
         yield opened
+
+
+def test_what_pages_need_is_loaded_before_the_server_is_ready(tmp_path, monkeypatch):
+    with Campaign.open(tmp_path / "shop.db", "spring", Problem([1.0, 0.5], horizon=9), policy="greedy"):
+        pass
+    order, status = [], Campaign.status
+    monkeypatch.setattr(Campaign, "status", lambda *given, **how: order.append(how) or status(*given, **how))
+    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).state.service
+    service.when_ready = lambda: order.append("ready")
+
+    async def start():
+        await service.start()
+        await service.stop()
+
+    asyncio.run(start())
+    assert order == [{"patient": False}, "ready"]
 
 
 def test_every_answer_has_the_headers_that_keep_browsers_safe(guarded):
