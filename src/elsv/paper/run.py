@@ -16,7 +16,7 @@ from elsv._base.machine import cores
 from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.exact.cuda.device import check_device, find_device
+from elsv.exact.cuda.sweeps import check_device, find_device
 from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
 from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus
