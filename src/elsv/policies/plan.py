@@ -23,7 +23,7 @@ is optimal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -39,6 +39,7 @@ from elsv.beliefs.reweighted import with_points
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.policies.asking import GROUPS, Awaiting, averaged
 from elsv.policies.base import BestScore
 from elsv.policies.layers import OnLayers
 from elsv.policies.offered import Segment
@@ -58,6 +59,7 @@ from elsv.policies.plan_rules import (
     points_of,
     prefer,
     searches_free,
+    shared_points,
     stands,
     states_of,
     undecided,
@@ -146,18 +148,54 @@ class Plan(BestScore):
         """
         check_step(self.problem, step)
         check_width(state, self.problem)
-        roots, left = State.trusted(*state.rows()), remaining(self.problem, step)
-        if self.belief is None and factors(self.problem.belief):
+        left = remaining(self.problem, step)
+        if isinstance(state, Awaiting) and not self._by_index(left):
+            return averaged(
+                state,
+                self._pointed,
+                self.problem.rewards,
+                shared_points(self.points, GROUPS),
+                lambda some, count: self._sharing(count).scores(some, step, rng),
+            )
+        roots = State.trusted(*state.rows())
+        if self._independent:
             return self._free(roots, left).reshape(state.alpha.shape)
         if (alone := self._alone) is not None:
             return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
         return self._plan(roots, left, rng).reshape(state.alpha.shape)
 
+    @property
+    def _independent(self) -> bool:
+        """Whether the arms are independent."""
+        return self.belief is None and factors(self.problem.belief)
+
+    def _by_index(self, left: float) -> bool:
+        """Return whether an index decides, with so many pulls left."""
+        if not self._independent:
+            return False
+        problem, states = self.problem, states_of(self.problem.segments, self.effort)
+        return problem.horizon is None or not searches_free(problem.arms, states, round(left))
+
+    def _sharing(self, count: int) -> Plan:
+        """Return what makes one of `count` searches, which share the states that may be expanded."""
+        if count == 1 or self._independent:
+            return self
+        if count not in self._known:
+            part = self._known[count] = replace(
+                self, effort=max(1, self.effort // count), points=shared_points(self.points, count)
+            )
+            part.__dict__["_pointed"] = self._pointed  # its draws are made once
+        return self._known[count]
+
+    @cached_property
+    def _known(self) -> dict[int, Plan]:
+        return {}
+
     def _free(self, state: State, left: float) -> FloatArray:
         """Return scores ``[B, N]`` of independent arms."""
         problem, segments = self.problem, self.problem.segments
-        states = states_of(segments, self.effort)
-        if problem.horizon is not None and searches_free(problem.arms, states, round(left)):
+        if not self._by_index(left):
+            states = states_of(segments, self.effort)
             return search_independent(problem, state, depth_of(problem.arms, states, round(left)), left)
         q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
         for g, arms in enumerate(segments.groups):
