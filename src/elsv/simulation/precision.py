@@ -22,6 +22,7 @@ import numpy as np
 
 from elsv._base.numbers import whole
 from elsv.beliefs.abilities import moments
+from elsv.policies.single import called
 from elsv.problem import Problem
 from elsv.simulation.intervals import Z95
 from elsv.state import State
@@ -142,4 +143,4 @@ def precision(
         if share > 0:
             alone = Z95 * float(np.sqrt(((came * paid) ** 2 * m * (1 - m) / held).sum()))
         rows.append(HoldoutPrecision(share, share * lost, Z95 * float(np.sqrt(known.sum())), alone))
-    return Precision(total, " / ".join(problem.names[arm] for arm in today), lost, tuple(rows), unit)
+    return Precision(total, called(problem, today), lost, tuple(rows), unit)
