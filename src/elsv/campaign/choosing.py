@@ -276,7 +276,7 @@ class _Planned:
         if id(belief) not in self._means:
             drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
             self._means[id(belief)] = mean_of(belief, self._state, drawn)
-        return Awaiting.of(self._state, self._means[id(belief)], waiting)
+        return Awaiting(self._state, self._means[id(belief)], waiting)
 
 
 def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:

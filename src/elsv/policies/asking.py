@@ -51,28 +51,26 @@ _SEED = 20_261_117
 
 
 class Awaiting(State):
-    """A state with the expected outcomes of open decisions added, which remembers what is under way."""
+    """A state with the expected outcomes of open decisions added, which remembers what is under way.
 
-    seen: State  # with the outcomes that are in
-    waiting: FloatArray  # [..., N], decisions of each arm without an outcome
+    `seen` has the outcomes that are in, `expected` the means of a belief there, and `waiting` how many
+    decisions of each arm have no outcome, both ``[..., N]``.
+    """
 
-    @classmethod
-    def of(cls, seen: State, mean: FloatArray, waiting: FloatArray) -> Awaiting:
-        """Return it for the means of a belief in the state `seen`."""
-        state = cls.trusted(seen.alpha + waiting * mean, seen.beta + waiting * (1.0 - mean))
-        assert isinstance(state, Awaiting)
-        return state._with(seen, np.broadcast_to(waiting, state.alpha.shape))
+    seen: State
+    expected: FloatArray
+    waiting: FloatArray
+
+    def __init__(self, seen: State, expected: FloatArray, waiting: FloatArray) -> None:
+        object.__setattr__(self, "alpha", seen.alpha + waiting * expected)
+        object.__setattr__(self, "beta", seen.beta + waiting * (1.0 - expected))
+        object.__setattr__(self, "seen", seen)
+        object.__setattr__(self, "expected", expected)
+        object.__setattr__(self, "waiting", np.broadcast_to(waiting, self.alpha.shape))
 
     def part(self, here: Any) -> Awaiting:
         """Return some instances, with what they wait for."""
-        some = Awaiting.trusted(self.alpha[here], self.beta[here])
-        assert isinstance(some, Awaiting)
-        return some._with(self.seen.part(here), self.waiting[here])
-
-    def _with(self, seen: State, waiting: FloatArray) -> Awaiting:
-        object.__setattr__(self, "seen", seen)
-        object.__setattr__(self, "waiting", waiting)
-        return self
+        return Awaiting(self.seen.part(here), self.expected[here], self.waiting[here])
 
 
 def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> Awaiting:
@@ -98,7 +96,7 @@ def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) ->
         raise InvalidInputError(
             f"open decisions must be {state.arms} counts, one for each arm, got {open_decisions!r}"
         )
-    return Awaiting.of(state, mean, waiting)
+    return Awaiting(state, mean, waiting)
 
 
 def possible_outcomes(

@@ -22,6 +22,8 @@ import numpy as np
 
 from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray, IntArray, Rng
+from elsv.beliefs.abilities import factors, repeats
+from elsv.beliefs.base import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
@@ -124,6 +126,22 @@ class BestScore(BasePolicy):
         scores = check_scores(self.scores(state, step, rng), state)
         what = f"scores of {type(self).__name__} at step {step}"
         return best_offered(self.problem, scores, segment, what)
+
+
+class BeliefScore(BestScore):
+    """The same on a belief, by which equal states have the same scores or not."""
+
+    belief: Belief
+
+    @property
+    def deterministic(self) -> bool:
+        """If the belief is."""
+        return repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Unless arms are independent."""
+        return not factors(self.belief)
 
 
 def compares_scores(policy: BasePolicy) -> bool:

@@ -23,6 +23,7 @@ is optimal.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
@@ -118,10 +119,7 @@ class Plan(BestScore):
         """Yes; a belief that draws is asked once, unless it is another than the problem's."""
         return self.belief is None or repeats(self.belief)
 
-    @property
-    def costly(self) -> bool:
-        """Yes: about a millisecond."""
-        return True
+    costly = True  # about a millisecond
 
     @property
     def steady(self) -> bool:
@@ -205,12 +203,16 @@ class Plan(BestScore):
                 index = Gittins(share * gamma / (1.0 - (1.0 - share) * gamma))
                 q[:, own] = index(state.alpha, state.beta, 1, Setting.of(problem))[:, own]
                 continue
-            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
-            for customers in np.unique(expected).tolist():
-                rows, step = np.flatnonzero(expected == customers), problem.steps - customers + 1
+            for rows, step in self._turns(left, coming[:, g]):
                 found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, Setting.of(problem))
                 q[np.ix_(rows, own)] = found[:, own]
         return problem.rewards * q
+
+    def _turns(self, left: float, share: FloatArray) -> Iterator[tuple[IntArray, int]]:
+        """Yield rows that expect as many customers of a segment, and the step as if no others came."""
+        expected = np.rint(1.0 + (left - 1.0) * share).astype(np.int64)
+        for customers in np.unique(expected).tolist():
+            yield np.flatnonzero(expected == customers), self.problem.steps - customers + 1
 
     @cached_property
     def _alone(self) -> tuple[Plan, ...] | None:
@@ -239,10 +241,9 @@ class Plan(BestScore):
         problem, segments = self.problem, self.problem.segments
         q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
         for g, (arms, plan) in enumerate(zip(segments.groups, alone, strict=True)):
-            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
-            for customers in np.unique(expected).tolist():
-                rows, step = np.ix_(expected == customers, np.array(arms)), problem.steps - customers + 1
-                q[rows] = plan.scores(State.trusted(state.alpha[rows], state.beta[rows]), step)
+            for rows, step in self._turns(left, coming[:, g]):
+                here = np.ix_(rows, np.array(arms))
+                q[here] = plan.scores(state.part(here), step)
         return q
 
     def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
@@ -260,8 +261,7 @@ class Plan(BestScore):
         if variance is not None:
             here = np.flatnonzero(undecided(segments, worth, problem.rewards * np.sqrt(variance)))
         if len(here):
-            roots = State.trusted(state.alpha[here], state.beta[here])
-            q[here] = self._by_need(roots, customers.part(here), worth[here], q[here])
+            q[here] = self._by_need(state.part(here), customers.part(here), worth[here], q[here])
         return q
 
     @cached_property
@@ -280,9 +280,8 @@ class Plan(BestScore):
         most = min(every, self._affordable(customers, points))
         while len(open_) and points < most:
             points = min(2 * points, most)
-            some = State.trusted(roots.alpha[open_], roots.beta[open_])
             search = PointsSearch(problem, belief, points)
-            finer = self._search(search, some, customers.part(open_), worth[open_], q[open_])
+            finer = self._search(search, roots.part(open_), customers.part(open_), worth[open_], q[open_])
             clear = stands(segments, found[open_], finer, committed[open_])
             found[open_] = finer
             open_ = open_[~clear]
@@ -315,7 +314,7 @@ class Plan(BestScore):
             way.stops or most_stops(pulls, PATIENCE if segments.count == 1 else LONG_PATIENCE * way.depth),
         )
         for block in search.blocks(len(q)):
-            here, root = np.arange(len(q))[block], State.trusted(roots.alpha[block], roots.beta[block])
+            here, root = np.arange(len(q))[block], roots.part(block)
             who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
             stops = search.stops(root, who, paid, most, shared)
             committed = who.all(who.best(paid, segments.of_arm))
@@ -323,7 +322,7 @@ class Plan(BestScore):
             if way.stops and not learns.all():
                 if not learns.any():
                     continue
-                here, root = here[learns], State.trusted(root.alpha[learns], root.beta[learns])
+                here, root = here[learns], root.part(learns)
                 who, paid, stops, committed = who.part(learns), paid[learns], stops[learns], committed[learns]
                 shared = shared and (shared[0][learns], shared[1][learns])
             chosen = everyone[here]

@@ -148,7 +148,7 @@ class PointsSearch:
         after = customers.left - sum(steps) if problem.discount is None else customers.left
         for here in _chunks(len(q), self.points * chosen.shape[1]):
             if shared is None:
-                theta, weight = joint_points(self.belief, _part(state, here), self.points, chosen[here])
+                theta, weight = joint_points(self.belief, state.part(here), self.points, chosen[here])
             else:
                 theta = np.take_along_axis(shared[0][here], chosen[here][:, None], axis=-1)
                 weight = shared[1][here]
@@ -173,13 +173,13 @@ class PointsSearch:
         shared: Points | None = None,
     ) -> FloatArray:
         """Return the worth ``[B, N]`` of up to `most` pulls of one arm, to commit when that is better."""
-        from elsv.search._stops_kernels import search_stops
+        from elsv.search._points_kernels import search_stops
 
         arms, rewards = self.problem.arms, self.problem.rewards.copy()
         q, of_arm = np.empty(worth.shape), customers.of_arm.copy()
         for here in self.blocks(len(q)):
             if shared is None:
-                theta, weight = arm_points(self.belief, _part(state, here), ALONE, self.points)
+                theta, weight = arm_points(self.belief, state.part(here), ALONE, self.points)
             else:
                 theta, weight = shared[0][here][:, None], shared[1][here][:, None]
             who, discount = customers.part(here), self.problem.discount or 1.0
@@ -282,10 +282,6 @@ def _chunks(states: int, each: int) -> list[slice]:
     """Return parts of so many states whose arrays, `each` numbers for a state, stay in the cache."""
     size = max(1, _CHUNK // each)
     return [slice(start, start + size) for start in range(0, states, size)]
-
-
-def _part(state: State, here: slice | IntArray) -> State:
-    return State.trusted(state.alpha[here], state.beta[here])
 
 
 def tight(array: FloatArray) -> FloatArray:
