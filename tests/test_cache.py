@@ -1,4 +1,4 @@
-from __future__ import annotations
+from __future__ import importlib
 
 import json
 import os
@@ -165,13 +165,12 @@ def test_an_index_does_not_depend_on_what_was_dropped(monkeypatch):
 
 
 def test_trees_in_memory_are_bounded(monkeypatch):
-    from elsv.search.lookahead import _trees, make_tree
-
-    monkeypatch.setattr("elsv.search.lookahead._KEPT", 100_000)
-    _trees.clear()
+    tree = importlib.import_module("elsv.search.lookahead")  # the package has a function of that name
+    monkeypatch.setattr(tree, "_KEPT", 100_000)
+    tree._trees.clear()
     for depth in range(2, 8):
-        assert make_tree(2, depth) is make_tree(2, depth)
-    assert 0 < _trees.bytes <= 100_000
+        assert tree.make_tree(2, depth) is tree.make_tree(2, depth)
+    assert 0 < tree._trees.bytes <= 100_000
 
 
 def test_the_command(directory):

@@ -537,3 +537,9 @@ def test_a_decision_does_not_work_out_its_way_anew(monkeypatch):
     for left in range(100, 1_000):
         way_ahead(3, 54_321, left)
     assert len(found) == first
+
+
+def test_spread_points_have_the_means_of_the_belief():
+    """Second customer of a 2 × 2 grid: 1,024 points that miss the means by 1e-4 chose the third arm."""
+    problem = Problem([0.5, 0.7, 0.8, 1.0], structure=grid(2, 2), horizon=10)
+    assert int(Plan(problem)(State([1.0, 1, 1, 1], [1.0, 1, 2, 1]), 2)) == 1
