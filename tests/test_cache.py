@@ -1,5 +1,6 @@
-from __future__ import importlib
+from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
