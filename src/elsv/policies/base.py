@@ -150,6 +150,11 @@ def compares_scores(policy: BasePolicy) -> bool:
     return scored and policy.deterministic
 
 
+def _declared(fact: str) -> Any:
+    """Return a property: what a user's function declares of itself."""
+    return property(lambda self: bool(getattr(self.function, fact, False)))
+
+
 @dataclass(frozen=True, eq=False)
 class FunctionPolicy(BasePolicy):
     """A user's own function or object, its answers checked; it may declare the facts of `BasePolicy`."""
@@ -167,20 +172,7 @@ class FunctionPolicy(BasePolicy):
         arms = check_answer(self.function(state, step, rng, **who), state)
         return check_offered(self.problem, arms, segment)
 
-    @property
-    def deterministic(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "deterministic", False))
-
-    @property
-    def costly(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "costly", False))
-
-    @property
-    def steady(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "steady", False))
+    deterministic, costly, steady = _declared("deterministic"), _declared("costly"), _declared("steady")
 
     @property
     def belief(self) -> Any:

@@ -155,8 +155,7 @@ class PlannedSearch:
         """Return W times the worth of `step` pulls of whichever arm is best so; `values` is given back."""
         best: FloatArray | None = None
         for arm in range(self.arms):
-            worth = sweeps.take(len(values))
-            worth[:] = values
+            worth = _copied(sweeps, values)
             for at in range(made + step - 1, made - 1, -1):
                 worth = sweeps.pull(sweeps.layer(at), worth, arm, self.belief)
             if best is None:
@@ -172,9 +171,7 @@ class PlannedSearch:
         """Return W times the worth of pulling each arm ``[states, N]``; `values` is given back."""
         q = np.empty((layer.size, self.arms))
         for arm in range(self.arms):
-            copy = sweeps.take(len(values))
-            copy[:] = values
-            worth = sweeps.pull(layer, copy, arm, self.belief)
+            worth = sweeps.pull(layer, _copied(sweeps, values), arm, self.belief)
             q[:, arm] = worth
             sweeps.give(worth)
         sweeps.give(values)
@@ -193,8 +190,7 @@ class PlannedSearch:
             if first > layer.made or later is None:
                 worth = self._commit(sweeps, first + 1)
             else:
-                worth = sweeps.take(len(later[arm]))
-                worth[:] = later[arm]
+                worth = _copied(sweeps, later[arm])
                 self._or_commit(sweeps, layer.made + 1, worth)
             for made in range(first, layer.made - 1, -1):
                 worth = sweeps.pull(sweeps.layer(made), worth, arm, self.belief)
@@ -211,6 +207,13 @@ class PlannedSearch:
         committed = self._commit(sweeps, made)
         np.maximum(worth, committed, out=worth)
         sweeps.give(committed)
+
+
+def _copied(sweeps: Sweeps, values: FloatArray) -> FloatArray:
+    """Return a copy in room that sweeps share."""
+    room = sweeps.take(len(values))
+    room[:] = values
+    return room
 
 
 @dataclass(frozen=True)

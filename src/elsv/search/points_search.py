@@ -48,11 +48,8 @@ class Customers:
         """Return those of the roots of a problem."""
         segments, batch = problem.segments, len(state.alpha)
         if segments.shares is not None:
-            came, coming = (
-                np.empty((batch, segments.count)),
-                np.empty((batch, segments.count, segments.count)),
-            )
-            came[:] = coming[:] = segments.shares
+            came = np.tile(segments.shares, (batch, 1))
+            coming = np.tile(segments.shares, (batch, segments.count, 1))
             return cls(segments.of_arm, came, coming, False, left)
         came = segments.counts(state.pulls_made(problem))
         after = came[:, None] + np.eye(segments.count)
