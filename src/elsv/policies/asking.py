@@ -174,6 +174,8 @@ def averaged(
         rows = np.array([row for row, _, _ in several])
         won, chance = np.stack([won for _, won, _ in several]), np.stack([chance for _, _, chance in several])
         a, b = alpha[rows, None] + won, beta[rows, None] + (waiting[rows, None] - won)
+        if count == 1:  # the expected state to the last digit
+            a, b = (counts[rows, None] for counts in state.rows())
         found = scores(State.trusted(a.reshape(-1, state.arms), b.reshape(-1, state.arms)), count)
         q[rows] = np.einsum("bk,bkn->bn", chance, found.reshape(a.shape))
     return q.reshape(state.alpha.shape)
