@@ -11,7 +11,8 @@ may bring,
 
 .. math:: q(i) = \sum_y P(y \mid s)\, q(i \mid \alpha + y,\; \beta + k - y),
 
-with alike outcomes y in one group where they are many (`possible_outcomes`). ``pending=ignore`` in the name
+for up to twelve open decisions, with alike outcomes y in one group where they are many
+(`possible_outcomes`). ``pending=ignore`` in the name
 of a policy asks it in the state s itself, as if nothing were under way.
 """
 
@@ -43,11 +44,10 @@ Drawing = Rng | Callable[[], Rng] | None
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
 
-APART = 8  # outcomes under way that a planner tells apart: it searches once for each
-GROUPS = 4  # into which more of them are parted: 2, 4 and 8 lose the same (docs/choosing.md)
-LISTED = 64  # outcomes whose chances are all worked out
+FEW_OPEN = 12  # open decisions whose outcomes a planner tells apart; with hundreds it would put off exploring
+APART = 8  # outcomes for each of which it searches
+GROUPS = 4  # into which more of them are parted: 2, 4 and 8 lose the same (docs/planning.md)
 PARTED = 3  # arms whose outcomes under way are told apart
-_SEED = 20_261_117
 
 
 class Awaiting(State):
@@ -107,34 +107,28 @@ def possible_outcomes(
     .. math:: P(y) = \sum_m w_m \prod_i \binom{k_i}{y_i} \theta_{mi}^{y_i} (1 - \theta_{mi})^{k_i - y_i}
 
     on joint points of the belief. Up to `APART` outcomes are groups by themselves. More of them are parted
-    into `GROUPS`, time and again that group at its mean in which an arm's expected reward differs most. Where
-    there are more than `LISTED` outcomes, one is drawn for each point, always with the same seed. A group
-    stands for the mean of its outcomes, and so do all outcomes of arms beyond the `PARTED` whose open
-    decisions may change most.
+    into `GROUPS`, time and again that group at its mean in which an arm's expected reward differs most. A
+    group stands for the mean of its outcomes, and so do all outcomes of arms beyond the `PARTED` whose open
+    decisions may change most. With more than `FEW_OPEN` open decisions there is one group.
     """
-    seen, waiting = state.seen, state.waiting
+    seen, waiting, expected = state.seen, state.waiting, state.alpha - state.seen.alpha
+    if not 0 < waiting.sum() <= FEW_OPEN:
+        return expected[None], np.ones(1)
     pulls = seen.alpha + seen.beta
     moves = rewards * np.sqrt(waiting * seen.mean * (1.0 - seen.mean) / ((pulls + waiting) * (pulls + 1.0)))
     arms = np.sort(np.argsort(-moves, kind="stable")[: min(PARTED, np.count_nonzero(waiting))])
     number, size = np.rint(waiting[arms]).astype(np.int64), (rewards / (pulls + waiting))[arms]
     theta, weight = joint_points(belief, seen.part(np.newaxis), points, arms[None])
-    theta, chance = theta[0], weight[0] / weight[0].sum()
-    if np.prod(number + 1.0) <= LISTED:
-        won = np.array(list(product(*(range(k + 1) for k in number.tolist()))))
-        likely = np.ones((len(theta), len(won)))
-        for i, k in enumerate(number.tolist()):
-            x, y = theta[:, i, None], np.arange(k + 1)
-            ways = np.array([comb(k, j) for j in y.tolist()], dtype=np.float64)
-            likely *= (ways * x**y * (1.0 - x) ** (k - y))[:, won[:, i]]
-        chance = chance @ likely
-    else:
-        won = np.random.default_rng(_SEED).binomial(number, theta)
+    won = np.array(list(product(*(range(k + 1) for k in number.tolist()))))
+    likely = np.ones((theta.shape[1], len(won)))
+    for i, k in enumerate(number.tolist()):
+        x, y = theta[0, :, i, None], np.arange(k + 1)
+        ways = np.array([comb(k, j) for j in y.tolist()], dtype=np.float64)
+        likely *= (ways * x**y * (1.0 - x) ** (k - y))[:, won[:, i]]
+    chance = weight[0] @ likely / weight[0].sum()
     groups = _parted(won, chance, size, APART if len(won) <= APART else GROUPS)
-    expected = state.alpha - seen.alpha
     out, share = np.repeat(expected[None], len(groups), axis=0), np.array([chance[g].sum() for g in groups])
     out[:, arms] = [chance[rows] @ won[rows] / chance[rows].sum() for rows in groups]
-    if len(won) > APART:  # all groups together have the expected outcomes, which draws miss by a little
-        out = np.clip(out + (expected - share @ out / share.sum()), 0.0, waiting)
     return out, share / share.sum()
 
 
@@ -174,14 +168,14 @@ def averaged(
     waiting, q = state.waiting.reshape(alpha.shape), np.empty(alpha.shape)
     parted: dict[int, list[tuple[int, FloatArray, FloatArray]]] = {}
     for row, place in enumerate(np.ndindex(state.shape)):
-        won, chance = np.zeros((1, state.arms)), np.ones(1)
-        if waiting[row].any():
-            won, chance = possible_outcomes(belief, rewards, state.part(place), points)
+        won, chance = possible_outcomes(belief, rewards, state.part(place), points)
         parted.setdefault(len(chance), []).append((row, won, chance))
     for count, several in parted.items():
         rows = np.array([row for row, _, _ in several])
         won, chance = np.stack([won for _, won, _ in several]), np.stack([chance for _, _, chance in several])
         a, b = alpha[rows, None] + won, beta[rows, None] + (waiting[rows, None] - won)
+        if count == 1:  # the expected state to the last digit
+            a, b = (counts[rows, None] for counts in state.rows())
         found = scores(State.trusted(a.reshape(-1, state.arms), b.reshape(-1, state.arms)), count)
         q[rows] = np.einsum("bk,bkn->bn", chance, found.reshape(a.shape))
     return q.reshape(state.alpha.shape)
