@@ -11,13 +11,12 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
-from elsv.beliefs.reweighted import with_points
+from elsv.beliefs.samples import with_points
 from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.policies.layers import (
     ByIndex,
     LayerPolicy,
@@ -126,9 +125,11 @@ class PlannedSearch:
         searched = 6.5 * self.arms + 1 if self._way(problem.steps - made).stops else 0.125
         return Room(shared=4, passing=searched, kept=self.arms)
 
-    def on_card(self, problem: Problem, step: int) -> Way | None:
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead."""
-        return self._way(problem.steps - step + 1) if self.belief == problem.belief else None
+        way = self._way(problem.steps - step + 1)
+        named = Sweep("search", steps=way.steps, stops=way.stops)
+        return named if self.belief == problem.belief else None
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -237,7 +238,7 @@ class SearchOr:
         """Return what `decide` takes, and the tables of an index where it is needed at all."""
         return room_of(self._at(problem.steps - made), problem, made)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead, or the sweep of the other form; it knows no segments."""
         if problem.segments.count > 1:
             return None
