@@ -264,6 +264,17 @@ def test_index_takes_its_own_discount_then_the_problems_then_the_default():
     assert Gittins()(one, one, 1, setting(horizon=9))[0] == pytest.approx(0.8699, abs=5e-5)
 
 
+def test_a_table_that_takes_a_tenth_of_a_second_is_kept_on_disk(tmp_path, monkeypatch):
+    """A service that starts again does not solve blocks of 64 levels and more again."""
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
+    arm = setting(discount=0.9).arm(0)
+    Gittins(tolerance=1e-3).prepare(arm, 127)
+    cache.forget_tables()
+    monkeypatch.setattr(_gittins_solver.LevelSolver, "finish", lambda solver: pytest.fail(f"{solver.first}"))
+    source = _gittins_solver.Source(1.0, 1.0, 0.9, 1e-3)
+    assert len(_gittins_tables.block(source, 64, 128)) == triangle.size(128) - triangle.size(64)
+
+
 def test_states_off_the_priors_lattice_are_solved():
     found = Gittins(0.9)(np.array([1.5, 0.5]), np.array([1.0, 1.0]), 1, setting(((1, 1), (1, 1))))
     np.testing.assert_allclose(found, gittins_index([1.5, 0.5], 1.0, 0.9), atol=2e-6)

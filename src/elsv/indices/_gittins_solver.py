@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ def table_sweeps(total: float, tolerance: float) -> float:
     return 2.5 * total * max(1.0, math.pow(1e-4 / tolerance, 0.37))
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What all states share that count from one corner."""
 
     alpha: float
@@ -252,11 +252,11 @@ def _first_points(source: Source, first: int, levels: int, pulls_left: int | Non
     From one point to the next the boundary of the last level moves by at most `_CELLS_PER_SWEEP` states.
     """
     pulls, total = levels - 1, source.base + (levels - 1)
-    rough = replace(source, tolerance=max(source.tolerance, min(0.01, 0.1 / total)))
+    rough = source._replace(tolerance=max(source.tolerance, min(0.01, 0.1 / total)))
     least = None if pulls_left is None else pulls_left - pulls
     most = None if pulls_left is None else pulls_left - first
-    low = _bounds(replace(rough, beta=source.beta + pulls), least)[0]
-    high = _bounds(replace(rough, alpha=source.alpha + pulls), most)[1]
+    low = _bounds(rough._replace(beta=source.beta + pulls), least)[0]
+    high = _bounds(rough._replace(alpha=source.alpha + pulls), most)[1]
     ends = np.arcsin(np.sqrt([low, min(high, 1.0)]))
     count = 2 + math.ceil((ends[1] - ends[0]) * total / _CELLS_PER_SWEEP)
     grid = np.sin(np.linspace(ends[0], ends[1], count)) ** 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -47,13 +47,17 @@ class Setting:
         alpha, beta = self.prior_alpha[i], self.prior_beta[i]
         return Setting(alpha, beta, self.arms, self.horizon, self.discount, self.corners[i], self.whole)
 
-    @property
+    @cached_property
     def corners(self) -> FloatArray:
         """Where each arm's tables begin, ``[N, 2]`` or ``[2]``; one place for arms that may meet."""
         if self.corner is not None:
             return self.corner
         prior = np.stack((self.prior_alpha, self.prior_beta), axis=-1)
         return shared_corners(prior.reshape(-1, 2), self.horizon).reshape(prior.shape)
+
+    def is_one_instance(self, alpha: FloatArray) -> bool:
+        """Return whether counts are those of one instance, one state of each arm."""
+        return self.prior_alpha.ndim == 1 and alpha.size == self.prior_alpha.size
 
     def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return how often each arm was pulled, a whole number; expected outcomes may be fractions."""

@@ -49,7 +49,7 @@ from elsv.indices._gittins_tables import block, distinct_corners, offsets
 from elsv.indices.base import IndexBase, Setting
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
-_MOST_ALONE = 128  # up to this a table is as quick as a few states
+_MOST_ALONE = 32  # the same for the states of one instance: a table takes as long as a few of them
 _MOST_INTERPOLATED = 2048  # beyond, the tables would not fit into memory
 _FINEST_INTERPOLATED = 1e-6
 _TABLE_SHARE = 0.4
@@ -111,7 +111,7 @@ class FiniteGittins(IndexBase):
     -----
     Every step needs tables of its own. They are worth their time for many states, as in a simulation. The few
     states of one instance, one of each arm, are solved one by one where pulls made and left are more than
-    128.
+    32.
     """
 
     discount: float = 1.0
@@ -131,8 +131,7 @@ class FiniteGittins(IndexBase):
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
             source = Source(corner_a, corner_b, self.discount, self.tolerance)
-            alone = np.ndim(setting.prior_alpha) == 1 and a.size == np.size(setting.prior_alpha)
-            index[mine] = _indices(a[mine], b[mine], left, source, alone)
+            index[mine] = _indices(a[mine], b[mine], left, source, setting.is_one_instance(a))
         return index
 
     def table_bytes(self, levels: int) -> float:

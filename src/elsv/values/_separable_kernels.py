@@ -9,11 +9,10 @@ from elsv._base.typing import FloatArray, IntArray
 
 
 @kernel
-def build(bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArray:
-    """Return υ on `levels` levels of the triangle from the bonus on one level fewer."""
-    table = np.empty(levels * (levels + 1) // 2)
+def build(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, levels: int) -> None:
+    """Set υ on `levels` levels of the triangle from the bonus on one level fewer."""
     last = levels - 1
-    table[last * levels // 2 :] = 0.0
+    table[last * levels // 2 : levels * (levels + 1) // 2] = 0.0
     for n in range(last - 1, -1, -1):
         here = n * (n + 1) // 2
         above = here + n + 1
@@ -21,30 +20,27 @@ def build(bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArr
         for s in range(n + 1):
             mean = (alpha + s) * scale
             table[here + s] = mean * table[above + s + 1] + (1.0 - mean) * table[above + s] - bonus[here + s]
-    return table
 
 
 @kernel
-def extend(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, levels: int) -> FloatArray:
-    """Return the table with one level more: υ minus the expected bonus of the old last level.
+def extend(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, levels: int) -> None:
+    """Give a table of `levels` levels one more: υ minus the expected bonus of the old last level.
 
     `bonus` holds the bonuses of that level alone, by successes; it serves as scratch space.
     """
     size = levels * (levels + 1) // 2
-    longer = np.empty(size + levels + 1)
-    longer[size:] = 0.0
+    table[size : size + levels + 1] = 0.0
     last = levels - 1
     start = last * levels // 2
     for s in range(levels):
-        longer[start + s] = table[start + s] - bonus[s]
+        table[start + s] -= bonus[s]
     for n in range(last - 1, -1, -1):
         here = n * (n + 1) // 2
         scale = 1.0 / (alpha + beta + n)
         for s in range(n + 1):
             mean = (alpha + s) * scale
             bonus[s] = mean * bonus[s + 1] + (1.0 - mean) * bonus[s]
-            longer[here + s] = table[here + s] - bonus[s]
-    return longer
+            table[here + s] -= bonus[s]
 
 
 @kernel
