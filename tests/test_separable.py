@@ -15,7 +15,7 @@ from elsv.problem import Problem
 from elsv.search import lookahead
 from elsv.state import State
 from elsv.values import SeparableValue
-from elsv.values._separable_kernels import extend
+from elsv.values._value_kernels import extend
 
 
 def rational_bonus(a, b, t):
@@ -90,8 +90,12 @@ def situations(draw):
 @given(situation=situations())
 def test_theorem_1_one_step_of_lookahead_is_the_index(name, situation):
     problem, state, step = situation
-    index = make_index(name)
-    z = problem.rewards * index(state.alpha, state.beta, step, Setting.of(problem))
+    index, setting = make_index(name), Setting.of(problem)
+    arms = [setting.arm(i) for i in range(problem.arms)]  # each by the tables that the value has
+    counts = zip(state.alpha, state.beta, arms, strict=True)
+    z = problem.rewards * np.array([float(index(a, b, step, arm)) for a, b, arm in counts])
+    together = problem.rewards * index(state.alpha, state.beta, step, setting)
+    np.testing.assert_allclose(together, z, rtol=0, atol=2e-6 * problem.scale)
     value = SeparableValue(problem, index)
     if not np.isfinite(z).all():
         return  # an arm that must be pulled first: tests/test_policies.py

@@ -19,8 +19,15 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
-from elsv.indices._common import check_counts, check_tolerance, positive
-from elsv.indices._gittins_solver import STATE_SWEEPS, Source, run_out, solve_state, table_sweeps
+from elsv.indices._gittins_solver import (
+    STATE_SWEEPS,
+    Source,
+    check_counts,
+    check_tolerance,
+    run_out,
+    solve_state,
+    table_sweeps,
+)
 from elsv.indices._gittins_tables import (
     block,
     distinct_corners,
@@ -29,7 +36,7 @@ from elsv.indices._gittins_tables import (
     offsets,
     prepare,
 )
-from elsv.indices.base import IndexBase, Setting
+from elsv.indices.base import POSITIVE, IndexBase, Setting, parameter
 from elsv.problem import check_discount
 
 _DEFAULT_DISCOUNT = 0.99
@@ -89,7 +96,8 @@ def gittins_table(
     >>> gittins_table(1, 1, 2, discount=0.9).round(3)
     array([0.703, 0.5  , 0.8  ])
     """
-    a, b = positive("alpha", alpha, "alpha=1"), positive("beta", beta, "beta=1")
+    a = parameter("alpha", alpha, "alpha=1", POSITIVE)
+    b = parameter("beta", beta, "beta=1", POSITIVE)
     count = whole("levels", levels, 1)
     gamma, error = check_discount(discount), check_tolerance(tolerance)
     return block(Source(a, b, gamma, error), 0, count)

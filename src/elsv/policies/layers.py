@@ -27,10 +27,9 @@ from elsv.lattice.sweeps import Sweeps
 from elsv.policies.plan_rules import Way
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction
+from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values
 from elsv.values.commit import CommitValue
-from elsv.values.layers import gain_sweep, layer_reach, layer_rooms, layer_values
-from elsv.values.separable import SeparableValue
+from elsv.values.separable import SeparableValue, gain_sweep
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread

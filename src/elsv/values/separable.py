@@ -26,6 +26,7 @@ from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
+from elsv.lattice.steps import Sweep
 from elsv.lattice.sweeps import Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
@@ -105,7 +106,7 @@ class SeparableValue:
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
-        from elsv.values import _separable_kernels as kernels
+        from elsv.values import _value_kernels as kernels
 
         check_width(state, self.problem)
         tables = self._tables(step)
@@ -119,7 +120,7 @@ class SeparableValue:
 
     def one_step(self, state: State, step: int, mean: FloatArray) -> FloatArray:
         r"""Return :math:`q_t(s, i)` of one pull at `step` when arm i succeeds with `mean[..., i]`."""
-        from elsv.values import _separable_kernels as kernels
+        from elsv.values import _value_kernels as kernels
 
         check_width(state, self.problem)
         if np.shape(mean) != state.alpha.shape:
@@ -130,23 +131,15 @@ class SeparableValue:
         alpha, beta = state.rows()
         out = np.empty(alpha.shape)
         rows = np.ascontiguousarray(mean, dtype=np.float64).reshape(alpha.shape)
+        rewards, prior = self.problem.rewards, self.problem.prior
         outside = kernels.one_step(
-            alpha,
-            beta,
-            rows,
-            self.problem.rewards,
-            self.problem.prior,
-            tables,
-            self._group,
-            self._weights,
-            step + 1,
-            out,
+            alpha, beta, rows, rewards, prior, tables, self._group, self._weights, step + 1, out
         )
         self._check(outside, step - 1)
         return out.reshape(state.alpha.shape)
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
-        """Return the values of all states of a layer, by `elsv.values.layers.layer_values`."""
+        """Return the values of all states of a layer, by `elsv.values.base.layer_values`."""
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
 
@@ -202,7 +195,7 @@ class SeparableValue:
 
     def _tables(self, step: int) -> FloatArray:
         """Return υ_step for every distinct prior, ``[groups, size(step) or more]``, until the next call."""
-        from elsv.values import _separable_kernels as kernels
+        from elsv.values import _value_kernels as kernels
 
         if step < 1:
             raise InvalidInputError(f"step must be at least 1, got {step}")
@@ -247,3 +240,26 @@ class SeparableValue:
                 row[triangle.size(known) : triangle.size(fresh.stop)] = self.bonus(step, fresh, arm)
             object.__setattr__(self, "_bonuses", _Tables(fresh.stop, rows))
         return rows
+
+
+def gain_sweep(problem: Problem, value: SeparableValue | None, step: int) -> Sweep:
+    """Return the sweep of one step of lookahead on a separable value, or on none, from tables of each arm.
+
+    They hold what a success, a failure and another arm's pull are worth per reward.
+    """
+    members, group = distinct_priors(problem)
+    return Sweep("gain", tables=np.stack([_gains(value, step, i) for i in members], axis=1), group=group)
+
+
+def _gains(value: SeparableValue | None, step: int, arm: int) -> FloatArray:
+    """Return the three tables ``[3, states]`` of an arm."""
+    successes, pulls = triangle.states(step)
+    if value is None:
+        return np.stack([np.ones(len(pulls)), np.zeros(len(pulls)), np.zeros(len(pulls))])
+    table, failed = value.table(step + 1, arm), triangle.number(successes, pulls + 1)
+    here = table[: len(pulls)]
+    first = np.isneginf(here)
+    start = np.where(first, 0.0, here)
+    won = 1.0 + value.weight * (table[failed + 1] - start)
+    lost = value.weight * (table[failed] - start)
+    return np.stack([np.where(first, np.inf, won), np.where(first, np.inf, lost), value.weight * start])
