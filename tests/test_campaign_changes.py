@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -538,6 +539,42 @@ def test_arms_are_added_by_command_and_over_http(tmp_path):
         assert len(opened.get("/campaigns/spring").json()["arms"]) == 6
         assert opened.decide(count=2)[0]["name"]
         assert opened.get("/campaigns/spring/audit").json()["exact"]
+
+
+def test_an_arm_of_a_product_is_added_with_what_is_known_of_all(tmp_path):
+    known = {"order": [[2, 1], [4, 3]]}  # coupons sell more, for mobile and for desktop
+    names, shares = ["none", "5 % off"], {"mobile": 0.6, "desktop": 0.4}
+    problem = Problem(rewards=[10, 9], names=names, order="increasing", horizon=20, segments=shares)
+    problem.save(tmp_path / "shop.toml")
+    db = tmp_path / "shop.db"
+    run("new", db, "spring", tmp_path / "shop.toml", "-p", "greedy")
+    remedy = (
+        f"say what is known of all arms then: structure= (--structure), now {json.dumps(known)}; the new arm "
+        "is number 5, and [1, 5] in an order says that arm 1 succeeds at least as often as arm 5"
+    )
+    with (
+        Campaign.open(db, "spring") as campaign,
+        pytest.raises(InvalidInputError, match=re.escape(remedy)),
+    ):
+        campaign.add("10 % off × mobile", 8, segment="mobile")
+    more = {"order": [*known["order"], [5, 2]]}
+    command = ("campaign", "add", db, "spring", "10 % off × mobile", "--reward", 8, "--segment", "mobile")
+    assert remedy in " ".join(elsv(*command, code=2).stderr.split())
+    assert "structure must be JSON" in " ".join(elsv(*command, "--structure", "{", code=2).stderr.split())
+    assert "added 10 % off × mobile as arm 5" in elsv(*command, "--structure", json.dumps(more)).stdout
+    with service(db) as opened:
+        body = {"name": "10 % off × desktop", "reward": 8, "segment": "desktop"}
+        refused = opened.post("/campaigns/spring/arms", body)
+        assert refused.status_code == 422
+        assert (
+            f"structure= (--structure), now {json.dumps(more)}; the new arm is number 6"
+            in refused.text.replace('\\"', '"')
+        )
+        last = {"order": [*more["order"], [6, 4]]}
+        assert opened.post("/campaigns/spring/arms", body | {"structure": last}).status_code == 201
+    with Campaign.open(db, "spring") as campaign:
+        assert campaign.problem.segments.groups == ((0, 1, 4), (2, 3, 5))
+        assert campaign.problem.structure.to_dict() == last
 
 
 def test_a_deleted_campaign_is_in_a_file(place, tmp_path):  # noqa: F811

@@ -136,6 +136,25 @@ def test_today_yesterday_and_the_pace_in_words(tmp_path):
     assert "No customer has come since 11 November, 01:00." in campaign.status().troubles()
 
 
+def test_a_pace_is_said_when_it_means_something(tmp_path):
+    clock = Clock(datetime(2026, 11, 10, 8, 0, tzinfo=UTC).timestamp())
+    campaign = Campaign.open(tmp_path / "x.db", "x", shop(100), policy="fixed:arm=4", clock=clock)
+
+    def said():
+        return campaign.status().sentences()[0], campaign.status().advice()
+
+    campaign.decide(count=30)  # in one second
+    assert not any("pace" in words for words in said())
+    clock.pass_(HOUR)
+    assert all("about 2 hours left at this pace" in words for words in said())
+    slow = Campaign.open(tmp_path / "x.db", "slow", shop(100), policy="fixed:arm=4", clock=clock)
+    slow.decide(count=19)
+    clock.pass_(5 * HOUR)
+    assert slow.status().pace is None
+    clock.pass_(19 * HOUR)
+    assert slow.status().pace == pytest.approx(19)
+
+
 def test_what_was_changed_is_said_with_its_time(tmp_path):
     clock = Clock(datetime(2026, 11, 10, 9, 0, tzinfo=UTC).timestamp())
     campaign = Campaign.open(

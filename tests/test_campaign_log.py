@@ -5,11 +5,12 @@ import tempfile
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from campaigns import Clock, chosen_again, postgres_server, shop
 from elsv import Campaign, InvalidInputError
 from elsv.campaign import RefusedReportError
+from elsv.campaign.batches import DecisionRequest
 
 WINDOW = 100.0
 
@@ -62,14 +63,16 @@ class Model:
 
 class Machine(RuleBasedStateMachine):
     decisions = Bundle("decisions")
+    policy = "thompson"
 
     def __init__(self):
         super().__init__()
         self.clock, self.model, self.sticky = Clock(), Model(), "campaign"
         self.arms, self.customers, self.keys, self.horizon = {}, {}, {}, 12
         self.paused, self.ended, self.rested = False, False, set()
+        self.rewards, self.withdrawn, self.floor = [0.6, 0.7, 0.85, 1.0], set(), 0.05
         self.place = self.make_place()
-        self.open(shop(horizon=12), window=WINDOW, policy="thompson", floor=0.05, seed=1)
+        self.open(shop(horizon=12), window=WINDOW, policy=self.policy, floor=self.floor, seed=1)
 
     def make_place(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -85,6 +88,7 @@ class Machine(RuleBasedStateMachine):
             self.model.expires[made.id] = made.expires.timestamp()
             self.arms[made.id] = made.arm
             assert (made.reason == "paused") == self.paused
+            assert made.arm not in self.withdrawn
             if self.paused:
                 self.rested.add(made.id)
         assert self.arms[made.id] == made.arm
@@ -98,7 +102,11 @@ class Machine(RuleBasedStateMachine):
         """The decision that a customer must get again."""
         if self.sticky == "never":
             return None
-        known = [ident for ident in self.customers.get(customer, []) if self.model.outcome[ident] != "void"]
+        known = [
+            ident
+            for ident in self.customers.get(customer, [])
+            if self.model.outcome[ident] != "void" and self.arms[ident] not in self.withdrawn
+        ]
         if self.sticky == "open":
             known = [ident for ident in known if self.model.outcome[ident] == "open"]
         return known[-1] if known else None
@@ -112,11 +120,43 @@ class Machine(RuleBasedStateMachine):
     def decide_for(self, customer):
         self.model.pass_time(self.clock.now)
         before = self.kept(customer)
-        made = self.campaign.decide(customer)
+        return self.note_for(customer, before, self.campaign.decide(customer))
+
+    def note_for(self, customer, before, made):
         assert (made.id == before) if before is not None else not made.repeated
         if not made.repeated:
             self.customers.setdefault(customer, []).append(made.id)
         return self.note(made)
+
+    @rule(
+        target=decisions,
+        customers=st.lists(st.sampled_from([None, None, "a", "b", "c"]), min_size=1, max_size=12),
+        between=st.sampled_from(["nothing", "a decision", "a pause"]),
+    )
+    def decide_as_planned(self, customers, between):
+        """Plan a batch before the transaction, as a server does; what comes between makes it plan anew."""
+        self.model.pass_time(self.clock.now)
+        batches, requests = self.campaign._batches, [DecisionRequest(customers)]
+        plan = batches.plan(requests)
+        if between == "a decision":
+            self.note(self.campaign.decide())
+        elif between == "a pause":
+            self.pause(not self.paused)
+
+        def append():
+            with self.campaign.store.writing() as writing:
+                return batches.append(writing, requests, plan)[0][0]
+
+        decided = batches.prepared(append)
+        assert between != "nothing" or [one.id for one in decided] == [one.id for one in plan.decisions[0]]
+        found = []
+        for customer, made in zip(customers, decided, strict=True):
+            if customer is None:
+                assert not made.repeated
+                found.append(self.note(made))
+            else:
+                found.append(self.note_for(customer, self.kept(customer), made))
+        return multiple(*found)
 
     @rule(customer=st.sampled_from("abc"))
     def forget(self, customer):
@@ -187,6 +227,38 @@ class Machine(RuleBasedStateMachine):
         self.horizon, self.ended, self.paused = min(self.horizon, self.used()), True, False
         assert self.campaign.status().phase == "over"
 
+    @rule(place=st.integers(0, 9))
+    def withdraw(self, place):
+        arm = place % len(self.rewards)
+        if len(self.withdrawn | {arm}) == len(self.rewards):
+            with pytest.raises(InvalidInputError, match="must stay on offer"):
+                self.campaign.withdraw(arm)
+            return
+        self.campaign.withdraw(arm)
+        self.withdrawn.add(arm)
+
+    @rule(place=st.integers(0, 9))
+    def restore(self, place):
+        arm = place % len(self.rewards)
+        self.campaign.restore(arm)
+        self.withdrawn.discard(arm)
+
+    @precondition(lambda self: len(self.rewards) < 6)
+    @rule(reward=st.sampled_from([0.5, 0.65, 0.85, 1.2]), expect=st.sampled_from([None, "5 to 40 %"]))
+    def add(self, reward, expect):
+        name, arm = f"new {reward}", len(self.rewards)
+        refused = "names of arms" if name in self.campaign.problem.names else None
+        if reward in self.rewards:
+            refused = refused or "must have a place"
+        elif self.floor * (arm + 1) >= 1:
+            refused = "must leave room"
+        if refused:
+            with pytest.raises(InvalidInputError, match=refused):
+                self.campaign.add(name, reward, expect)
+            return
+        assert self.campaign.add(name, reward, expect) == arm
+        self.rewards.append(reward)
+
     @rule(
         accept=st.booleans(),
         floor=st.sampled_from([0.0, 0.01, 0.2]),
@@ -194,8 +266,12 @@ class Machine(RuleBasedStateMachine):
     )
     def reopen(self, accept, floor, sticky):
         self.campaign.close()
+        if floor * len(self.rewards) >= 1:
+            with pytest.raises(InvalidInputError, match="must leave room"):
+                self.open(accept_late=accept, floor=floor, sticky=sticky)
+            return
         self.open(accept_late=accept, floor=floor, sticky=sticky)
-        self.model.accept_late, self.sticky = accept, sticky
+        self.model.accept_late, self.sticky, self.floor = accept, sticky, floor
 
     @invariant()
     def counts_are_those_of_the_model(self):
@@ -206,6 +282,8 @@ class Machine(RuleBasedStateMachine):
             mine = [self.model.outcome[ident] for ident, i in self.arms.items() if i == arm.arm]
             for outcome, field in (kept | {"void": "voided"}).items():
                 assert getattr(arm, field) == mine.count(outcome), (arm, outcome)
+        assert [arm.reward for arm in status.arms] == self.rewards
+        assert {arm.arm for arm in status.arms if arm.withdrawn} == self.withdrawn
         assert status.decided == self.used()
         assert status.left == (0 if self.ended else max(0, self.horizon - self.used()))
         assert self.campaign.settings.horizon == self.horizon
@@ -224,6 +302,10 @@ class Machine(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
+class ByPlan(Machine):
+    policy = "plan"
+
+
 class OnPostgres(Machine):
     server = None
 
@@ -236,5 +318,7 @@ class OnPostgres(Machine):
 
 TestCampaign = Machine.TestCase
 TestCampaign.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestPlan = ByPlan.TestCase
+TestPlan.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
 TestPostgres = OnPostgres.TestCase
 TestPostgres.settings = settings(max_examples=6, stateful_step_count=20, deadline=None)

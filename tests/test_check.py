@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import elsv
-from elsv.assumptions.layout import forest, levels, line
+from elsv.assumptions.base import levels, line
 from elsv.beliefs import MethodUsed
 from elsv.beliefs.base import method_of
 from elsv.cli import app
@@ -187,8 +187,8 @@ def test_layouts():
     assert line(3, ((2, 0), (0, 1))) == [2, 0, 1]
     assert line(3, ((0, 1), (0, 2))) is None
     assert line(4, ((0, 1), (2, 3))) is None
-    assert forest(4, ((0, 1), (0, 2), (2, 3)))
-    assert not forest(3, ((0, 2), (1, 2)))
+    assert "└ ≥ arm 4" in str(elsv.check(problem_of(order([(1, 2), (1, 3), (3, 4)]), 4)))
+    assert "arm 3          ≤ arm 1, arm 2" in str(elsv.check(problem_of(order([(1, 3), (2, 3)]), 3)))
     assert levels(5, ((0, 2), (1, 2), (2, 3), (0, 3), (1, 4))) == [[0, 1], [2, 4], [3]]
     many = 3000
     assert len(levels(many, tuple((k, k + 1) for k in range(many - 1)))) == many

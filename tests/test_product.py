@@ -9,9 +9,10 @@ import pytest
 from commands import elsv as call
 from elsv import Bandit, Campaign, InvalidInputError, Problem, State
 from elsv.beliefs.base import mean_of
-from elsv.policies.single import choice_name, find_choice
+from elsv.policies.single import choice_name, find_choice, labels_of
 from elsv.prior.expectations import from_expectations
 from elsv.prior.sources import read_history
+from elsv.simulation.precision import precision
 from elsv.structure import grid, order
 from shops import SHOP, shop
 
@@ -145,7 +146,13 @@ def test_a_file(tmp_path):
 
 def test_one_option_for_all_segments():
     problem = coupon()
-    assert choice_name(problem, find_choice(problem, "none")) == "none × mobile / none × desktop"
+    same = find_choice(problem, "none")
+    assert choice_name(problem, same) == "none"
+    assert find_choice(problem, "none × mobile / none × desktop") == same
+    mixed = find_choice(problem, "none × mobile + 5 % off × desktop")
+    assert choice_name(problem, mixed) == "none × mobile / 5 % off × desktop"
+    assert precision(problem, 100, [0, 3]).name == "none"
+    assert labels_of(["fixed:arm=1+4"], ["fixed:arm=1+4"], problem) == ("always none",)
     expected = from_expectations(problem, {"none": "4%", "15 % off × desktop": "10-20%"})
     means = mean_of(expected.problem.belief, State.initial(expected.problem))
     assert means[[0, 3]].tolist() == pytest.approx([0.04, 0.04], abs=2e-3)

@@ -12,8 +12,7 @@ import elsv
 from campaigns import NAMES, shop
 from elsv import InvalidInputError, Problem, evaluate, rehearse
 from elsv.cli.app import app
-from elsv.simulation.rehearsal import Outcome, shops
-from elsv.simulation.rehearse import Rehearsal
+from elsv.simulation.rehearsal import Outcome, Rehearsal
 
 
 def known_shop(**changes):
@@ -144,6 +143,9 @@ def test_one_given_shop():
 
 
 def test_what_the_shops_are_like_is_said():
+    def shops(problem):
+        return Rehearsal(problem, 0, 1, 0, "", ()).shops()
+
     found = shops(Problem([0.7, 0.8, 0.9, 1.0], "decreasing", 100, names=["30 %", "20 %", "10 %", "full"]))
     assert "30 % succeeds with 80 of 100 customers, 20 % with 60, 10 % with 40, full with 20" in found
     many = shops(Problem([1.0] * 9, "decreasing", 100))

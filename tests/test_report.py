@@ -18,9 +18,8 @@ from elsv.report._drawing import thinned, wrapped
 from elsv.report.comparison import finite, repeat_command, summary_json, write_comparison
 from elsv.report.headline import earned, far_behind, headers, headline_rows, ranking, tied_with_best, verdict
 from elsv.report.page import Page, inline, plain, slug
-from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals
+from elsv.simulation.aggregate import QUANTILES, ArmTotals, PolicyResult, Totals
 from elsv.simulation.compare import Comparison
-from elsv.simulation.earnings import ArmTotals
 
 VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 

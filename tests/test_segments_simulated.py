@@ -11,10 +11,9 @@ from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate,
 from elsv.policies.library import Greedy
 from elsv.policies.sharing import part_of, pooled_problem
 from elsv.policies.single import choices
-from elsv.simulation.arrivals import Arrivals
 from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, run_chunk
-from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
 from elsv.state import State
 
 NAMES = ("greedy", "thompson", "fixed:arm=2+3", "elsv", "gittins", "random")
@@ -87,11 +86,11 @@ def test_regret_is_against_the_best_arm_of_who_came() -> None:
     came = Arrivals.of(problem.segments, 8, 6, seed)
     gap = np.array([0.6 * 0.9 - 0.2, 0.5 * 0.8 - 0.9 * 0.1])
     expected = np.cumsum([gap[came.at(t)] for t in range(1, 7)], axis=0)
-    assert tally.policies[0].curves * a_run(problem, ()).unit == pytest.approx(expected)
+    assert tally.curves[0] * a_run(problem, ()).unit == pytest.approx(expected)
     best = np.array([0.6 * 0.9, 0.5 * 0.8])
     earned = sum(best[came.at(t)] - gap[came.at(t)] for t in range(1, 7))
-    assert tally.policies[0].earnings[-1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
-    assert tally.policies[0].by_segment[4] == pytest.approx(came.counts().sum(axis=0))
+    assert tally.earnings[0, -1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
+    assert tally.by_segment[0, 4] == pytest.approx(came.counts().sum(axis=0))
 
 
 @pytest.mark.parametrize("late", [{"delay": 3}, {"batch": 4}, {"delay": "geometric:2", "lost": 0.2}])
@@ -110,7 +109,7 @@ def test_outcomes_known_at_once_are_a_delay_of_none() -> None:
     run = a_run(problem, ("gittins", "greedy"), 40)
     none = a_run(problem, ("gittins", "greedy"), 40, delays=delays_of(0, batch=2))
     at_once = run_chunk(run, 0)
-    assert run_chunk(none, 0).policies[0].regret[0] == at_once.policies[0].regret[0]
+    assert run_chunk(none, 0).regret[0, 0] == at_once.regret[0, 0]
 
 
 def test_workers_do_not_matter_and_a_run_resumes(tmp_path: Path) -> None:
@@ -151,8 +150,8 @@ def test_scores_are_asked_for_once_for_all_who_may_come(late: int | None) -> Non
 
     policies = (Once(problem, problem.belief), own)
     run = a_run(problem, policies, patience=3, keep_raw=True, delays=delays_of(late, None, None))
-    one, other = run_chunk(run, 0).policies
-    assert (one.curves == other.curves).all()
+    one, other = run_chunk(run, 0).curves
+    assert (one == other).all()
     assert len(asked) == len(set(asked)) == sum(map(run.asks, range(1, 61)))
 
 

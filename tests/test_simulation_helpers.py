@@ -8,7 +8,7 @@ import pytest
 
 from elsv import Problem, State, compare
 from elsv import structure as st
-from elsv.simulation.helpers import Asked, Helpers
+from elsv.simulation.choosing import Asked, Helpers
 
 PRICES = Problem([0.4, 0.6, 0.8, 1.0], order="decreasing", horizon=12)
 GRID = Problem([0.4, 0.6, 0.8, 1.0], structure=st.grid(2, 2), horizon=6)

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from elsv.report.latex import to_latex
     from elsv.search.lookahead import lookahead
     from elsv.simulation.compare import Comparison, compare
-    from elsv.simulation.rehearse import Rehearsal, rehearse
+    from elsv.simulation.rehearsal import Rehearsal
+    from elsv.simulation.rehearse import rehearse
     from elsv.simulation.sharing import Sharing, compare_sharing
     from elsv.state import State
     from elsv.structure import Structure

@@ -21,7 +21,6 @@ from elsv._base.files import write_text
 from elsv._base.numbers import finite
 from elsv._base.progress import Progress, watched
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.names import parse
 from elsv.policies import Policy, make_policy
 from elsv.policies.offered import takes_segment
 from elsv.policies.sharing import Separate
@@ -29,7 +28,7 @@ from elsv.problem import Problem
 from elsv.report.headline import shown_digits
 from elsv.report.money import with_half
 from elsv.report.terminal import aligned
-from elsv.simulation.compare import Comparison, compare, versions
+from elsv.simulation.compare import Comparison, compare, named, versions
 
 VERSIONS = ("v1",)
 INSTANCES = 1000
@@ -236,7 +235,7 @@ def run(
         if name not in known:
             raise unknown_name("problem", name, known)
     chosen = {name: problem for name, problem in known.items() if not only or name in only}
-    named = _named(policies)
+    by_name = named(policies)
     found: dict[str, Comparison] = {}
     weights = [problem.steps * problem.arms for problem in chosen.values()]
     with watched(
@@ -251,9 +250,9 @@ def run(
                 if report is not None:
                     report(round(1000 * (before + own * done / total)), 1000 * sum(weights))
 
-            played = {label: made(policy, problem) for label, policy in named.items()}
+            played = {label: made(policy, problem) for label, policy in by_name.items()}
             found[name] = compare(problem, played, instances, seed, jobs=jobs, progress=part)
-    return SuiteResult(version, found, tuple(named), instances, seed)
+    return SuiteResult(version, found, tuple(by_name), instances, seed)
 
 
 def made(policy: str | Policy | Maker, problem: Problem) -> str | Policy:
@@ -289,20 +288,3 @@ def _is_maker(policy: object) -> bool:
         return False
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len([p for p in positional if p.default is p.empty]) == 1
-
-
-def _named(
-    policies: Sequence[str | Policy | Maker] | Mapping[str, str | Policy | Maker],
-) -> dict[str, str | Policy | Maker]:
-    if isinstance(policies, Mapping):
-        named = dict(policies)
-    else:
-        given = [policies] if isinstance(policies, str) or callable(policies) else list(policies)
-        names = [str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in given]
-        named = dict(zip(names, given, strict=True))
-        if len(named) < len(given):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InvalidInputError(f"policies must differ from one another, got {twice!r} twice")
-    if not named:
-        raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
-    return named

@@ -1,7 +1,6 @@
 """What a problem assumes, shown to the person who assumes it: in words, as a drawing, and against data.
 
-Read `check` first, which puts the findings together; `terminal` writes and `svg` draws them, `layout` says
-where arms stand in an order.
+Read `check` first, which puts the findings together; `terminal` writes and `svg` draws them.
 """
 
 from elsv.assumptions.base import ArmCheck

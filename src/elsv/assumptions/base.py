@@ -1,23 +1,17 @@
-"""What is found out about an assumption."""
+"""What is found out about an assumption, and where its arms stand in an order."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 from elsv._base.numbers import finite
 from elsv.beliefs import MethodUsed
+from elsv.beliefs.ladder.ranking import Pairs
+from elsv.prior.found import Implied
 from elsv.structure import Outline
 from elsv.structure.evidence import Doubt, Evidence
-
-
-@dataclass(frozen=True)
-class Marginal:
-    """What is believed of one arm by itself."""
-
-    mean: float
-    low: float  # 2.5 % quantile of the mean
-    high: float  # 97.5 % quantile
 
 
 @dataclass(frozen=True)
@@ -27,9 +21,9 @@ class ArmCheck:
     arm: int  # from 0
     name: str
     reward: float
-    prior: Marginal
+    prior: Implied
     pulls: int = 0
-    posterior: Marginal | None = None  # None without data
+    posterior: Implied | None = None  # None without data
 
 
 @dataclass(frozen=True)
@@ -73,3 +67,40 @@ class Findings:
             values["segments"] = self.segments
         plain: dict[str, Any] = finite(values)
         return plain
+
+
+def line(arms: int, pairs: Pairs) -> list[int] | None:
+    """Return all arms from the largest to the smallest if the order is one line, else None."""
+    after = dict(pairs)
+    tops = set(range(arms)) - set(after.values())
+    if len(pairs) != arms - 1 or len(after) != arms - 1 or len(tops) != 1:
+        return None
+    found = [tops.pop()]
+    while found[-1] in after:
+        found.append(after[found[-1]])
+    return found if len(found) == arms else None
+
+
+def levels(arms: int, pairs: Pairs) -> list[list[int]]:
+    """Return arms in rows, each below all that are known to be larger.
+
+    In a row they stand about where their neighbours in the row above do, so that few lines cross.
+    """
+    above: dict[int, list[int]] = {arm: [] for arm in range(arms)}
+    for a, b in pairs:
+        above[b].append(a)
+    depth: dict[int, int] = {}
+    for arm in TopologicalSorter(above).static_order():
+        depth[arm] = 1 + max((depth[a] for a in above[arm]), default=-1)
+    rows: list[list[int]] = [[] for _ in range(1 + max(depth.values()))]
+    for arm in range(arms):
+        rows[depth[arm]].append(arm)
+    place: dict[int, float] = {}
+
+    def middle(arm: int) -> float:
+        return sum(place[a] for a in above[arm]) / len(above[arm]) if above[arm] else 0.0
+
+    for row in rows:
+        row.sort(key=lambda arm: (middle(arm), arm))
+        place |= {arm: (k + 0.5) / len(row) for k, arm in enumerate(row)}
+    return rows

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.beliefs import Belief
-from elsv.beliefs.abilities import error, factors, marginals
+from elsv.assumptions.base import ArmCheck, Findings
+from elsv.beliefs.abilities import error, factors
 from elsv.beliefs.base import mean_of, method_of
 from elsv.errors import InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
+from elsv.prior.found import believed
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 from elsv.structure.evidence import doubts, evidence
@@ -69,8 +69,8 @@ def check(problem: Problem, state: State | None = None) -> Check:
     belief, start = problem.belief, State.initial(problem)
     something = not factors(belief)
     now = start if state is None else _one(state, problem)
-    before = _marginals(belief, start)
-    after = None if state is None else _marginals(belief, now)
+    before = believed(problem, start, _INTERVAL)
+    after = None if state is None else believed(problem, now, _INTERVAL)
     pulls = now.pulls(problem)
     arms = tuple(
         ArmCheck(
@@ -99,11 +99,6 @@ def check(problem: Problem, state: State | None = None) -> Check:
         decision=_decision(problem, now),
         segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
     )
-
-
-def _marginals(belief: Belief, state: State) -> list[Marginal]:
-    mean, (low, high) = marginals(belief, state, _INTERVAL, np.random.default_rng(_SEED))
-    return [Marginal(*map(float, row)) for row in zip(mean, low, high, strict=True)]
 
 
 def _pairs(state: State) -> str:

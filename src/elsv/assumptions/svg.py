@@ -9,8 +9,7 @@ import textwrap
 from dataclasses import dataclass, field
 from html import escape
 
-from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.assumptions.layout import levels, line
+from elsv.assumptions.base import ArmCheck, Findings, levels, line
 from elsv.structure import Outline
 
 _WIDTH = 390.0
@@ -215,7 +214,7 @@ def _intervals(canvas: _Canvas, found: Findings) -> None:
         plain = not canvas.numbered or arm.name == f"arm {arm.arm + 1}"
         label = arm.name if plain else f"{arm.arm + 1} {arm.name}"
         canvas.add("text", _fit(label, left - _EDGE - 6), x=_EDGE, y=y + 4.5)
-        shown: Marginal = arm.posterior or arm.prior
+        shown = arm.posterior or arm.prior
         canvas.add("line", x1=at(arm.prior.low), x2=at(arm.prior.high), y1=y, y2=y, class_="prior")
         if arm.posterior is not None:
             canvas.add("circle", cx=at(arm.prior.mean), cy=y, r=4, class_="ring")

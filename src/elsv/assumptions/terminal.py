@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
-from elsv.assumptions.base import ArmCheck, Findings, Marginal
-from elsv.assumptions.layout import children, forest, levels, line
+from elsv.assumptions.base import ArmCheck, Findings, levels, line
 from elsv.policies import DEFAULT_POLICY
+from elsv.prior.found import Implied
 from elsv.structure import Outline
 
 _WIDTH = 96
@@ -113,7 +113,7 @@ def _order(outline: Outline, names: list[str]) -> list[str]:
         joined = " ≥ ".join(names[arm].replace(" ", "\N{NO-BREAK SPACE}") for arm in one)
         wrapped = textwrap.wrap(joined, _WIDTH - _LABEL, break_long_words=False, break_on_hyphens=False)
         return [row.replace("\N{NO-BREAK SPACE}", " ") for row in wrapped]
-    if forest(count, outline.pairs) and count <= _MANY:
+    if len({b for _, b in outline.pairs}) == len(outline.pairs) and count <= _MANY:  # one arm above each
         return _trees(outline, names)
     above: list[list[str]] = [[] for _ in names]
     for a, b in outline.pairs:
@@ -127,7 +127,7 @@ def _order(outline: Outline, names: list[str]) -> list[str]:
 
 def _trees(outline: Outline, names: list[str]) -> list[str]:
     """Return trees from the largest arm down; an arm with nothing above it begins one."""
-    below = children(len(names), outline.pairs)
+    below = {arm: [b for a, b in outline.pairs if a == arm] for arm in range(len(names))}
     lower = {b for _, b in outline.pairs}
     rows: list[str] = []
 
@@ -186,7 +186,7 @@ def _table(arms: tuple[ArmCheck, ...], before: bool) -> list[str]:
     return rows
 
 
-def _bar(shown: Marginal) -> str:
+def _bar(shown: Implied) -> str:
     """Return an interval and its mean on a line from 0 to 1."""
     low, middle, high = (round(x * (_BAR - 1)) for x in (shown.low, shown.mean, shown.high))
     marks = ["━" if low <= k <= high else "·" for k in range(_BAR)]

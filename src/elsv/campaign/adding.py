@@ -8,6 +8,7 @@ then lists pairs of arms. Its row is what is expected of it, or follows its neig
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -124,9 +125,12 @@ def _restated(problem: Problem, known: Any, reward: float, after: str | int | No
         return {"order": [[a, b] for a, b in itertools.pairwise(longer)]}
     if "unimodal" in known and len(known) == 1 and _place(problem, last, reward, after) == problem.arms:
         return known
+    new = problem.arms + 1
     raise InvalidInputError(
         "an arm is added by itself where arms are independent, in one order, or last on a curve with one "
-        f"peak, got: {problem.structure.describe()}; say what is known of all arms then: structure="
+        f"peak, got: {problem.structure.describe()}; say what is known of all arms then: structure= "
+        f"(--structure), now {json.dumps(known)}; the new arm is number {new}, and [1, {new}] in an order "
+        f"says that arm 1 succeeds at least as often as arm {new}"
     )
 
 

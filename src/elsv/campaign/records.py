@@ -16,7 +16,7 @@ import numpy as np
 from elsv._base.numbers import shown, whole
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
-from elsv.structure.product import option_of
+from elsv.structure.product import option_of, shared_option
 
 LONGEST = 500  # characters of a name, customer or key
 MOST_AT_ONCE = 100_000
@@ -248,12 +248,10 @@ def truth_of(success: object) -> bool:
 
 
 def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:
-    """Return some arms, one for each segment if there are some; a name that all share is said once."""
+    """Return an arm, or one for each segment; an option that they share is said once."""
     segments = problem.segments
     if not segments.stated:
         return " / ".join(problem.names[arm] for arm in arms)
-    whose = [segments.names[int(segments.of_arm[arm])] for arm in arms]
-    options = [option_of(problem.names[arm], who) for arm, who in zip(arms, whose, strict=True)]
-    if len(set(options)) == 1 and len(arms) == segments.count:
-        return options[0]
-    return ", ".join(f"{option} for {who}" for option, who in zip(options, whose, strict=True))
+    names = [problem.names[arm] for arm in arms]
+    each = (f"{option_of(arm, who)} for {who}" for arm, who in zip(names, segments.names, strict=True))
+    return shared_option(names, segments.names) or ", ".join(each)

@@ -40,6 +40,7 @@ METHODS = {
 
 _LARGE = 10.0  # what one customer earns, from which on two decimals will do
 _ROUND = 100.0  # estimates of at least so much are said without cents
+_TELLING = 20  # customers of an hour by whom a pace can be told
 _SILENT = 50  # customers after whom an outcome should have been reported
 _MONTHS = (
     "January",
@@ -271,7 +272,11 @@ class Status:
 
     @property
     def pace(self) -> float | None:
-        """Customers a day: of the last week, or since the first one; None while there is nothing to go by."""
+        """Customers a day: of the last week, or since the first one; None while that means nothing.
+
+        It does after a day, or after an hour in which 20 customers came: fewer tell it to a quarter at best,
+        and less time may be a rush, or somebody who tries the page.
+        """
         if self.began is None:
             return None
         now, begin = datetime.fromisoformat(self.at), datetime.fromisoformat(self.began)
@@ -279,7 +284,8 @@ class Status:
         start = max(begin, datetime.fromisoformat(from_).replace(tzinfo=begin.tzinfo))
         came = sum(day.came for day in self.days if day.date >= from_) if self.days else self.decided
         elapsed = (now - (start if self.days else begin)).total_seconds() / 86400
-        return came / max(elapsed, 1 / 24) if came > 1 else None
+        telling = elapsed >= 1 or (elapsed >= 1 / 24 and came >= _TELLING)
+        return came / elapsed if telling and came > 1 else None
 
     def earned_on(self, day: Day) -> float:
         """Return what the successes of a day earned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -290,11 +291,16 @@ def add(
         str | None, typer.Option(help="Arm that it follows in the order; default: by its reward.")
     ] = None,
     segment: SegmentName = None,
+    structure: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="What is known of all arms then, where they are not in one order."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Add an arm; all others keep their numbers and their outcomes."""
+    known = None if structure is None else _json("structure", structure)
     with _open(store, name) as opened:
-        number = opened.add(arm, reward, expect, after=after, segment=segment)
+        number = opened.add(arm, reward, expect, after=after, segment=segment, structure=known)
         row = opened.problem.prior[number].tolist()
     found = {"arm": number + 1, "name": arm, "prior": row}
     _show(found if as_json else f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}")
@@ -403,6 +409,16 @@ def _show(what: object) -> None:
         print_json(what)
     else:
         print(what)
+
+
+def _json(name: str, text: str) -> Any:
+    """Return what an option in JSON says."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{name} must be JSON, such as '{{\"order\": [[1, 2], [1, 3]]}}', got {text!r}: {error}"
+        ) from error
 
 
 def _lines(path: Path) -> list[str]:

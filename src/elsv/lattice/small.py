@@ -83,6 +83,7 @@ def depth_within(arms: int, states: int, most: int) -> int:
     return depth
 
 
+@lru_cache(maxsize=256)
 def steps_within(arms: int, states: int, most: int) -> tuple[int, ...]:
     """Return the finest steps that lead to `most` pulls within so many states.
 

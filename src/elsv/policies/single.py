@@ -24,7 +24,7 @@ from elsv.policies.library import Fixed
 from elsv.policies.registry import make_policy
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.structure.product import arms_of
+from elsv.structure.product import arms_of, shared_option
 
 MOST_CHOICES = 256  # ways to give each segment one arm that are all measured
 
@@ -62,8 +62,15 @@ def choices(problem: Problem) -> tuple[tuple[int, ...], ...]:
 
 
 def choice_name(problem: Problem, choice: int) -> str:
-    """Return what people call a choice: the name of its arm, or those of all segments' arms."""
-    return _joined(problem, choices(problem)[choice])
+    """Return what people call a choice: see `called`."""
+    return called(problem, choices(problem)[choice])
+
+
+def called(problem: Problem, arms: Sequence[int]) -> str:
+    """Return what people call an arm, or one for each segment; an option that they share is said once."""
+    names = [problem.names[arm] for arm in arms]
+    same = shared_option(names, problem.segments.names) if problem.segments.stated else None
+    return same or " / ".join(names)
 
 
 def people_read(problem: Problem, choice: int) -> int | list[int]:
@@ -107,7 +114,8 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
         names = [choice_name(problem, k) for k in range(len(known))]
         if against in names:
             return names.index(against)
-        against = arms_of(against.strip(), problem.names) or [part.strip() for part in against.split("+")]
+        parts = against.replace(" / ", "+").split("+")
+        against = arms_of(against.strip(), problem.names) or [part.strip() for part in parts]
     if isinstance(against, int | np.integer):
         against = [against]
     arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: segments.of_arm[arm])
@@ -160,10 +168,6 @@ def labels_of(names: Sequence[str], policies: Sequence[object], problem: Problem
         label = name
         if isinstance(policy, str) and str(parse(policy)) == str(parse(name)) and parse(name).name == "fixed":
             made = make_policy(policy, problem)
-            label = f"always {_joined(problem, made.arms)}" if isinstance(made, Fixed) else name
+            label = f"always {called(problem, made.arms)}" if isinstance(made, Fixed) else name
         labels.append(name if label in labels or label in names else label)
     return tuple(labels)
-
-
-def _joined(problem: Problem, arms: Sequence[int]) -> str:
-    return " / ".join(problem.names[arm] for arm in arms)

@@ -25,7 +25,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True)
 class Implied:
-    """What is believed of one arm before any data."""
+    """What is believed of one arm."""
 
     mean: float
     low: float  # ends of the central interval
@@ -103,8 +103,12 @@ def arm_priors(problem: Problem, new: Problem, coverage: float, given: Iterable[
 
 def implied(problem: Problem, coverage: float) -> list[Implied]:
     """Return the mean and the central interval of every arm before any data."""
-    start, rng = State.initial(problem), np.random.default_rng(_SEED)
-    mean, (low, high) = marginals(problem.belief, start, tails(coverage), rng)
+    return believed(problem, State.initial(problem), tails(coverage))
+
+
+def believed(problem: Problem, state: State, levels: tuple[float, float]) -> list[Implied]:
+    """Return the mean of every arm in a state, and its quantiles at both levels."""
+    mean, (low, high) = marginals(problem.belief, state, levels, np.random.default_rng(_SEED))
     return [Implied(*map(float, row)) for row in zip(mean, low, high, strict=True)]
 
 
@@ -114,21 +118,17 @@ def percent(share: float) -> str:
 
 
 def _table(found: Prior) -> list[str]:
-    of_history = found.weight is not None
-    given = f"{'seen':>20}" if of_history else f"{'expected':>16}"
-    heads = ("before", f"{'and now':<24}")
-    head = f"{'arm':>4}  {'name':<{_NAME}} {given}   {heads[0]:<24} {heads[1]} {'row':>14}"
+    heading, given, width = "expected", _said, 16
+    if found.weight is not None:
+        heading, given, width = "seen", _seen, 20
+    columns = f"{{:>4}}  {{:<{_NAME}}} {{:>{width}}}   {{:<24}} {{:<24}} {{:>14}}"
+    rows: list[tuple[object, ...]] = [("arm", "name", heading, "before", "and now", "row")]
+    for arm in found.arms:
+        name = arm.name if len(arm.name) <= _NAME else arm.name[: _NAME - 1] + "…"
+        means = _interval(arm.before), _interval(arm.after)
+        rows.append((arm.arm + 1, name, given(arm), *means, f"{arm.alpha:.4g}, {arm.beta:.4g}"))
     under = f"means and {100 * found.coverage:g} % intervals under what is assumed, before any new data"
-    return [under, head, *(_row(arm, of_history) for arm in found.arms)]
-
-
-def _row(arm: ArmPrior, of_history: bool) -> str:
-    name = arm.name if len(arm.name) <= _NAME else arm.name[: _NAME - 1] + "…"
-    given = f"{_seen(arm):>20}" if of_history else f"{_said(arm):>16}"
-    shown = (
-        f"{arm.arm + 1:>4}  {name:<{_NAME}} {given}   {_interval(arm.before):<24} {_interval(arm.after):<24}"
-    )
-    return f"{shown} {f'{arm.alpha:.4g}, {arm.beta:.4g}':>14}"
+    return [under, *(columns.format(*row) for row in rows)]
 
 
 def _seen(arm: ArmPrior) -> str:
@@ -137,9 +137,9 @@ def _seen(arm: ArmPrior) -> str:
 
 
 def _said(arm: ArmPrior) -> str:
-    if arm.said is None:
+    low, high = arm.said or (None, None)
+    if low is None or high is None:
         return ""
-    low, high = arm.said
     return percent(low) if low == high else f"{100 * low:.2f} – {percent(high)}"
 
 

@@ -5,7 +5,7 @@ A file has one row for each outcome, one for each arm, or is a campaign's export
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -117,21 +117,16 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     table = read_rows(path, "history")
     if not table.rows:
         raise InvalidInputError(f"{path} must have at least one row of outcomes, got none")
-    outcome = _reader(table, path)
-    names: list[str] = [] if problem is None else list(problem.names)
-    totals = [[0, 0] for _ in names]
+    _check_columns(table, path)
+    totals = {} if problem is None else {name: np.zeros(2) for name in problem.names}
     still = 0
     for line, row in zip(table.lines, table.rows, strict=True):
-        name = _arm(table, row, line, path, problem)
-        if problem is None and name not in names:
-            names.append(name)
-            totals.append([0, 0])
-        won, lost = outcome(row, line)
+        mine = totals.setdefault(_arm(table, row, line, path, problem), np.zeros(2))
+        won, lost = _outcome(row, line, path)
+        mine += won, lost
         still += won + lost == 0 and "outcome" in table.columns
-        mine = totals[names.index(name)]
-        mine[0], mine[1] = mine[0] + won, mine[1] + lost
-    counts = np.array(totals, dtype=np.float64)
-    return History(tuple(names), counts[:, 0], counts[:, 1], int(still))
+    counts = np.array(list(totals.values()))
+    return History(tuple(totals), counts[:, 0], counts[:, 1], int(still))
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -165,30 +160,25 @@ def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, pro
         raise InvalidInputError(f"line {line} of {path}: {error}") from error
 
 
-def _reader(table: TableRows, path: str | Path) -> Callable[[dict[str, Any], int], tuple[int, int]]:
-    """Return what reads successes and failures from a row, by the columns there are."""
+def _check_columns(table: TableRows, path: str | Path) -> None:
     columns = table.columns
     check_counts(columns, path)
-    if {"arm", "outcome"} <= columns:
-        return lambda row, line: _outcome(row, line, path)
-    if {"arm", "success"} <= columns:
-        return lambda row, line: (1, 0) if truth(row["success"], line, path) else (0, 1)
-    if {"arm", "successes"} <= columns and columns & {"failures", "trials"}:
-        return lambda row, line: _counted(row, line, path)
-    found = ", ".join(sorted(columns)) or "none"
-    raise InvalidInputError(f"{path} must have the columns {_COLUMNS}, got {found}")
+    counted = "successes" in columns and columns & {"failures", "trials"}
+    if "arm" not in columns or not (counted or columns & {"outcome", "success"}):
+        found = ", ".join(sorted(columns)) or "none"
+        raise InvalidInputError(f"{path} must have the columns {_COLUMNS}, got {found}")
 
 
 def _outcome(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
-    said = str(row["outcome"]).strip().lower()
-    if said not in _OUTCOMES:
-        known = ", ".join(_OUTCOMES)
-        raise InvalidInputError(f"outcome must be one of {known}, got {said!r} in line {line} of {path}")
-    return _OUTCOMES[said]
-
-
-def _counted(row: dict[str, Any], line: int, path: str | Path) -> tuple[int, int]:
-    """Return the counts of a row with failures, trials, or both."""
+    """Return the successes and failures of a row, by the columns there are."""
+    if "outcome" in row:
+        said = str(row["outcome"]).strip().lower()
+        if said not in _OUTCOMES:
+            known = ", ".join(_OUTCOMES)
+            raise InvalidInputError(f"outcome must be one of {known}, got {said!r} in line {line} of {path}")
+        return _OUTCOMES[said]
+    if "success" in row:
+        return (1, 0) if truth(row["success"], line, path) else (0, 1)
     won = count(row["successes"], line, path)
     lost = count(row["failures"], line, path) if "failures" in row else None
     if "trials" not in row:

@@ -9,8 +9,7 @@ import numpy as np
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.report.style import require_matplotlib
-from elsv.simulation.rehearsal import cells
-from elsv.simulation.rehearse import Rehearsal
+from elsv.simulation.rehearsal import Rehearsal
 
 _MOST_TICKS = 6
 
@@ -58,7 +57,7 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
         page.figure(svg, said, "gain")
     said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     heads = ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"]
-    rows, align = [list(cells(row)) for row in rehearsal.outcomes], "rlrrrrrrr"
+    rows, align = [list(row.cells()) for row in rehearsal.outcomes], "rlrrrrrrr"
     if len(rehearsal.policies) == 1:  # it is named above
         heads, rows, align = heads[:1] + heads[2:], [row[:1] + row[2:] for row in rows], align[:1] + align[2:]
     page.table(heads, rows, f"{said}.", align=align)

@@ -11,12 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.simulation.arrivals import SegmentResult, segment_results
-from elsv.simulation.earnings import ArmTotals, totals_of
 from elsv.simulation.engine import BINS_PER_NAT, ChunkTally, Run
 from elsv.simulation.intervals import interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """What one segment brought under a policy, on average over the instances."""
+
+    segment: str
+    customers: float
+    earnings: float
+    earnings_ci95: float
+    regret: float
+    ci95: float
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,17 @@ class PolicyResult:
 
 
 @dataclass(frozen=True)
+class ArmTotals:
+    """Policies beside always pulling one arm, or one for each segment, in the currency of the rewards."""
+
+    arms: FloatArray  # [K], what always pulling it earns
+    gains: FloatArray  # [P, K]
+    ci95: FloatArray  # [P, K], half-widths of their paired 95 % intervals
+    percent: FloatArray  # [P, K], of what the arm earns
+    percent_ci95: FloatArray  # [P, K]
+
+
+@dataclass(frozen=True)
 class Totals:
     """All policies, all instances."""
 
@@ -43,7 +64,7 @@ class Totals:
     policies: tuple[PolicyResult, ...]
     difference: FloatArray  # [P, P], mean final regret of p minus that of q
     difference_ci95: FloatArray  # [P, P]
-    singles: ArmTotals  # beside always pulling one arm
+    singles: ArmTotals
 
 
 class Accumulator:
@@ -54,7 +75,7 @@ class Accumulator:
         self._waiting: dict[int, ChunkTally] = {}
         self._next = 0
         self._sum: ChunkTally | None = None
-        self._curves: list[list[FloatArray]] = [[] for _ in run.policies]
+        self._curves: list[FloatArray] = []
 
     def add(self, tally: ChunkTally) -> None:
         """Take a chunk in, whatever its turn."""
@@ -62,39 +83,55 @@ class Accumulator:
         while self._next in self._waiting:
             found = self._waiting.pop(self._next)
             self._sum = found if self._sum is None else self._sum + found
-            for curves, policy in zip(self._curves, found.policies, strict=True):
-                if policy.curves is not None:
-                    curves.append(policy.curves)
+            if found.curves is not None:
+                self._curves.append(found.curves)
             self._next += 1
 
     def totals(self) -> Totals:
         """Return the results once every chunk is in."""
         assert self._sum is not None
-        n, unit, smallest = self._sum.instances, self._run.unit, self._run.smallest
-        shape = (-1, len(QUANTILES))
-        results = []
-        for policy, curves in zip(self._sum.policies, self._curves, strict=True):
-            mean, half = interval(policy.regret, policy.squares, n)
-            earnings, earnings_half = interval(policy.earnings, policy.earnings_squares, n)
-            results.append(
-                PolicyResult(
-                    unit * mean,
-                    unit * half,
-                    unit * np.array([_quantiles(row, smallest) for row in policy.histogram]).reshape(shape),
-                    policy.pulls / n,
-                    policy.best / n,
-                    1e6 * policy.seconds / (n * self._run.horizon),
-                    unit * np.concatenate(curves, axis=1) if curves else None,
-                    unit * earnings,
-                    unit * earnings_half,
-                    ()
-                    if policy.by_segment is None
-                    else segment_results(self._run.problem.segments, policy.by_segment, n, unit),
-                )
-            )
-        difference, half = interval(self._sum.differences, self._sum.difference_squares, n)
-        singles = totals_of(self._sum.singles, n, unit)
-        return Totals(n, tuple(results), unit * difference, unit * half, singles)
+        total, n, unit = self._sum, self._sum.instances, self._run.unit
+        policies = tuple(self._policy(total, p) for p in range(len(self._run.policies)))
+        difference, half = interval(total.differences, total.difference_squares, n)
+        return Totals(n, policies, unit * difference, unit * half, _singles(total, unit))
+
+    def _policy(self, total: ChunkTally, p: int) -> PolicyResult:
+        n, unit, smallest = total.instances, self._run.unit, self._run.smallest
+        mean, half = interval(total.regret[p], total.squares[p], n)
+        earnings, earnings_half = interval(total.earnings[p], total.earnings_squares[p], n)
+        curves = [part[p] for part in self._curves]
+        quantiles = [_quantiles(row, smallest) for row in total.histogram[p]]
+        return PolicyResult(
+            mean=unit * mean,
+            ci95=unit * half,
+            quantiles=unit * np.array(quantiles).reshape(-1, len(QUANTILES)),
+            pull_share=total.pulls[p] / n,
+            best_share=total.best[p] / n,
+            microseconds=1e6 * float(total.seconds[p]) / (n * self._run.horizon),
+            curves=unit * np.concatenate(curves, axis=1) if curves else None,
+            earnings=unit * earnings,
+            earnings_ci95=unit * earnings_half,
+            by_segment=() if total.by_segment is None else self._segments(total.by_segment[p], n),
+        )
+
+    def _segments(self, sums: FloatArray, n: int) -> tuple[SegmentResult, ...]:
+        unit, names = self._run.unit, self._run.problem.segments.names
+        regret, half = interval(sums[0], sums[1], n)
+        earnings, earnings_half = interval(sums[2], sums[3], n)
+        columns = sums[4] / n, unit * earnings, unit * earnings_half, unit * regret, unit * half
+        rows = np.transpose(columns).tolist()
+        return tuple(SegmentResult(name, *row) for name, row in zip(names, rows, strict=True))
+
+
+def _singles(total: ChunkTally, unit: float) -> ArmTotals:
+    """Return means and intervals; those in per cent take into account that both parts are measured."""
+    gains, half = interval(total.gains, total.gain_squares, total.instances)
+    arms = total.arms / total.instances
+    with np.errstate(divide="ignore", invalid="ignore"):  # an arm that earns nothing has no per cent
+        ratio = gains / arms
+        squares = total.gain_squares - 2 * ratio * total.products + ratio * ratio * total.arm_squares
+        _, apart = interval(np.zeros_like(gains), squares, total.instances)
+        return ArmTotals(unit * arms, unit * gains, unit * half, 100 * ratio, 100 * apart / arms)
 
 
 def _quantiles(counts: IntArray, smallest: float) -> FloatArray:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,8 +39,7 @@ from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Tota
 from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.parallel import Workers, run_chunks
-from elsv.simulation.steps import Steps
+from elsv.simulation.parallel import Steps, Workers, run_chunks
 from elsv.simulation.store import ChunkStore
 
 _MOST_CHECKPOINTS = 50
@@ -114,10 +114,8 @@ class Comparison:
             With segments one arm for each, such as ``"1+3"``.
         """
         self[policy]
-        problem = self.problem
-        return self.gain_over(
-            policy, best_single_arm(problem) if against is None else find_choice(problem, against)
-        )
+        arm = best_single_arm(self.problem) if against is None else find_choice(self.problem, against)
+        return self.gain_over(policy, arm)
 
     def gain_over(self, policy: str, arm: int) -> Gain:
         """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
@@ -151,14 +149,8 @@ class Comparison:
             for name, result in zip(self.names, self.totals.policies, strict=True)
         ]
         pairs = [
-            {
-                "policy": self.names[p],
-                "minus": self.names[q],
-                "difference": float(self.totals.difference[p, q]),
-                "ci95": float(self.totals.difference_ci95[p, q]),
-            }
-            for p in range(len(self.names))
-            for q in range(p + 1, len(self.names))
+            {"policy": p, "minus": q} | dict(zip(("difference", "ci95"), self.difference(p, q), strict=True))
+            for p, q in combinations(self.names, 2)
         ]
         settings = {
             "problem": self.problem.to_dict(),
@@ -167,6 +159,7 @@ class Comparison:
             "steps": self.horizon,
             "seed": self.seed,
             "means": self.source,
+            **({"outcomes": self.delays} if self.delays else {}),
         }
         singles = [
             {
@@ -177,8 +170,6 @@ class Comparison:
             }
             for arm in arms
         ]
-        if self.delays:
-            settings["outcomes"] = self.delays
         return {
             "policies": policies,
             "single_arms": singles,
@@ -190,11 +181,10 @@ class Comparison:
 
     def columns(self) -> dict[str, Any]:
         """Return one row for each policy and step, by column."""
-        steps, rows = np.arange(1, self.horizon + 1), len(self.names)
-        results = self.totals.policies
+        rows, results = len(self.names), self.totals.policies
         table: dict[str, Any] = {
             "policy": np.repeat(np.array(self.names), self.horizon),
-            "step": np.tile(steps, rows),
+            "step": np.tile(np.arange(1, self.horizon + 1), rows),
             "label": np.repeat(np.array([self.label(name) for name in self.names]), self.horizon),
             "earnings": np.concatenate([r.earnings for r in results]),
             "earnings_ci95": np.concatenate([r.earnings_ci95 for r in results]),
@@ -354,7 +344,8 @@ def compare(
     stop
         Set it from another thread to give up: threads end at their next step with `StoppedError`.
     """
-    names, specs = _named(policies)
+    by_name = named(policies)
+    names, specs = tuple(by_name), tuple(by_name.values())
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
@@ -433,23 +424,25 @@ def _steps(problem: Problem, until: int | None) -> int:
     return steps
 
 
-def _named(
-    policies: Sequence[str | Policy] | Mapping[str, str | Policy],
-) -> tuple[tuple[str, ...], tuple[str | Policy, ...]]:
-    """Return the names of policies, which must differ, and the policies."""
-    if isinstance(policies, str) or callable(policies):
-        policies = [policies]
+def named(policies: Any) -> dict[str, Any]:
+    """Return policies by their names, which must differ; the names of a mapping stay."""
     if isinstance(policies, Mapping):
-        names, specs = tuple(policies), tuple(policies.values())
+        found = dict(policies)
     else:
-        specs = tuple(policies)
-        names = tuple(str(parse(p)) if isinstance(p, str) else getattr(p, "__name__", repr(p)) for p in specs)
-    if not specs:
+        given = [policies] if isinstance(policies, str) or callable(policies) else list(policies)
+        names = list(map(name_of, given))
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
+        found = dict(zip(names, given, strict=True))
+    if not found:
         raise InvalidInputError("policies must name at least one policy, got none; for example ['thompson']")
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"policies must differ from one another, got {name!r} twice")
-    return names, specs
+    return found
+
+
+def name_of(policy: object) -> str:
+    """Return the name of a policy: as it is written, or that of the function."""
+    return str(parse(policy)) if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
 
 
 def _spread(horizon: int, most: int) -> IntArray:

@@ -121,13 +121,13 @@ class Waiting:
 
     def deliver(self, step: int) -> None:
         """Take in the outcomes that are known before `step`."""
-        from elsv.simulation import _delay_kernels as kernels
+        from elsv.simulation import _engine_kernels as kernels
 
         kernels.deliver(step, self._under_way, self._count, self.successes, self.pulls, self.open)
 
     def send(self, step: int, arm: IntArray, made: AnyArray) -> None:
         """Put the outcomes of `arm` ``[B]`` under way; `made` are the pulls before it ``[B, N]``."""
-        from elsv.simulation import _delay_kernels as kernels
+        from elsv.simulation import _engine_kernels as kernels
 
         if self._count.max(initial=0) >= self._under_way.shape[1]:
             more = np.empty_like(self._under_way)

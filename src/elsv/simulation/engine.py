@@ -5,7 +5,12 @@ Regret is what is lost against always pulling the best arm of the instance,
 outcomes does not count). It is accumulated per instance in units of `Run.unit`, so that no sum depends on the
 currency. All policies of a comparison meet the same instances, and the k-th pull of an arm of an instance has
 the same outcome under every policy: their differences have small variance. With segments the best arm is that
-of the segment that came, and who comes at a step is the same for every policy (`elsv.simulation.arrivals`).
+of the segment that came, and who comes at a step is the same for every policy.
+
+Earnings are expected rewards, :math:`\sum_t r_{a_t}\mu_{a_t}`. Always pulling arm i earns
+:math:`T r_i\mu_i`, for which nothing has to be simulated; a gain over it is the difference, instance by
+instance. With segments an arm is one for each of them (`elsv.policies.single.choices`), and earns as many
+times as its customers come.
 """
 
 from __future__ import annotations
@@ -22,18 +27,12 @@ from elsv._base.machine import available_memory
 from elsv._base.numbers import counted
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy, Policy, make_policy
-from elsv.policies.asking import planning_state
-from elsv.policies.layers import check_answer
 from elsv.policies.single import choices
 from elsv.problem import Problem
-from elsv.simulation.arrivals import Arrivals, Chooser, Ledger, best_by_segment, distinct, tally_segments
+from elsv.simulation.choosing import Asked, Helpers, chooser
 from elsv.simulation.delays import Delays, Waiting
-from elsv.simulation.earnings import ArmTally, tally_arms, tally_choices
-from elsv.simulation.helpers import Asked, Helpers
-from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.state import State
+from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
 
 MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
 # Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / smallest)), 1 % wide, with
@@ -115,52 +114,75 @@ def check_size(run: Run) -> None:
 
 
 @dataclass(frozen=True)
-class PolicyTally:
-    """What one policy did on one chunk; sums over its instances, regret in units of `Run.unit`."""
-
-    regret: FloatArray  # [T], of the cumulative regret
-    squares: FloatArray  # [T], of its square
-    pulls: IntArray  # [T, N]
-    best: IntArray  # [T], pulls of a best arm
-    histogram: IntArray  # [checkpoints, BINS], of the cumulative regret
-    earnings: FloatArray  # [T], of the cumulative expected reward
-    earnings_squares: FloatArray  # [T], of its square
-    seconds: float  # spent in the policy
-    curves: FloatArray | None = None  # [T, B], on request
-    by_segment: FloatArray | None = None  # [5, G], see `elsv.simulation.arrivals.tally_segments`
-
-    def __add__(self, other: PolicyTally) -> PolicyTally:
-        """Return the sums over the instances of both; the curves are left out."""
-        mine, theirs = (vars(tally) | {"curves": None} for tally in (self, other))
-        sums: dict[str, Any] = {k: None if mine[k] is None else mine[k] + theirs[k] for k in mine}
-        return PolicyTally(**sums)
-
-
-@dataclass(frozen=True)
 class ChunkTally:
-    """All policies on one chunk; regret in units of `Run.unit`."""
+    """All policies on one chunk: sums over its instances, regret and earnings in units of `Run.unit`."""
 
     chunk: int
     instances: int
-    policies: tuple[PolicyTally, ...]
-    differences: FloatArray  # [P, P], sums of the final regret of p minus that of q
+    regret: FloatArray  # [P, T], of the cumulative regret
+    squares: FloatArray  # [P, T], of its square
+    pulls: IntArray  # [P, T, N]
+    best: IntArray  # [P, T], pulls of a best arm
+    histogram: IntArray  # [P, checkpoints, BINS], of the cumulative regret
+    earnings: FloatArray  # [P, T], of the cumulative expected reward
+    earnings_squares: FloatArray  # [P, T], of its square
+    seconds: FloatArray  # [P], spent in the policy
+    differences: FloatArray  # [P, P], of the final regret of p minus that of q
     difference_squares: FloatArray  # [P, P]
-    singles: ArmTally  # beside always pulling one arm
+    arms: FloatArray  # [K], of what always pulling an arm, or one for each segment, earns
+    arm_squares: FloatArray  # [K]
+    gains: FloatArray  # [P, K], of the earnings of policy p minus those of always pulling it
+    gain_squares: FloatArray  # [P, K]
+    products: FloatArray  # [P, K], of the gain times what the arm earns
+    by_segment: FloatArray | None = None  # [P, 5, G]: regret, its square, earnings, their square, customers
+    curves: FloatArray | None = None  # [P, T, B], the regret of every instance on request
 
     def __add__(self, other: ChunkTally) -> ChunkTally:
-        """Return the sums over the instances of both."""
-        return ChunkTally(
-            other.chunk,
-            self.instances + other.instances,
-            tuple(one + two for one, two in zip(self.policies, other.policies, strict=True)),
-            self.differences + other.differences,
-            self.difference_squares + other.difference_squares,
-            self.singles + other.singles,
-        )
+        """Return the sums over the instances of both; the curves are left out."""
+        mine, theirs = (vars(tally) | {"curves": None} for tally in (self, other))
+        sums: dict[str, Any] = {k: None if mine[k] is None else mine[k] + theirs[k] for k in mine}
+        return ChunkTally(**sums | {"chunk": other.chunk})
 
 
 class StoppedError(Exception):
     """The run was stopped before it was finished."""
+
+
+@dataclass(frozen=True)
+class _World:
+    """The instances of one chunk, the same for every policy."""
+
+    means: FloatArray  # [B, N]
+    worth: FloatArray  # [B, N], what a pull earns in expectation, in units
+    best: FloatArray  # [B, G], what the best arm of each segment is worth
+    gaps: FloatArray  # [B, N], what an arm loses to the best one of its segment
+    arrivals: Arrivals | None  # None without segments
+    keys: tuple[np.uint64, np.uint64]  # of the outcomes and of their delays
+
+    @classmethod
+    def of(cls, run: Run, chunk: int, streams: list[np.random.SeedSequence]) -> _World:
+        """Return the instances of a chunk from the streams of means, outcomes and arrivals."""
+        for_means, for_outcomes, for_arrivals = streams
+        segments, start = run.problem.segments, chunk * run.chunk_size
+        stop = min(run.instances, start + run.chunk_size)
+        means = run.source.means(start, stop, np.random.default_rng(for_means))
+        worth = means * (run.problem.rewards / run.unit)
+        best = np.stack([worth[:, list(arms)].max(axis=1) for arms in segments.groups], axis=1)
+        arrivals = None
+        if segments.stated:
+            arrivals = Arrivals.of(segments, stop - start, run.horizon, for_arrivals)
+        outcomes, lateness = for_outcomes.generate_state(2, np.uint64)
+        gaps = best[:, segments.of_arm] - worth
+        return cls(means, worth, best, gaps, arrivals, (outcomes, lateness))
+
+    def alone(self, run: Run) -> tuple[FloatArray, FloatArray]:
+        """Return what always pulling each arm, or one for each segment, earns and loses, ``[B, K]``."""
+        if self.arrivals is None:
+            return run.horizon * self.worth, run.horizon * self.gaps
+        came = self.arrivals.counts()
+        earned = [(came * self.worth[:, list(arms)]).sum(axis=1) for arms in choices(run.problem)]
+        alone = np.stack(earned, axis=1)
+        return alone, (came * self.best).sum(axis=1, keepdims=True) - alone
 
 
 def _never() -> bool:
@@ -179,176 +201,116 @@ def run_chunk(
     `stopped` is asked at every step whether to give up, with `StoppedError`. `count` is told how many steps
     all policies together have made. `helpers` are idle threads.
     """
-    start = chunk * run.chunk_size
-    stop = min(run.instances, start + run.chunk_size)
     # One stream for the means, one for the outcomes, one for the policies' own draws, one for who comes. The
     # policies' is the same for each, so that its result does not depend on which others run beside it.
     streams = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(4)
-    for_means, for_outcomes, for_policy, for_arrivals = streams
-    means = run.source.means(start, stop, np.random.default_rng(for_means))
-    arrivals = None
-    if run.problem.segments.stated:
-        arrivals = Arrivals.of(run.problem.segments, stop - start, run.horizon, for_arrivals)
-    keys = tuple(for_outcomes.generate_state(2, np.uint64))  # of the outcomes and of their delays
+    for_policy = streams.pop(2)
+    world = _World.of(run, chunk, streams)
     played = []
-    for place, policy in enumerate(run.made):
+    for p in range(len(run.made)):
 
-        def go_on(step: int, before: int = place * run.horizon) -> None:
+        def go_on(step: int, before: int = p * run.horizon) -> None:
             if stopped():
                 raise StoppedError
             if count is not None:
                 count(before + step - 1)
 
         rng = np.random.default_rng(for_policy)
-        played.append(_play(run, policy, means, keys, rng, go_on, helpers, arrivals))
-    final = np.array([regret for _, regret in played])  # [P, B]
+        played.append(_play(run, run.made[p], world, rng, go_on, helpers))
+    final = np.array([one.pop("final") for one in played])  # [P, B]
     apart = final[:, None] - final[None]
+    alone, lost = world.alone(run)
+    gains = [lost - of_policy[:, None] for of_policy in final]  # of each policy, [B, K]
     return ChunkTally(
         chunk,
-        stop - start,
-        tuple(tally for tally, _ in played),
-        apart.sum(axis=-1),
-        (apart * apart).sum(axis=-1),
-        _tally_singles(run, means * (run.problem.rewards / run.unit), final, arrivals),
+        len(world.means),
+        **{name: np.stack([one[name] for one in played]) for name in played[0]},
+        differences=apart.sum(axis=-1),
+        difference_squares=(apart * apart).sum(axis=-1),
+        arms=alone.sum(axis=0),
+        arm_squares=(alone * alone).sum(axis=0),
+        gains=np.array([gain.sum(axis=0) for gain in gains]),
+        gain_squares=np.array([(gain * gain).sum(axis=0) for gain in gains]),
+        products=np.array([(gain * alone).sum(axis=0) for gain in gains]),
     )
-
-
-def _tally_singles(run: Run, worth: FloatArray, final: FloatArray, arrivals: Arrivals | None) -> ArmTally:
-    if arrivals is None:
-        return tally_arms(worth, final, run.horizon)
-    largest = best_by_segment(arrivals.segments, worth)
-    return tally_choices(worth, final, largest, arrivals.counts(), choices(run.problem))
 
 
 def _play(
     run: Run,
     policy: BasePolicy,
-    means: FloatArray,
-    keys: tuple[np.uint64, ...],
+    world: _World,
     rng: np.random.Generator,
     go_on: Callable[[int], None],
     helpers: Helpers | None,
-    arrivals: Arrivals | None = None,
-) -> tuple[PolicyTally, FloatArray]:
-    """Return the tally of one policy and the final regret of every instance, in units.
+) -> dict[str, Any]:
+    """Return one policy's part of the tally by field, and the final regret of every instance.
 
     `go_on` is called with each step before it is made.
     """
     from elsv.simulation import _engine_kernels as kernels
 
-    key, lateness = keys
-    instances, arms = means.shape
-    horizon = run.horizon
-    worth = means * (run.problem.rewards / run.unit)
-    largest = worth.max(axis=1)
-    gaps = largest[:, None] - worth
-    ledger = None if arrivals is None else Ledger(arrivals, worth)
-    if ledger is not None:
-        gaps = ledger.gaps
-    successes = np.zeros((instances, arms), dtype=np.int32)
-    pulls = np.zeros((instances, arms), dtype=np.int32)
-    regret = np.zeros(instances)
-    totals, squares, products = np.empty(horizon), np.empty(horizon), np.empty(horizon)
-    arm_counts = np.zeros((horizon, arms), dtype=np.int64)
-    best = np.empty(horizon, dtype=np.int64)
+    (instances, arms), horizon, arrivals = world.means.shape, run.horizon, world.arrivals
+    successes, pulls = (np.zeros((instances, arms), dtype=np.int32) for _ in range(2))
+    regret, most, largest = np.zeros(instances), np.zeros(instances), world.best[:, 0]
+    sum_of_largest, sum_of_squares = largest.sum(), (largest * largest).sum()
+    totals, squares, earnings, earnings_squares = (np.empty(horizon) for _ in range(4))
+    arm_counts, best = np.zeros((horizon, arms), dtype=np.int64), np.empty(horizon, dtype=np.int64)
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
+    counts_of = dict(zip(run.checkpoints.tolist(), histogram, strict=True))
     curves = np.empty((horizon, instances)) if run.keep_raw else None
-    waiting = None if run.delays is None else Waiting(run.delays, means, horizon, key, lateness)
-    asked = Asked(policy, helpers or Helpers())
-    if ledger is not None:
-        choose = ledger.chooser(run.problem, policy, asked, waiting, run.asks if run.patience else None, rng)
-    elif waiting is None:
-        choose = _chooser(run, policy, asked, instances, rng)
-    else:
-        choose = _late_chooser(run, policy, asked, waiting, rng)
-    row_of = {int(step): row for row, step in enumerate(run.checkpoints)}
-    seconds, arm = 0.0, np.empty(0, dtype=np.int64)
+    waiting = None if run.delays is None else Waiting(run.delays, world.means, horizon, *world.keys)
+    asked, asks = Asked(policy, helpers), run.asks if run.patience else None
+    choose = chooser(run.problem, policy, asked, horizon, arrivals, waiting, asks, rng)
+    seconds = 0.0
     for t in range(1, horizon + 1):
         go_on(t)
         if waiting is not None:
             waiting.deliver(t)
         began = time.perf_counter()
-        if ledger is not None or run.asks(t):
-            arm = choose(successes, pulls, t)
+        arm = choose(successes, pulls, t)
         seconds += time.perf_counter() - began
         if waiting is not None:
             waiting.send(t, arm, pulls)
         totals[t - 1], squares[t - 1], best[t - 1] = kernels.advance(
-            arm, successes, pulls, means, gaps, key, horizon, regret, arm_counts[t - 1]
+            arm, successes, pulls, world.means, world.gaps, world.keys[0], horizon, regret, arm_counts[t - 1]
         )
-        products[t - 1] = (largest * regret).sum()
-        if ledger is not None:
-            ledger.add(t, regret)
-        if t in row_of:
-            kernels.histogram(regret, run.smallest, BINS_PER_NAT, histogram[row_of[t]])
+        if arrivals is None:
+            earnings[t - 1] = t * sum_of_largest - totals[t - 1]
+            product = (largest * regret).sum()
+            earnings_squares[t - 1] = t**2.0 * sum_of_squares - 2 * t * product + squares[t - 1]
+        else:
+            most += world.best[np.arange(instances), arrivals.at(t)]
+            earned = most - regret
+            earnings[t - 1], earnings_squares[t - 1] = earned.sum(), (earned * earned).sum()
+        if t in counts_of:
+            kernels.histogram(regret, run.smallest, BINS_PER_NAT, counts_of[t])
         if curves is not None:
             curves[t - 1] = regret
-    steps = np.arange(1, horizon + 1)
-    earnings = steps * largest.sum() - totals
-    earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
-    seconds += asked.longer
-    by_segment = None
-    if ledger is not None:
-        earnings, earnings_squares = ledger.earnings, ledger.squares
-        by_segment = tally_segments(ledger.segments, pulls, worth, gaps)
-    tally = PolicyTally(
-        totals, squares, arm_counts, best, histogram, earnings, earnings_squares, seconds, curves, by_segment
-    )
-    return tally, regret
+    found = {
+        "final": regret,
+        "regret": totals,
+        "squares": squares,
+        "pulls": arm_counts,
+        "best": best,
+        "histogram": histogram,
+        "earnings": earnings,
+        "earnings_squares": earnings_squares,
+        "seconds": seconds + asked.longer,
+    }
+    if arrivals is not None:
+        found["by_segment"] = _by_segment(run, world, pulls)
+    if curves is not None:
+        found["curves"] = curves
+    return found
 
 
-def _chooser(run: Run, policy: BasePolicy, asked: Asked, instances: int, rng: np.random.Generator) -> Chooser:
-    """Return what picks the arms of a chunk: a table lookup for indices, the policy itself otherwise."""
-    from elsv.simulation import _engine_kernels as kernels
-
-    problem = run.problem
-    arm = np.empty(instances, dtype=np.int64)
-    if (index := policy.index_alone) is not None:
-        tables = IndexTables(problem, index, run.horizon)
-
-        def by_table(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-            scores = tables.at(step)
-            kernels.choose_by_table(successes, pulls, scores, tables.group, problem.rewards, arm)
-            return arm
-
-        return by_table
-
-    def by_policy(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-        state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
-        return check_answer(asked(state, step, rng), state)
-
-    def merged(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-        first, inverse = distinct(successes, pulls)
-        return by_policy(successes[first], pulls[first], step)[inverse]
-
-    return merged if policy.merges else by_policy
-
-
-def _late_chooser(
-    run: Run, policy: BasePolicy, asked: Asked, waiting: Waiting, rng: np.random.Generator
-) -> Chooser:
-    """Return the same while outcomes are under way: policies are asked by `elsv.policies.asking`."""
-    from elsv.simulation import _delay_kernels as kernels
-
-    problem, index = run.problem, policy.index_alone
-    tables = None if index is None else IndexTables(problem, index, run.horizon)
-    merges = policy.merges
-
-    def choose(_made: AnyArray, _pulls: AnyArray, step: int) -> IntArray:
-        counts = waiting.successes, waiting.pulls, waiting.open
-        if merges or tables is not None:
-            first, inverse = distinct(*counts)
-        else:
-            first = inverse = np.arange(len(waiting.pulls))
-        successes, pulls, under_way = (count[first] for count in counts)
-        state = State.trusted(problem.prior[:, 0] + successes, problem.prior[:, 1] + (pulls - successes))
-        planned = planning_state(problem, policy, state, under_way, rng)
-        if tables is None:
-            return check_answer(asked(planned, step, rng), planned)[inverse]
-        arm = np.empty(len(pulls), dtype=np.int64)
-        wins = np.ascontiguousarray(planned.alpha - problem.prior[:, 0])
-        counted = np.rint(wins + (planned.beta - problem.prior[:, 1])).astype(np.int64)
-        kernels.choose_between(wins, counted, tables.at(step), tables.group, problem.rewards, arm)
-        return arm[inverse]
-
-    return choose
+def _by_segment(run: Run, world: _World, pulls: AnyArray) -> FloatArray:
+    """Return `ChunkTally.by_segment` of one policy from the pulls of each arm ``[B, N]``."""
+    each = []
+    for arms in map(list, run.problem.segments.groups):
+        made = pulls[:, arms]
+        regret = (made * world.gaps[:, arms]).sum(axis=1)
+        earnings = (made * world.worth[:, arms]).sum(axis=1)
+        sums = regret, regret * regret, earnings, earnings * earnings, made.sum(axis=1)
+        each.append([float(numbers.sum()) for numbers in sums])
+    return np.array(each).T

@@ -1,4 +1,4 @@
-"""Where instances come from: the prior (conditioned on the order), or means that are given."""
+"""Where instances come from: the prior (conditioned on the order) or given means; and who comes to them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray
+from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
+from elsv.segments import Segments
 from elsv.state import State
 from elsv.structure import Structure, structure_of
 
@@ -56,6 +57,47 @@ class GivenMeans:
     def describe(self) -> str:
         """Say in words where the means come from."""
         return f"{len(self.table)} given rows of means, repeated"
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Customers of a chunk of instances: a function of instance and step alone, the same for every policy.
+
+    Known shares of the segments hold in every instance. Shares that are learnt are drawn for each instance
+    from their Dirichlet prior.
+    """
+
+    shares: FloatArray  # [B, G], the true ones
+    key: np.uint64
+    horizon: int
+
+    @classmethod
+    def of(cls, segments: Segments, instances: int, horizon: int, seed: np.random.SeedSequence) -> Arrivals:
+        """Return the customers that a seed stands for."""
+        if segments.shares is not None:
+            shares: FloatArray = np.tile(np.array(segments.shares), (instances, 1))
+        else:
+            shares = np.random.default_rng(seed).dirichlet(np.array(segments.share_prior), size=instances)
+        return cls(shares, seed.generate_state(1, np.uint64)[0], horizon)
+
+    def at(self, step: int) -> IntArray:
+        """Return the segment of each instance's customer at `step`, ``[B]``."""
+        from elsv.simulation._engine_kernels import arrive
+
+        out = np.empty(len(self.shares), dtype=np.int64)
+        arrive(self.shares, self.key, step, self.horizon, out)
+        return out
+
+    def everyone(self) -> list[IntArray]:
+        """Return all who may come: for each segment its number in every instance, ``[B]``."""
+        return [np.full(len(self.shares), g, dtype=np.int64) for g in range(self.shares.shape[1])]
+
+    def counts(self) -> IntArray:
+        """Return how many customers of each segment come in all, ``[B, G]``."""
+        total = np.zeros(self.shares.shape, dtype=np.int64)
+        for step in range(1, self.horizon + 1):
+            np.add.at(total, (np.arange(len(total)), self.at(step)), 1)
+        return total
 
 
 def grid(arms: int, points: int = 11, structure: Structure | Order | None = None) -> FloatArray:

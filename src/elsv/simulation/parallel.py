@@ -1,30 +1,98 @@
-"""Chunks on threads, processes or a dask cluster. Who runs a chunk does not change its numbers."""
+"""Chunks on threads, processes or a dask cluster, and how far they are. Who runs one changes no number."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import socket
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from operator import setitem
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from elsv._base.machine import cores
+from elsv._base.progress import Progress
+from elsv._base.typing import IntArray
 from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
+from elsv.simulation.choosing import Helpers
 from elsv.simulation.engine import ChunkTally, Run, run_chunk
-from elsv.simulation.helpers import Helpers
-from elsv.simulation.steps import SECONDS, Steps, counter_in
 
 Workers = Literal["threads", "processes"]
+SECONDS = 0.1  # between two reports
 _RETRIES = 5
 _PROTOCOLS = ("inproc", "tcp", "tls", "ucx", "ucxx", "ws", "wss")
 _DASK_PORT = 8786  # where a scheduler listens unless told otherwise
 _SECONDS_TO_ANSWER = 5.0
+
+
+class Steps:
+    """Steps that each chunk has made, all policies together.
+
+    Parameters
+    ----------
+    chunks, each
+        How many chunks there are, and the steps of one.
+    progress
+        Told how many steps are made of how many, ever more of them, by the thread that calls `show`.
+    """
+
+    def __init__(self, chunks: int, each: int, progress: Progress | None = None) -> None:
+        self.each, self.progress = each, progress
+        self.made: IntArray = np.zeros(chunks, dtype=np.int64)
+        self._shown, self._latest = -1, 0.0
+
+    def finish(self, chunk: int) -> None:
+        """Note that a chunk has made all of its steps."""
+        self.made[chunk] = self.each
+
+    def show(self) -> None:
+        """Report, unless nothing has changed; a chunk that had to start over takes nothing back."""
+        self._latest = time.perf_counter()
+        total = int(self.made.sum())
+        if self.progress is not None and total > self._shown:
+            self._shown = total
+            self.progress(total, self.each * len(self.made))
+
+    def show_at_times(self) -> None:
+        """Report if the last time was a while ago."""
+        if self.progress is not None and time.perf_counter() - self._latest > SECONDS:
+            self.show()
+
+    @contextmanager
+    def across_processes(self) -> Iterator[Path | None]:
+        """Keep the counts in a file for a while, where other processes find them; None if nobody looks."""
+        if self.progress is None:
+            yield None
+            return
+        with tempfile.TemporaryDirectory(prefix="elsv-", ignore_cleanup_errors=True) as folder:
+            path, before = Path(folder) / "steps", self.made
+            shared = np.memmap(path, np.int64, "w+", shape=before.shape)
+            shared[:] = before
+            self.made = shared
+            try:
+                yield path
+            finally:
+                self.made = np.array(shared)
+
+
+def counter_in(path: Path | None, chunk: int) -> Callable[[int], None] | None:
+    """Return what notes a chunk's steps in the file of `Steps.across_processes`, or None if there is none."""
+    if path is None:
+        return None
+    try:
+        return partial(setitem, np.memmap(path, np.int64, "r+"), chunk)
+    except (OSError, ValueError):  # whoever wanted to know is gone
+        return None
 
 
 def run_chunks(
@@ -53,92 +121,53 @@ def run_chunks(
     steps
         Where steps are counted, and shown while waiting; on a cluster only finished chunks count.
     """
-    if steps is None:
-        steps = Steps(run.chunks, run.steps_of_chunk)
-    for tally in _run(run, chunks, jobs, workers, dask, stop, steps):
+    steps = steps or Steps(run.chunks, run.steps_of_chunk)
+    if dask is None and jobs is not None and jobs < 1:
+        raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
+    threads = jobs or cores()
+    if dask is not None:
+        found = _on_dask(run, chunks, dask)
+    elif workers == "threads":
+        found = _on_threads(run, chunks, threads, stop, steps)
+    elif workers == "processes":
+        found = _on_processes(run, chunks, min(threads, max(1, len(chunks))), steps)
+    else:
+        raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
+    for tally in found:
         steps.finish(tally.chunk)
         yield tally
         steps.show()
 
 
-def _run(
-    run: Run,
-    chunks: Sequence[int],
-    jobs: int | None,
-    workers: Workers,
-    dask: str | None,
-    stop: threading.Event | None,
-    steps: Steps,
-) -> Iterator[ChunkTally]:
-    if dask is not None:
-        yield from _on_dask(run, chunks, dask)
-        return
-    if jobs is not None and jobs < 1:
-        raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
-    threads = jobs or cores()
-    count = min(threads, max(1, len(chunks)))
-    if workers == "threads":
-        helpers = Helpers(threads)
-        try:
-            yield from _on_threads(run, chunks, count, stop, steps, helpers)
-        finally:
-            helpers.close()
-    elif workers == "processes":
-        yield from _on_processes(run, chunks, count, steps)
-    else:
-        raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
-
-
 def _on_threads(
-    run: Run,
-    chunks: Sequence[int],
-    jobs: int,
-    stop: threading.Event | None,
-    steps: Steps,
-    helpers: Helpers,
+    run: Run, chunks: Sequence[int], threads: int, stop: threading.Event | None, steps: Steps
 ) -> Iterator[ChunkTally]:
-    over = threading.Event()
+    over, helpers, jobs = threading.Event(), Helpers(threads), min(threads, max(1, len(chunks)))
 
     def stopped() -> bool:
         return over.is_set() or (stop is not None and stop.is_set())
 
-    if jobs == 1:
-        for chunk in chunks:
-            yield _helped(run, chunk, stopped, _shown(steps, chunk), helpers)
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            yield from _as_completed(
-                lambda chunk: pool.submit(_helped, run, chunk, stopped, steps.counter(chunk), helpers),
-                chunks,
-                jobs,
-                steps,
-            )
-        finally:
-            over.set()  # after an error or an interruption nobody waits for the rest
-            pool.shutdown(wait=True, cancel_futures=True)
+    def work(chunk: int) -> ChunkTally:
+        def count(made: int) -> None:
+            steps.made[chunk] = made
+            if jobs == 1:  # this thread makes the reports too
+                steps.show_at_times()
 
+        with helpers.at_work():
+            return run_chunk(run, chunk, stopped, count, helpers)
 
-def _helped(
-    run: Run,
-    chunk: int,
-    stopped: Callable[[], bool],
-    count: Callable[[int], None] | None,
-    helpers: Helpers,
-) -> ChunkTally:
-    with helpers.at_work():
-        return run_chunk(run, chunk, stopped, count, helpers)
-
-
-def _shown(steps: Steps, chunk: int) -> Callable[[int], None]:
-    """Return what counts steps and reports them, for a chunk that runs where the reports are made."""
-    note = steps.counter(chunk)
-
-    def count(made: int) -> None:
-        note(made)
-        steps.show_at_times()
-
-    return count
+    try:
+        if jobs == 1:
+            yield from map(work, chunks)
+            return
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                yield from _as_completed(lambda chunk: pool.submit(work, chunk), chunks, jobs, steps)
+            finally:
+                over.set()  # after an error or an interruption nobody waits for the rest
+                pool.shutdown(wait=True, cancel_futures=True)
+    finally:
+        helpers.close()
 
 
 def _as_completed(
@@ -162,31 +191,27 @@ def _in_process(run: Run, chunk: int, path: Path | None) -> ChunkTally:
 
 def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> Iterator[ChunkTally]:
     """Run in loky processes; the chunk of a killed process is run again."""
-    with steps.across_processes() as path:
-        yield from _in_pools(run, chunks, jobs, steps, path)
-
-
-def _in_pools(
-    run: Run, chunks: Sequence[int], jobs: int, steps: Steps, path: Path | None
-) -> Iterator[ChunkTally]:
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     left = list(chunks)
-    for attempt in range(_RETRIES):
-        pool = get_reusable_executor(max_workers=jobs, timeout=30, initializer=_leave_interrupts_to_parent)
-        try:
+    with steps.across_processes() as path:
+        for attempt in range(_RETRIES):
+            pool = get_reusable_executor(
+                max_workers=jobs, timeout=30, initializer=_leave_interrupts_to_parent
+            )
             submit = partial(pool.submit, _in_process, run, path=path)
-            for tally in _as_completed(submit, tuple(left), jobs, steps):
-                left.remove(tally.chunk)
-                yield tally
-            return
-        except BrokenProcessPool:
-            if attempt == _RETRIES - 1:
+            try:
+                for tally in _as_completed(submit, tuple(left), jobs, steps):
+                    left.remove(tally.chunk)
+                    yield tally
+                return
+            except BrokenProcessPool:
+                if attempt == _RETRIES - 1:
+                    raise
+            except BaseException:
+                pool.shutdown(wait=False, kill_workers=True)
                 raise
-        except BaseException:
-            pool.shutdown(wait=False, kill_workers=True)
-            raise
 
 
 def _leave_interrupts_to_parent() -> None:

@@ -20,14 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import whole
+from elsv._base.numbers import whole, with_minus
 from elsv.beliefs.abilities import moments
+from elsv.policies.single import called
 from elsv.problem import Problem
 from elsv.simulation.intervals import Z95
 from elsv.state import State
 
 HOLDOUTS = (0.0, 0.05, 0.1, 0.2)
 HEADS = ("holdout", "costs", "gain known to ±", "by holdout alone ±")
+
+
+def money(amount: float, unit: str, signed: bool = False) -> str:
+    """Return an amount as people read it: ``1,234 EUR``, ``−3.20 EUR``."""
+    text = f"{amount:{'+' if signed else ''},.{0 if abs(amount) >= 100 else 2}f}"
+    return with_minus(text) + (f" {unit}" if unit else "")
 
 
 @dataclass(frozen=True)
@@ -53,34 +60,31 @@ class Precision:
     @property
     def advice(self) -> str:
         """One sentence: which holdout, and why."""
+        gain = money(self.expected, self.unit)
         enough = [row for row in self.rows if row.alone is not None and row.alone < self.expected]
         if self.expected <= 0:
             return f"{self.name} already looks best beforehand: by what is known, a holdout costs nothing."
         if not enough:
             least = min((row.alone for row in self.rows if row.alone is not None), default=float("inf"))
             return (
-                f"A gain of about {self._money(self.expected)} cannot be told by a holdout of up to "
-                f"{100 * self.rows[-1].holdout:g} % (± {self._money(least)}): rely on what is known "
-                f"(± {self._money(self.rows[0].belief)}), or plan for more customers."
+                f"A gain of about {gain} cannot be told by a holdout of up to "
+                f"{100 * self.rows[-1].holdout:g} % (± {money(least, self.unit)}): rely on what is known "
+                f"(± {money(self.rows[0].belief, self.unit)}), or plan for more customers."
             )
         row = enough[0]
         return (
-            f"A holdout of {100 * row.holdout:g} % costs about {self._money(row.cost)} and tells a gain of "
-            f"about {self._money(self.expected)} by itself (± {self._money(row.alone or 0.0)})."
+            f"A holdout of {100 * row.holdout:g} % costs about {money(row.cost, self.unit)} and tells a gain "
+            f"of about {gain} by itself (± {money(row.alone or 0.0, self.unit)})."
         )
-
-    def _money(self, amount: float) -> str:
-        digits = 0 if abs(amount) >= 100 else 2
-        return f"{amount:,.{digits}f}{' ' + self.unit if self.unit else ''}"
 
     def cells(self) -> list[tuple[str, str, str, str]]:
         """Return the table's cells, row by row, without its heads."""
         return [
             (
                 f"{100 * row.holdout:g} %",
-                self._money(row.cost),
-                self._money(row.belief),
-                "–" if row.alone is None else self._money(row.alone),
+                money(row.cost, self.unit),
+                money(row.belief, self.unit),
+                "–" if row.alone is None else money(row.alone, self.unit),
             )
             for row in self.rows
         ]
@@ -142,4 +146,4 @@ def precision(
         if share > 0:
             alone = Z95 * float(np.sqrt(((came * paid) ** 2 * m * (1 - m) / held).sum()))
         rows.append(HoldoutPrecision(share, share * lost, Z95 * float(np.sqrt(known.sum())), alone))
-    return Precision(total, " / ".join(problem.names[arm] for arm in today), lost, tuple(rows), unit)
+    return Precision(total, called(problem, today), lost, tuple(rows), unit)

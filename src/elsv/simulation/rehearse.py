@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -28,28 +29,18 @@ from elsv.beliefs.base import mean_of
 from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate
 from elsv.lattice.numbering import states_up_to
-from elsv.names import parse
 from elsv.policies import Policy
-from elsv.policies.single import (
-    best_single_arm,
-    choice_name,
-    choices,
-    expected_rewards,
-    find_choice,
-    fixed_name,
-    people_read,
-)
+from elsv.policies.single import best_single_arm, choices, expected_rewards, find_choice, fixed_name
 from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
+from elsv.simulation.compare import name_of
 from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.intervals import Z95
-from elsv.simulation.parallel import run_chunks
-from elsv.simulation.precision import Precision, precision
-from elsv.simulation.rehearsal import Elsewhere, Outcome, answers, fares, legend, shops, table, wrapped
-from elsv.simulation.steps import Steps
+from elsv.simulation.parallel import Steps, run_chunks
+from elsv.simulation.rehearsal import Elsewhere, Outcome, Rehearsal
 from elsv.state import State
 
 POLICIES = ("plan:effort=4096",)
@@ -59,100 +50,6 @@ PATIENCE = 25
 _EXACT_STATES = 3_000_000
 _TIMES = (0.5, 2.0)  # rates of shops in which the prior is wrong
 _ELSEWHERE = 50  # times that each of them is played
-
-
-@dataclass(frozen=True)
-class Rehearsal:
-    """What campaigns of several sizes would earn."""
-
-    problem: Problem
-    against: int  # today's arm, from 0
-    instances: int
-    seed: int
-    delays: str  # in words; empty if outcomes are known at once
-    outcomes: tuple[Outcome, ...]  # by size, then by policy
-    unit: str = ""
-    asked: int | None = None  # the number of customers that the answers are about; default: the largest
-    truth: tuple[float, ...] | None = None  # the one shop that was played
-    elsewhere: tuple[Elsewhere, ...] = ()
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """The policies, in their order."""
-        return tuple(dict.fromkeys(row.policy for row in self.outcomes))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of customers, the least first."""
-        return tuple(dict.fromkeys(row.customers for row in self.outcomes))
-
-    @property
-    def today(self) -> str:
-        """The name of today's arm, or those of all segments."""
-        return choice_name(self.problem, self.against)
-
-    def best(self, customers: int) -> Outcome:
-        """Return the policy with the largest gain for so many customers."""
-        return max((row for row in self.outcomes if row.customers == customers), key=lambda row: row.gain)
-
-    def answers(self) -> list[str]:
-        """Say in sentences what a campaign brings, or that nothing can be said of nothing."""
-        nothing = nothing_said(self.problem)
-        if nothing is not None and self.truth is None:
-            return [nothing]
-        row = self.best(self.asked or self.sizes[-1])
-        beforehand = choice_name(self.problem, best_single_arm(self.problem))
-        said = answers(row, self.today, beforehand, self.unit, self.truth is not None)
-        if self.elsewhere:
-            said.append(fares(self.elsewhere, self.today, self.unit))
-        if self.truth is None:
-            said.append(self.precision().advice)
-        return said
-
-    def recommendation(self) -> str:
-        """Return these sentences, one on a line."""
-        return "\n".join(self.answers())
-
-    def precision(self) -> Precision:
-        """Return how precisely the gain will be known, by the size of a holdout."""
-        arms = choices(self.problem)[self.against]
-        return precision(self.problem, self.asked or self.sizes[-1], arms, self.unit)
-
-    def shops(self) -> str:
-        """Say in words what the shops are like on average."""
-        return shops(self.problem)
-
-    def legend(self) -> dict[str, str]:
-        """Return what each column of the table means."""
-        return legend(self.today)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, for people: arms from 1."""
-        return {
-            "against": people_read(self.problem, self.against),
-            "name": self.today,
-            "instances": self.instances,
-            "seed": self.seed,
-            "unit": self.unit,
-            "outcomes_known": self.delays or "at once",
-            "rows": [
-                {**asdict(row), "percent": row.percent, "learning": row.learning} for row in self.outcomes
-            ],
-            "asked": self.asked or self.sizes[-1],
-            "answers": self.answers(),
-            "recommendation": self.recommendation(),
-            "elsewhere": [asdict(one) for one in self.elsewhere],
-            "truth": None if self.truth is None else list(self.truth),
-            "precision": self.precision().to_dict(),
-            "shops": self.shops(),
-        }
-
-    def __str__(self) -> str:
-        said = self.answers() if self.truth is not None else [*self.answers(), self.shops()]
-        parts = [table(self.today, self.outcomes), wrapped(said)]
-        if self.truth is None and nothing_said(self.problem) is None:
-            parts.append(self.precision().table())
-        return "\n\n".join(parts)
 
 
 def rehearse(
@@ -222,7 +119,7 @@ def rehearse(
     fixed = dict.fromkeys(fixed_name(problem, arm) for arm in (best_single_arm(problem), present))
     runs = [
         Run(
-            problem=(sized := _of_size(problem, size)),
+            problem=(sized := problem.with_horizon(size)),
             policies=(*given, *fixed),
             instances=whole("instances", instances),
             horizon=size,
@@ -242,7 +139,8 @@ def rehearse(
     everything = [*runs, *others]
     for run in everything:
         check_size(run)
-    ends = [0, *np.cumsum([run.instances * _times_asked(run) for run in everything]).tolist()]
+    sizes_asked = [run.instances * sum(map(run.asks, range(1, run.horizon + 1))) for run in everything]
+    ends = [0, *accumulate(sizes_asked)]
     remedy = "use fewer customers, shops (instances) or policies"
     played: list[list[FloatArray]] = []
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
@@ -254,13 +152,15 @@ def rehearse(
         worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
         exact = late is None and rates is None
         found += _outcomes(run, given, parts, worth[best_single_arm(problem)], worth[present], exact)
-    elsewhere = tuple(
-        Elsewhere(times, *_gain_and_regret(run, parts))
-        for times, run, parts in zip(_TIMES, others, played[len(runs) :], strict=False)
-    )
+    elsewhere = []
+    for times, run, parts in zip(_TIMES, others, played[len(runs) :], strict=False):
+        lost, lost_today = (run.unit * float(part[:, 0].mean()) for part in parts)
+        elsewhere.append(Elsewhere(times, lost_today - lost, lost))
     words = "" if late is None else late.describe()
     shown = None if rates is None else tuple(rates.tolist())
-    return Rehearsal(problem, present, instances, seed, words, tuple(found), unit, asked, shown, elsewhere)
+    return Rehearsal(
+        problem, present, instances, seed, words, tuple(found), unit, asked, shown, tuple(elsewhere)
+    )
 
 
 def default_policies(problem: Problem) -> tuple[str, ...]:
@@ -306,28 +206,14 @@ def _elsewhere(run: Run, times: float) -> Run:
     )
 
 
-def _gain_and_regret(run: Run, parts: list[FloatArray]) -> tuple[float, float]:
-    policy, today = (run.unit * float(part[:, 0].mean()) for part in parts)
-    return today - policy, policy
-
-
 def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
     """Return what `_summary` says of every policy ``[B, 3]``."""
     done: dict[int, list[FloatArray]] = {}
     steps = Steps(run.chunks, run.steps_of_chunk, report)
     for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
-        done[tally.chunk] = [_summary(policy.curves) for policy in tally.policies]
+        assert tally.curves is not None
+        done[tally.chunk] = list(map(_summary, tally.curves))
     return [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
-
-
-def _times_asked(run: Run) -> int:
-    """Return for how many customers of a run policies are asked."""
-    return sum(map(run.asks, range(1, run.horizon + 1)))
-
-
-def _of_size(problem: Problem, customers: int) -> Problem:
-    values = {key: value for key, value in problem.to_dict().items() if key != "discount"}
-    return Problem.from_dict({**values, "horizon": customers})
 
 
 def _within(progress: Progress, begin: int, end: int, total: int) -> Progress:
@@ -339,9 +225,8 @@ def _within(progress: Progress, begin: int, end: int, total: int) -> Progress:
     return report
 
 
-def _summary(curves: FloatArray | None) -> FloatArray:
+def _summary(curves: FloatArray) -> FloatArray:
     """Return final regret, the last step without a best arm, and whether the last had one, ``[B, 3]``."""
-    assert curves is not None
     grown = np.diff(curves, axis=0, prepend=0.0) > 0
     steps = np.arange(1, len(curves) + 1)[:, None]
     last_wrong = np.where(grown, steps, 0).max(axis=0)
@@ -366,7 +251,7 @@ def _outcomes(
         rows.append(
             Outcome(
                 customers=size,
-                policy=_name(policy),
+                policy=name_of(policy),
                 earnings=float(own + gain),
                 present=float(own),
                 gain=float(gain),
@@ -381,10 +266,6 @@ def _outcomes(
             )
         )
     return rows
-
-
-def _name(policy: Any) -> str:
-    return str(parse(policy)) if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
 
 
 def _exact_earnings(problem: Problem, policy: Any) -> float | None:

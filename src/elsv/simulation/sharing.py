@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from elsv.names import parse
@@ -12,6 +12,7 @@ from elsv.problem import Problem
 from elsv.simulation.compare import Comparison, compare
 
 SHARED, SEPARATE, POOLED = "shared", "separate", "pooled"
+_OTHERS = {SEPARATE: "a bandit for each segment", POOLED: "one bandit that does not look at who comes"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,13 @@ class Lead:
     def told_apart(self) -> bool:
         """Whether the interval excludes zero."""
         return abs(self.amount) > self.ci95
+
+    def __str__(self) -> str:
+        other = _OTHERS[self.over]
+        if not self.told_apart:
+            return f"Sharing cannot be told apart from {other}: {self.amount:+,.3f} ± {self.ci95:,.3f}."
+        size = f"{abs(self.amount):,.3f} ± {self.ci95:,.3f} ({abs(self.percent):.2f} %)"
+        return f"Sharing earns {size} {'more' if self.amount > 0 else 'less'} than {other}."
 
 
 @dataclass(frozen=True)
@@ -50,14 +58,11 @@ class Sharing:
 
     def verdict(self) -> str:
         """Say in words whether sharing pays."""
-        return " ".join(_said(lead) for lead in self.leads())
+        return " ".join(map(str, self.leads()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: what `compare` gives, and the leads."""
-        leads = [
-            {"over": lead.over, "amount": lead.amount, "ci95": lead.ci95, "percent": lead.percent}
-            for lead in self.leads()
-        ]
+        leads = [asdict(lead) for lead in self.leads()]
         sharing = {"policy": self.policy, "leads": leads, "verdict": self.verdict()}
         return {**self.comparison.to_dict(), "sharing": sharing}
 
@@ -113,13 +118,3 @@ def compare_sharing(
     ['separate', 'pooled']
     """
     return Sharing(compare(problem, sharing_policies(problem, policy), instances, seed, **options), policy)
-
-
-def _said(lead: Lead) -> str:
-    other = {SEPARATE: "a bandit for each segment", POOLED: "one bandit that does not look at who comes"}
-    size = f"{abs(lead.amount):,.3f} ± {lead.ci95:,.3f} ({abs(lead.percent):.2f} %)"
-    if not lead.told_apart:
-        return (
-            f"Sharing cannot be told apart from {other[lead.over]}: {lead.amount:+,.3f} ± {lead.ci95:,.3f}."
-        )
-    return f"Sharing earns {size} {'more' if lead.amount > 0 else 'less'} than {other[lead.over]}."

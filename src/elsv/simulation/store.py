@@ -12,12 +12,14 @@ import numpy as np
 
 from elsv._base.files import Outputs, write_bytes
 from elsv.errors import InvalidInputError
-from elsv.simulation.earnings import ArmTally
-from elsv.simulation.engine import MEANING, ChunkTally, PolicyTally, Run
+from elsv.simulation.engine import MEANING, ChunkTally, Run
 from elsv.simulation.identity import UnknownIdentityError, digest_of
 
-_ARRAYS = tuple(f.name for f in fields(PolicyTally) if f.name != "seconds")
 _FOLDER = "chunks"
+# How a file names the arrays of a tally: as they are, as single_arms, or as regret_0 for the first policy.
+_WHOLE = ("differences", "difference_squares", "seconds")
+_SINGLES = ("arms", "arm_squares", "gains", "gain_squares", "products")
+_BY_POLICY = tuple(f.name for f in fields(ChunkTally)[2:] if f.name not in _WHOLE + _SINGLES)
 
 
 def fingerprint(run: Run, version: str, policies: bool = True) -> str:
@@ -68,18 +70,14 @@ class ChunkStore:
 
     def save(self, tally: ChunkTally) -> None:
         """Write one chunk, atomically."""
-        about = [self._outputs.run, str(tally.chunk), str(tally.instances), str(len(tally.policies))]
-        arrays = {
-            "about": np.array(about),
-            "differences": tally.differences,
-            "difference_squares": tally.difference_squares,
-            "seconds": np.array([p.seconds for p in tally.policies]),
-        }
-        arrays |= {f"single_{f.name}": getattr(tally.singles, f.name) for f in fields(ArmTally)}
-        for p, policy in enumerate(tally.policies):
-            for name in _ARRAYS:
-                if getattr(policy, name) is not None:
-                    arrays[f"{name}_{p}"] = getattr(policy, name)
+        policies = range(len(tally.regret))
+        about = [self._outputs.run, str(tally.chunk), str(tally.instances), str(len(policies))]
+        arrays = {"about": np.array(about)}
+        arrays |= {name: getattr(tally, name) for name in _WHOLE}
+        arrays |= {f"single_{name}": getattr(tally, name) for name in _SINGLES}
+        for name in _BY_POLICY:
+            if (parts := getattr(tally, name)) is not None:
+                arrays |= {f"{name}_{p}": parts[p] for p in policies}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
         write_bytes(self._outputs.path(self._names[tally.chunk]), buffer.getvalue())
@@ -103,13 +101,9 @@ class ChunkStore:
                 f"{path.parent} holds another run (settings, policies or version differ); "
                 "use another --out, or leave --resume out to start over"
             )
-        tallies = tuple(
-            PolicyTally(
-                **{name: data[f"{name}_{p}"] for name in _ARRAYS if f"{name}_{p}" in data},
-                seconds=float(data["seconds"][p]),
-            )
-            for p in range(int(policies))
-        )
-        singles = ArmTally(**{f.name: data[f"single_{f.name}"] for f in fields(ArmTally)})
-        sums = data["differences"], data["difference_squares"]
-        return ChunkTally(int(chunk), int(instances), tallies, *sums, singles)
+        arrays = {name: data[name] for name in _WHOLE}
+        arrays |= {name: data[f"single_{name}"] for name in _SINGLES}
+        for name in _BY_POLICY:
+            if f"{name}_0" in data:
+                arrays[name] = np.stack([data[f"{name}_{p}"] for p in range(int(policies))])
+        return ChunkTally(int(chunk), int(instances), **arrays)

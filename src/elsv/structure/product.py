@@ -39,6 +39,18 @@ def option_of(arm: str, segment: str | None) -> str:
     return arm if segment is None else arm.removeprefix(f"{segment}: ").removesuffix(f"{_SIGN}{segment}")
 
 
+def shared_option(arms: Sequence[str], segments: Sequence[str]) -> str | None:
+    """Return the option of some arms, one for each segment, if all of these have the same.
+
+    Examples
+    --------
+    >>> shared_option(["none × mobile", "none × desktop"], ["mobile", "desktop"])
+    'none'
+    """
+    options = {option_of(arm, segment) for arm, segment in zip(arms, segments, strict=True)}
+    return options.pop() if len(options) == 1 else None
+
+
 def parts_of(names: Sequence[str]) -> tuple[list[str], list[str]] | None:
     """Return options and segments if the arms with these names are a product of them."""
     split = [name.rpartition(_SIGN) for name in names]

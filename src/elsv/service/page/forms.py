@@ -33,7 +33,8 @@ from elsv.prior.sources import read_history
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
 from elsv.simulation.precision import Precision
-from elsv.simulation.rehearse import Rehearsal, rehearse
+from elsv.simulation.rehearsal import Rehearsal
+from elsv.simulation.rehearse import rehearse
 
 MOST_ARMS = 50
 _MOST_FIELDS = 500

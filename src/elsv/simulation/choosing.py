@@ -1,0 +1,187 @@
+"""How a policy is asked for its arms in a simulation.
+
+An index is looked up in a table. Any other policy is asked in the states of all instances at once. Equal
+states are asked for once where the policy says that this pays, and idle threads take parts of a batch. Every
+state is answered by itself, so none of this changes a number.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.indices.tables import IndexTables
+from elsv.policies import BasePolicy
+from elsv.policies.asking import planning_state
+from elsv.policies.base import compares_scores
+from elsv.policies.layers import check_answer
+from elsv.policies.offered import best_offered
+from elsv.problem import Problem
+from elsv.simulation.delays import Waiting
+from elsv.simulation.instances import Arrivals
+from elsv.state import State
+
+Counts = Sequence[AnyArray]  # successes, pulls and, while outcomes are under way, open decisions, [B, N]
+Chooser = Callable[[AnyArray, AnyArray, int], IntArray]
+_LEAST = 8  # states that are worth a thread
+_EACH = 3  # parts for each thread: some states take longer than others
+
+
+class Helpers:
+    """Threads, and how many chunks they have under way; those without a chunk help the others."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads, self._chunks = threads, 0
+        self._change = threading.Lock()
+        self._pool = ThreadPoolExecutor(threads)  # starts a thread when there is work for it
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Count a chunk as under way for the length of a ``with`` block."""
+        with self._change:
+            self._chunks += 1
+        try:
+            yield
+        finally:
+            with self._change:
+                self._chunks -= 1
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def parts(self, states: int) -> int:
+        """Return into how many parts to cut a batch."""
+        each = self._threads // max(1, self._chunks)
+        return 1 if each < 2 else max(1, min(_EACH * each, states // _LEAST))
+
+    def map(self, work: Callable[..., Any], parts: list[Any]) -> list[Any]:
+        """Return what `work` makes of every part."""
+        return list(self._pool.map(work, parts))
+
+
+class Asked:
+    """A policy that is asked in parts while threads are idle, if it answers equal states alike."""
+
+    def __init__(self, policy: Callable[..., Any], helpers: Helpers | None) -> None:
+        self._policy = policy
+        self._helpers = helpers if getattr(policy, "merges", False) else None
+        self.longer = 0.0  # seconds that parts took together beyond what they took side by side
+
+    def __call__(self, state: State, *rest: Any, what: str = "__call__") -> Any:
+        """Return the arms ``[B]``, or the `scores` ``[B, N]``; further arrays have a row for each state."""
+        asked, states = getattr(self._policy, what), len(state.alpha)
+        if self._helpers is None or (count := self._helpers.parts(states)) == 1:
+            return asked(state, *rest)
+        began = time.perf_counter()
+
+        def work(here: AnyArray) -> tuple[AnyArray, float]:
+            start = time.perf_counter()
+            part = State.trusted(state.alpha[here], state.beta[here])
+            given = (value[here] if isinstance(value, np.ndarray) else value for value in rest)
+            return np.asarray(asked(part, *given)), time.perf_counter() - start
+
+        answers = self._helpers.map(work, np.array_split(np.arange(states), count))
+        spent = sum(seconds for _, seconds in answers)
+        self.longer += max(spent - (time.perf_counter() - began), 0.0)
+        return np.concatenate([answer for answer, _ in answers])
+
+
+def chooser(
+    problem: Problem,
+    policy: BasePolicy,
+    asked: Asked,
+    horizon: int,
+    arrivals: Arrivals | None,
+    waiting: Waiting | None,
+    asks: Callable[[int], bool] | None,
+    rng: np.random.Generator,
+) -> Chooser:
+    """Return what picks the arms of a chunk at a step, from all successes and pulls ``[B, N]``.
+
+    Parameters
+    ----------
+    problem, policy, asked, horizon
+        Whose arms they are, and who picks them over how many steps.
+    arrivals
+        Who comes; None without segments.
+    waiting
+        The outcomes that are in; None: all are.
+    asks
+        Says at which steps the policy is asked, for all who may come; they keep their arms until then.
+        None: it is asked at every step, for whoever comes.
+    """
+    index, every = policy.index_alone, slice(None)
+    tables = None if index is None else IndexTables(problem, index, horizon)
+
+    def planned(counts: Counts) -> State:
+        won, made, *under_way = counts
+        state = State.trusted(problem.prior[:, 0] + won, problem.prior[:, 1] + (made - won))
+        return planning_state(problem, policy, state, under_way[0], rng) if under_way else state
+
+    def by_table(tables: IndexTables, counts: Counts, step: int) -> FloatArray:
+        from elsv.simulation._engine_kernels import score
+
+        wins, pulls = counts[0].astype(np.float64), counts[1]
+        if waiting is not None:
+            state = planned(counts)
+            wins = state.alpha - problem.prior[:, 0]
+            pulls = np.rint(wins + (state.beta - problem.prior[:, 1])).astype(np.int32)
+        scores = np.empty(wins.shape)
+        score(wins, pulls, tables.at(step), tables.group, problem.rewards, scores)
+        return scores
+
+    def by_scores(counts: Counts, step: int, customers: list[Any]) -> list[IntArray]:
+        """Compare scores, which do not depend on who has come, for all `customers`."""
+        merges = tables is None or waiting is not None
+        first, inverse = distinct(*counts) if merges else (every, every)
+        parts = [count[first] for count in counts]
+        if tables is not None:
+            scores = by_table(tables, parts, step)
+        else:
+            scores = asked(planned(parts), step, rng, what="scores")
+        return [best_offered(problem, scores[inverse], segment, "scores") for segment in customers]
+
+    def by_policy(counts: Counts, step: int, segment: IntArray | None) -> IntArray:
+        who = [] if segment is None else [segment]
+        kinds = (*counts, *(one[:, None] for one in who))
+        first, inverse = distinct(*kinds) if policy.merges else (every, every)
+        state = planned([count[first] for count in counts])
+        answer = asked(state, step, rng, *(one[first] for one in who))
+        return check_answer(answer, state)[inverse]
+
+    def arms_for(successes: AnyArray, pulls: AnyArray, step: int, customers: list[Any]) -> list[IntArray]:
+        counts = [successes, pulls]
+        if waiting is not None:
+            counts = [waiting.successes, waiting.pulls, waiting.open]
+        if tables is not None or (len(customers) > 1 and compares_scores(policy)):
+            return by_scores(counts, step, customers)
+        return [by_policy(counts, step, segment) for segment in customers]
+
+    held: list[IntArray] = []
+
+    def choose(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
+        segment = None if arrivals is None else arrivals.at(step)
+        if asks is None:
+            return arms_for(successes, pulls, step, [segment])[0]
+        if asks(step):
+            everyone = [None] if arrivals is None else arrivals.everyone()
+            held[:] = arms_for(successes, pulls, step, everyone)
+        return held[0] if segment is None else np.stack(held)[segment, np.arange(len(segment))]
+
+    return choose
+
+
+def distinct(*counts: AnyArray) -> tuple[IntArray, IntArray]:
+    """Return which rows of counts ``[B, …]`` are the first of their kind, and for every row its kind."""
+    rows = np.concatenate([np.asarray(count, dtype=np.int32) for count in counts], axis=1)
+    keys = np.ascontiguousarray(rows).view(f"V{rows.shape[1] * rows.itemsize}").reshape(-1)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse
