@@ -60,17 +60,14 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
     checked = []
     for name, value in (("alpha", alpha), ("beta", beta)):
         counts = numbers(name, value)
-        bad = ~(np.isfinite(counts) & (counts > 0.0))
-        if bad.any():
-            raise InvalidInputError(
-                f"{name} must be positive and finite, got {counts[bad].flat[0]:g}; the uniform prior is 1"
-            )
-        extreme = (counts < _LEAST_COUNT) | (counts > _MOST_COUNT)
-        if extreme.any():
-            raise InvalidInputError(
-                f"{name} must lie between {_LEAST_COUNT:g} and {_MOST_COUNT:g}, "
-                f"got {counts[extreme].flat[0]:g}; the uniform prior is 1"
-            )
+        outside = (counts < _LEAST_COUNT) | (counts > _MOST_COUNT)
+        for bad, rule in (
+            (~(np.isfinite(counts) & (counts > 0.0)), "be positive and finite"),
+            (outside, f"lie between {_LEAST_COUNT:g} and {_MOST_COUNT:g}"),
+        ):
+            if bad.any():
+                found = counts[bad].flat[0]
+                raise InvalidInputError(f"{name} must {rule}, got {found:g}; the uniform prior is 1")
         checked.append(counts)
     try:
         a, b = np.broadcast_arrays(*checked)

@@ -38,11 +38,13 @@ class Setting:
     discount: float | None
     corner: FloatArray | None = field(default=None, repr=False)  # [2], of a single arm among others
     whole: bool = False  # whole levels of states are asked for: an index may use tables however deep
+    alone: bool = False  # one instance is asked for, one state of each arm: no table is worth its time
 
     @classmethod
-    def of(cls, problem: Problem) -> Setting:
+    def of(cls, problem: Problem, alone: bool = False) -> Setting:
         """Return the setting of all arms of `problem`."""
-        return cls(problem.prior[:, 0], problem.prior[:, 1], problem.arms, problem.horizon, problem.discount)
+        alpha, beta = problem.prior.T
+        return cls(alpha, beta, problem.arms, problem.horizon, problem.discount, alone=alone)
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
@@ -56,10 +58,6 @@ class Setting:
             return self.corner
         prior = np.stack((self.prior_alpha, self.prior_beta), axis=-1)
         return shared_corners(prior.reshape(-1, 2), self.horizon).reshape(prior.shape)
-
-    def is_one_instance(self, alpha: FloatArray) -> bool:
-        """Return whether counts are those of one instance, one state of each arm."""
-        return self.prior_alpha.ndim == 1 and alpha.size == self.prior_alpha.size
 
     def pulls(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return how often each arm was pulled, a whole number; expected outcomes may be fractions."""

@@ -130,7 +130,7 @@ class FiniteGittins(IndexBase):
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
             source = Source(corner_a, corner_b, self.discount, self.tolerance)
-            index[mine] = _indices(a[mine], b[mine], left, source, setting.is_one_instance(a))
+            index[mine] = _indices(a[mine], b[mine], left, source, setting.alone)
         return index
 
     def table_bytes(self, levels: int) -> float:

@@ -135,7 +135,7 @@ class Gittins(IndexBase):
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""
         a, b = check_counts(alpha, beta)
-        if setting.is_one_instance(a):
+        if setting.alone:
             return _one_by_one(a, b, self._discount(setting), self.tolerance)
         index, tabled = np.empty(a.shape), triangle.MOST_LEVELS if setting.whole else _MOST_TABLED
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
