@@ -279,8 +279,8 @@ class Problem:
         more = [note(f"{len(few) - 1} of {self.arms} arms")] if cut else []
         title = f"Problem: {self.arms} {'arm' if self.arms == 1 else 'arms'}, {goal}"
         known = note(f"Known of the means: {self.structure.describe()}")
-        if self.segments.stated:
-            more.append(note(f"Segments: {self.segments.describe(self.names)}"))
+        if who := self.segments.describe(self.names):
+            more.append(note(f"Segments: {who}"))
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:

@@ -13,9 +13,9 @@ will come is a function of the state like everything else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from elsv.structure.product import parts_of
 
 _ROUNDING = 1e-9  # of shares that must sum to 1
 
+S = TypeVar("S", bound=Sequence[Any] | AnyArray)
 Stated = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
 """Segments as people give them: lists of arms, by name or by number from 1, with or without names."""
 
@@ -82,6 +83,31 @@ class Segments:
     def turns(self) -> tuple[int | None, ...]:
         """Who can be said to come: each segment by its number from 0, or None where nobody named segments."""
         return tuple(range(self.count)) if self.stated else (None,)
+
+    def each(self, values: S) -> S | Any:
+        """Return a value for every segment as it is; where nobody named segments, the only value itself."""
+        return values if self.stated else values[0]
+
+    def said(self, words: str) -> str:
+        """Return `words` where people named segments, else no words."""
+        return words if self.stated else ""
+
+    def name_of(self, arm: int) -> str | None:
+        """Return the name of the segment that an arm is for; None where nobody named segments."""
+        return self.said(self.names[int(self.of_arm[arm])]) or None
+
+    def among(self, arms: Sequence[int], came: Sequence[float] = ()) -> Segments:
+        """Return the segments of some arms, which are numbered anew; `came` adds to the Dirichlet counts."""
+        place = {arm: k for k, arm in enumerate(arms)}
+        groups = tuple(tuple(place[arm] for arm in group if arm in place) for group in self.groups)
+        counts = self.share_prior and tuple(a + n for a, n in zip(self.share_prior, came, strict=True))
+        return replace(self, groups=groups, share_prior=counts)
+
+    def with_arm(self, segment: object) -> Segments:
+        """Return the segments with one more arm, the last, for a segment by name or number from 1."""
+        home, new = self.number(segment), len(self.of_arm)
+        groups = tuple((*arms, new) if g == home else arms for g, arms in enumerate(self.groups))
+        return replace(self, groups=groups)
 
     @cached_property
     def of_arm(self) -> IntArray:
@@ -182,7 +208,7 @@ class Segments:
         return np.asarray((coming * best).sum(axis=-1))
 
     def describe(self, arm_names: Sequence[str]) -> str:
-        """Say in words who comes and what is on offer to them."""
+        """Say in words who comes and what is on offer to them; nothing where nobody named segments."""
         shares = self.shares or (None,) * self.count
         who = [
             name if share is None else f"{name} ({100 * share:g} % of customers)"
@@ -203,11 +229,11 @@ class Segments:
                 else f"at first {_percentages(self.chances(np.zeros(len(self.of_arm))))}"
             )
             learnt = f"; shares learnt from who comes, {first}"
-        return "; ".join(parts) + learnt
+        return self.said("; ".join(parts) + learnt)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values under the keys of a problem's TOML file, none if no segments are stated."""
-        if not self.stated:
+        if not self.named:
             return {}
         lists = [[i + 1 for i in arms] for arms in self.groups]
         unnamed = self.names == _numbered(self.count)
@@ -237,12 +263,12 @@ def stated(
     segments: Segments | Stated | None, arm_names: Sequence[str], shares: object, share_prior: object
 ) -> Segments:
     """Return the segments of a problem: those that are stated, or one of all arms."""
-    if isinstance(segments, Segments) and segments.stated:
+    if isinstance(segments, Segments):
         own = segments.to_dict()
-        if shares is not None or share_prior is not None:
-            own = {**own, "segment_shares": shares, "segment_prior": share_prior}
-        return Segments.from_dict(own, arm_names)
-    if segments is None or isinstance(segments, Segments):
+        if shares is None and share_prior is None:
+            shares, share_prior = own.get("segment_shares"), own.get("segment_prior")
+        segments = own.get("segments")
+    if segments is None:
         for name, given in (("segment_shares", shares), ("segment_prior", share_prior)):
             if given is not None:
                 raise InvalidInputError(

@@ -22,7 +22,7 @@ from elsv._base.numbers import finite
 from elsv._base.progress import Progress, watched
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies import Policy, make_policy
-from elsv.policies.offered import takes_segment
+from elsv.policies.offered import fits_segments
 from elsv.policies.sharing import Separate
 from elsv.problem import Problem
 from elsv.report.headline import shown_digits
@@ -275,7 +275,7 @@ def made(policy: str | Policy | Maker, problem: Problem) -> str | Policy:
         return found
 
     found = make(policy, problem)
-    if problem.segments.stated and not (takes_segment(found) or hasattr(found, "scores")):
+    if not (fits_segments(found, problem) or hasattr(found, "scores")):
         return Separate(problem, policy, lambda given, part: make_policy(make(given, part), part))
     return found  # type: ignore[no-any-return]
 

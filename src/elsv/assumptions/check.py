@@ -97,7 +97,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         doubts=doubts(problem, now, said) if state is not None else (),
         something=something,
         decision=_decision(problem, now),
-        segments=None if not problem.segments.stated else problem.segments.describe(problem.names),
+        segments=problem.segments.describe(problem.names) or None,
     )
 
 
@@ -118,8 +118,7 @@ def _decision(problem: Problem, state: State) -> float | None:
     if problem.horizon is not None and step > problem.horizon:
         return None
     policy, rng = make_policy(DEFAULT_POLICY, problem), np.random.default_rng(_SEED)
-    segment = () if not problem.segments.stated else (0,)
-    return _milliseconds(lambda near: policy(near, step, rng, *segment), state)
+    return _milliseconds(lambda near: policy(near, step, rng, problem.segments.turns[0]), state)
 
 
 def _milliseconds(work: Callable[[State], object], state: State) -> float:

@@ -67,7 +67,7 @@ def with_arm(
     values["rewards"] = [*values["rewards"], float(reward)]
     values["names"] = [*values["names"], name]
     values["prior"] = [*values["prior"], [1.0, 1.0]]
-    values |= _with_segments(problem, segment)
+    values["segments"] = problem.segments.with_arm(segment)
     known = _restated(problem, problem.structure.to_dict(), reward, after) if structure is None else structure
     made = Problem(**values, structure=known or None)
     rows = made.prior.copy()
@@ -89,19 +89,6 @@ def _row(made: Problem, outcomes: FloatArray, expect: Interval | None) -> FloatA
     if not known.any():
         return np.ones(2)
     return np.asarray(from_neighbours(neutral(now, known), known)[0].prior[-1])
-
-
-def _with_segments(problem: Problem, segment: str | int | None) -> dict[str, Any]:
-    segments = problem.segments
-    if not segments.stated:
-        segments.number(segment)
-        return {}
-    home = segments.number(segment)
-    groups = {
-        name: [*(arm + 1 for arm in arms), *([problem.arms + 1] if g == home else [])]
-        for g, (name, arms) in enumerate(zip(segments.names, segments.groups, strict=True))
-    }
-    return {"segments": groups}
 
 
 def _restated(problem: Problem, known: Any, reward: float, after: str | int | None) -> Any:

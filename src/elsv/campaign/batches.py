@@ -117,7 +117,7 @@ class Batches:
             head = self.head(reading)
             tallies = log.tallies(reading, head)
             chooser = self.chooser(reading, head, tallies)
-        chooser.choose(tallies, [0 if chooser.problem.segments.stated else None] * 2, head.seed)
+        chooser.choose(tallies, chooser.problem.segments.turns[:1] * 2, head.seed)
         self._ready = _kernels_of(head, chooser.settings)
 
     def _is_prepared(self, writing: Transaction, head: Head) -> bool:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -117,7 +116,7 @@ class Chooser:
     def offered_to(self, segment: int | None) -> tuple[int, ...] | None:
         """Return the arms on offer to who has come; None: all."""
         segments = self.problem.segments
-        if segments.stated and segment is not None:
+        if segment is not None:
             return tuple(arm for arm in segments.groups[segment] if arm not in self.settings.withdrawn)
         return self.arms
 
@@ -289,15 +288,7 @@ def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
 def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) -> Problem:
     """Return the problem of the arms on offer; outcomes of all others teach, and count as arrivals."""
     own, segments = list(arms), problem.segments
-    several: dict[str, Any] = {}
-    if segments.stated:
-        groups = [[own.index(arm) + 1 for arm in group if arm in own] for group in segments.groups]
-        several["segments"] = dict(zip(segments.names, groups, strict=True))
-        if segments.shares is not None:
-            several["segment_shares"] = list(segments.shares)
-        else:
-            gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
-            several["segment_prior"] = [a + n for a, n in zip(segments.share_prior or (), gone, strict=True)]
+    gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
     return Problem(
         rewards=problem.rewards[own],
         structure=restricted(problem.structure, problem.belief, own, state_of(problem, tallies)),
@@ -305,7 +296,7 @@ def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) ->
         discount=problem.discount,
         prior=problem.prior[own],
         names=[problem.names[arm] for arm in own],
-        **several,
+        segments=segments.among(own, gone),
     )
 
 
@@ -318,7 +309,7 @@ def _policy_on_offer(
     if policy.partition(":")[0] == "fixed":
         whole = make_policy(policy, problem)
         assert isinstance(whole, Fixed)
-        return Fixed(asked, _among(arms, whole.arms if problem.segments.stated else whole.arms[0]))
+        return Fixed(asked, _among(arms, problem.segments.each(whole.arms)))
     return make_policy(policy, asked)
 
 

@@ -116,7 +116,7 @@ def export_log(reading: Transaction, head: Head, problem: Problem, path: str | P
         (head.id,),
     )
     table = [_exported(dict(zip(_READ, row, strict=True)), problem) for row in rows]
-    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.stated]
+    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.named]
     write_columns(path, {key: np.array([row[key] for row in table], dtype=object) for key in keys})
     return len(rows)
 

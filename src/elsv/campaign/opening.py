@@ -21,7 +21,7 @@ from elsv.campaign.settings import Arm, Settings
 from elsv.campaign.status import phase_of
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
-from elsv.policies.single import find_arm
+from elsv.policies.single import find_arm, find_arms
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.stores.base import Store, Transaction
@@ -238,7 +238,7 @@ def add(
         if settings.policy is not None:
             more = [*tallies, Tally(before.arms)]
             chooser = Chooser.of(made, settings, more)
-            chooser.choose(more, [0 if made.segments.stated else None] * 2, head.seed)
+            chooser.choose(more, made.segments.turns[:1] * 2, head.seed)
         with store.writing() as writing:
             head = log.hold(store, writing, name)
             if head.problem != text:
@@ -380,20 +380,14 @@ def _check_horizon(before: int | None, after: int | None, head: Head) -> None:
 
 def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
     """Return an arm, or where there are segments one for each of them, in their order."""
-    segments = problem.segments
-    if not segments.stated:
-        return find_arm(problem, given)
-    if isinstance(given, str) and given not in problem.names:
-        given = arms_of(given.strip(), problem.names) or given.split("+")
-    several = list(given) if isinstance(given, list | tuple) else [given]
-    arms = [find_arm(problem, arm.strip() if isinstance(arm, str) else arm) for arm in several]
+    segments, arms = problem.segments, find_arms(problem, given)
     if sorted(segments.of_arm[arms]) != list(range(segments.count)):
         first = [problem.names[group[0]] for group in segments.groups]
         raise InvalidInputError(
             f"{key} needs one arm for each segment ({', '.join(segments.names)}), such as {key}={first}, "
             f"got {', '.join(problem.names[arm] for arm in arms)}"
         )
-    return tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm])))
+    return segments.each(tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm]))))
 
 
 def _same(first: Problem, second: Problem | None) -> bool:

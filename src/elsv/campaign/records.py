@@ -250,8 +250,6 @@ def truth_of(success: object) -> bool:
 def arms_in_words(problem: Problem, arms: Sequence[int]) -> str:
     """Return an arm, or one for each segment; an option that they share is said once."""
     segments = problem.segments
-    if not segments.stated:
-        return " / ".join(problem.names[arm] for arm in arms)
-    names = [problem.names[arm] for arm in arms]
-    each = (f"{option_of(arm, who)} for {who}" for arm, who in zip(names, segments.names, strict=True))
-    return shared_option(names, segments.names) or ", ".join(each)
+    names, whose = [problem.names[arm] for arm in arms], [segments.name_of(arm) for arm in arms]
+    each = (f"{option_of(arm, who)} for {who}" for arm, who in zip(names, whose, strict=True))
+    return shared_option(names, whose) or ", ".join(each)

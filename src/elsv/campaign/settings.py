@@ -65,11 +65,12 @@ class Settings:
 
     def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment: the first of these that is on offer."""
-        chosen = tuple(
-            next(arm for arm in (*self._wished(g), *arms) if arm not in self.withdrawn)
-            for g, arms in enumerate(segments.groups)
+        return segments.each(
+            tuple(
+                next(arm for arm in (*self._wished(g), *arms) if arm not in self.withdrawn)
+                for g, arms in enumerate(segments.groups)
+            )
         )
-        return chosen if segments.stated else chosen[0]
 
     def _wished(self, segment: int) -> list[int]:
         wished = [arm for arm in (self.fallback, self.control) if arm is not None]
@@ -86,11 +87,11 @@ class Settings:
         if new.horizon != self.horizon and "ended" not in changes:
             new = replace(new, ended=False)
         _share("floor", new.floor)
-        arms = problem.arms if not problem.segments.stated else max(map(len, problem.segments.groups))
+        arms = max(map(len, problem.segments.groups))
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{'' if not problem.segments.stated else ' on offer'}, "
+                f"{problem.segments.said(' on offer')}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         _share("holdout", new.holdout)
@@ -105,7 +106,7 @@ class Settings:
         """Refuse to withdraw the last arm of a segment, and what held-out customers get."""
         for name, arms in zip(problem.segments.names, problem.segments.groups, strict=True):
             if all(arm in self.withdrawn for arm in arms):
-                whose = f" of {name}" if problem.segments.stated else ""
+                whose = problem.segments.said(f" of {name}")
                 raise InvalidInputError(
                     f"at least one arm{whose} must stay on offer, got "
                     f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "
@@ -229,7 +230,7 @@ def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[
     prior = zip(values["prior"], history, strict=True)
     values["prior"] = [[a + won, b + lost] for (a, b), (won, lost) in prior]
     segments = problem.segments
-    if segments.stated and segments.share_prior is not None:
+    if segments.share_prior is not None:
         came = [sum(sum(history[i]) for i in arms) for arms in segments.groups]
         values["segment_prior"] = [a + n for a, n in zip(segments.share_prior, came, strict=True)]
     return Problem.from_dict(values)

@@ -740,8 +740,8 @@ def status_of(
     groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
     chance, largest = best_in_groups(problem.belief, state, problem.rewards, groups, BEST_TOLERANCE)
-    shares = np.ones(1)
-    if segments.stated:
+    shares = np.array(segments.shares)
+    if segments.shares is None:
         planned = chooser.planned(tallies, decided + 1, np.random.default_rng(0))
         shares = chooser.asked.segments.chances_in(planned, chooser.asked)
     worth = problem.rewards * mean
@@ -767,7 +767,7 @@ def status_of(
             worth=float(worth[i]),
             best=0.0 if i in gone else float(chance[i]),
             earned=float(problem.rewards[i] * t.successes),
-            segment=None if not segments.stated else segments.names[int(segments.of_arm[i])],
+            segment=segments.name_of(i),
             voided=t.voided,
             withdrawn=i in gone,
             recent=times.recent[i] if times.recent else 0,

@@ -14,9 +14,9 @@ from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.policies.single import (
     Gain,
+    arms_by_segment,
     best_single_arm,
     choice_name,
-    choices,
     expected_rewards,
     find_choice,
     fixed_name,
@@ -112,7 +112,7 @@ class Evaluation(Sequence[PolicyValue]):
         gain = row.value - alone
         if abs(gain) <= _ROUNDING * alone:
             gain = 0.0
-        arms = () if not self.problem.segments.stated else choices(self.problem)[arm]
+        arms = arms_by_segment(self.problem, arm)
         return Gain(arm, choice_name(self.problem, arm), gain, 100 * gain / alone, arms=arms)
 
     def single(self, arm: int) -> PolicyValue:
@@ -231,11 +231,9 @@ class Evaluation(Sequence[PolicyValue]):
 
     def _repr_html_(self) -> str:
         """Return the table of policies, the optimum marked, for notebooks."""
-        from elsv.report.evaluation import REGRET, earned, evaluation_table, segment_table
+        from elsv.report.evaluation import REGRET, earned, evaluation_table, segment_tables
 
         optimum = [place for place, row in enumerate(self.rows) if row.name == OPTIMAL]
         shown = table(*evaluation_table(self), chosen=optimum)
-        by_segment = (
-            () if not self.problem.segments.stated else (table(*segment_table(self), chosen=optimum),)
-        )
+        by_segment = [table(*one, chosen=optimum) for one in segment_tables(self)]
         return block("Exact evaluation", shown, *by_segment, note(earned(self)), note(REGRET))

@@ -70,11 +70,10 @@ class Solution:
 
     def in_words(self) -> str:
         """Return the optimal first arms in words, for each segment if there are some."""
-        if not self.segments.stated:
-            return " or ".join(self.first)
         said = []
         for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
-            said.append(f"{name}: {' or '.join(self._name(arm) for arm in self.actions if arm in arms)}")
+            best = " or ".join(self._name(arm) for arm in self.actions if arm in arms)
+            said.append(self.segments.said(f"{name}: ") + best)
         return "; ".join(said)
 
     def __str__(self) -> str:
@@ -92,7 +91,7 @@ class Solution:
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        comes = "" if not self.segments.stated else "its segment comes first, "
+        comes = self.segments.said("its segment comes first, ")
         rest = note(
             f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
         )

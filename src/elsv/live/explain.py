@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from elsv._base.html import block, note, table
-from elsv.beliefs.abilities import best as chances_of
 from elsv.beliefs.abilities import best_in_groups, factors, marginals
 from elsv.policies import Policy, ScoringPolicy
 from elsv.policies.meanings import meaning
@@ -212,10 +211,7 @@ def explain(
     asked = state if planned is None else planned
     belief = problem.belief
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
-    if not segments.stated:
-        best, _ = chances_of(belief, state, problem.rewards, BEST_TOLERANCE)
-    else:
-        best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
+    best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
     if isinstance(policy, ScoringPolicy):
         scores = policy.scores(asked, step, rng)
         q: list[float | None] = scores.tolist()

@@ -25,7 +25,7 @@ from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
-from elsv.policies.offered import Segment, best_offered, check_offered, takes_segment
+from elsv.policies.offered import Segment, best_offered, check_offered, fits_segments, takes_segment
 from elsv.problem import Problem, same_task
 from elsv.state import State, check_width
 
@@ -185,7 +185,7 @@ class FunctionPolicy(BasePolicy):
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return what the function's `on_layers` does, or that it is asked state by state."""
         own = getattr(self.function, "on_layers", None)
-        if own is not None and (not problem.segments.stated or takes_segment(self.function)):
+        if own is not None and fits_segments(self.function, problem):
             whole: OnLayers = own(problem)
             return whole
         return StateByState(self, repeats=self.merges)
@@ -212,7 +212,7 @@ def own_policy(policy: object, problem: Problem) -> BasePolicy:
     if not callable(policy) or isinstance(policy, type):
         raise InvalidInputError(f"a policy must be a name or a function (state, step, rng), got {policy!r}")
     check_bound(policy, problem)
-    if isinstance(policy, BasePolicy) and (not problem.segments.stated or takes_segment(policy)):
+    if isinstance(policy, BasePolicy) and fits_segments(policy, problem):
         return policy
     return (ScoringFunctionPolicy if hasattr(policy, "scores") else FunctionPolicy)(problem, policy)
 

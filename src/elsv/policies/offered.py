@@ -72,6 +72,11 @@ def check_offered(problem: Problem, arms: IntArray, segment: Segment) -> IntArra
     return arms
 
 
+def fits_segments(policy: object, problem: Problem) -> bool:
+    """Return whether a policy can be told all that it must be told of who has come."""
+    return not problem.segments.stated or takes_segment(policy)
+
+
 def takes_segment(function: object) -> bool:
     """Return whether a policy can be told who has come."""
     try:

@@ -62,8 +62,7 @@ class Actions:
 
         With segments those of each, ``[G, states]``.
         """
-        arms = self.by_segment(step)
-        return arms if self.problem.segments.stated else arms[0]
+        return self.problem.segments.each(self.by_segment(step))
 
     def by_segment(self, step: int) -> AnyArray:
         """Return every segment's arms ``[G, states]``, kept for the next call."""

@@ -69,13 +69,17 @@ def choice_name(problem: Problem, choice: int) -> str:
 def called(problem: Problem, arms: Sequence[int]) -> str:
     """Return what people call an arm, or one for each segment; an option that they share is said once."""
     names = [problem.names[arm] for arm in arms]
-    same = shared_option(names, problem.segments.names) if problem.segments.stated else None
-    return same or " / ".join(names)
+    return shared_option(names, [problem.segments.name_of(arm) for arm in arms]) or " / ".join(names)
 
 
 def people_read(problem: Problem, choice: int) -> int | list[int]:
     """Return the arm of a choice as people count, from 1; with segments a list of them."""
-    return choice + 1 if not problem.segments.stated else [arm + 1 for arm in choices(problem)[choice]]
+    return problem.segments.each([arm + 1 for arm in choices(problem)[choice]])
+
+
+def arms_by_segment(problem: Problem, choice: int) -> tuple[int, ...]:
+    """Return the arm of each segment under a choice; none where nobody named segments."""
+    return choices(problem)[choice] if problem.segments.named else ()
 
 
 def fixed_name(problem: Problem, choice: int) -> str:
@@ -106,19 +110,12 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 
     These are a list, or names or numbers from 1 joined by ``+`` in one text, or an option that all have.
     """
-    segments = problem.segments
-    if not segments.stated:
-        return find_arm(problem, against)  # type: ignore[arg-type]
-    known = choices(problem)
+    segments, known = problem.segments, choices(problem)
     if isinstance(against, str):
         names = [choice_name(problem, k) for k in range(len(known))]
         if against in names:
             return names.index(against)
-        parts = against.replace(" / ", "+").split("+")
-        against = arms_of(against.strip(), problem.names) or [part.strip() for part in parts]
-    if isinstance(against, int | np.integer):
-        against = [against]
-    arms = sorted((find_arm(problem, arm) for arm in against), key=lambda arm: segments.of_arm[arm])
+    arms = sorted(find_arms(problem, against), key=lambda arm: segments.of_arm[arm])
     if tuple(arms) in known:
         return known.index(tuple(arms))
     if [int(segments.of_arm[arm]) for arm in arms] != list(range(segments.count)):
@@ -132,6 +129,16 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
         f"one beforehand ({choice_name(problem, 0)}) for one segment; "
         f"got {'+'.join(str(arm + 1) for arm in arms)}"
     )
+
+
+def find_arms(problem: Problem, given: Any) -> list[int]:
+    """Return an arm as for `find_arm`; with segments several: a list, a text with ``+``, or an option."""
+    if not problem.segments.stated:
+        return [find_arm(problem, given)]
+    if isinstance(given, str) and given not in problem.names:
+        given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")
+    several = given if isinstance(given, list | tuple) else [given]
+    return [find_arm(problem, arm.strip() if isinstance(arm, str) else arm) for arm in several]
 
 
 def find_arm(problem: Problem, arm: str | int) -> int:

@@ -20,7 +20,7 @@ from elsv.report.headline import (
     headline_rows,
     listed,
     ranking,
-    segment_table,
+    segment_tables,
     shown_digits,
     verdict,
 )
@@ -111,8 +111,7 @@ def notebook_html(comparison: Comparison) -> str:
     chosen = (0,) if len(comparison.names) > 1 else ()
     said = f"{earned(comparison)} {verdict(comparison)}"
     parts = [table(headers(comparison), headline_rows(comparison), chosen=chosen), note(said), note(REGRET)]
-    if comparison.problem.segments.stated:
-        parts.insert(1, table(*segment_table(comparison), chosen=chosen))
+    parts[1:1] = [table(*by_segment, chosen=chosen) for by_segment in segment_tables(comparison)]
     if find_spec("matplotlib") is not None:
         parts.append(Part(svg=for_notebook(figures.to_svg(regret_figure(comparison)))))
     return block(title, *parts)
@@ -144,19 +143,17 @@ def _result(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> N
 
 
 def _segments(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
-    if not comparison.problem.segments.stated:
-        return
-    page.section("By segment")
-    page.text(customers_by_segment(comparison))
-    heads, rows = segment_table(comparison)
-    page.table(
-        heads,
-        rows,
-        "What the customers of each segment pay in expectation, and how much less that is than with the "
-        "segment's best arm, with half-widths of 95 % intervals.",
-        align="l" + "r" * (len(heads) - 1),
-        highlight=(0,) if len(rows) > 1 else (),
-    )
+    for heads, rows in segment_tables(comparison):
+        page.section("By segment")
+        page.text(customers_by_segment(comparison))
+        page.table(
+            heads,
+            rows,
+            "What the customers of each segment pay in expectation, and how much less that is than with the "
+            "segment's best arm, with half-widths of 95 % intervals.",
+            align="l" + "r" * (len(heads) - 1),
+            highlight=(0,) if len(rows) > 1 else (),
+        )
 
 
 def _over_time(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:

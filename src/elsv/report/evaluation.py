@@ -40,15 +40,15 @@ def _table(
     return heads, [_cells(evaluation, row, digits, gain_digits, percent_digits) for row in rows]
 
 
-def segment_table(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of what every policy earns from each segment, and its regret there."""
-    segments, digits = evaluation.problem.segments, _digits(evaluation, 9)
-    heads = ["policy", *(f"{name}{word}" for name in segments.names for word in (" earns", " regret"))]
+def segment_tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
+    """Return heads and rows of what every policy earns from each segment; no table without segments."""
+    names, digits = evaluation.problem.segments.named, _digits(evaluation, 9)
+    heads = ["policy", *(f"{name}{word}" for name in names for word in (" earns", " regret"))]
     rows = [
         [str(row), *(number(x, digits) for part in row.by_segment for x in (part.value, part.regret))]
         for row in evaluation
     ]
-    return heads, rows
+    return [(heads, rows)] if names else []
 
 
 def earned(evaluation: Evaluation) -> str:

@@ -62,8 +62,10 @@ def headline_rows(comparison: Comparison, digits: int | None = None) -> list[lis
     return rows
 
 
-def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of what every policy earns from each segment, and its regret there."""
+def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[str]]]]:
+    """Return heads and rows of what every policy earns from each segment; no table without segments."""
+    if not comparison.problem.segments.named:
+        return []
     digits = shown_digits(comparison)
     heads = ["policy"]
     for part in comparison.totals.policies[0].by_segment:
@@ -75,7 +77,7 @@ def segment_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             cells += [with_half(part.earnings, part.earnings_ci95, digits)]
             cells += [with_half(part.regret, part.ci95, digits)]
         rows.append(cells)
-    return heads, rows
+    return [(heads, rows)]
 
 
 def customers_by_segment(comparison: Comparison) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from elsv.policies.meanings import legend
 from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table
-from elsv.report.evaluation import segment_table as segments_evaluated
+from elsv.report.evaluation import segment_tables as segments_evaluated
 from elsv.report.headline import (
     REGRET_HEADERS,
     customers_by_segment,
@@ -18,7 +18,7 @@ from elsv.report.headline import (
     headline_rows,
     verdict,
 )
-from elsv.report.headline import segment_table as segments_compared
+from elsv.report.headline import segment_tables as segments_compared
 from elsv.report.money import REGRET
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         best = place == 0 and len(rows) > 1
         table.add_row(*(row[k] for k in shown), style="bold" if best else None)
     console.print(table)
-    if comparison.problem.segments.stated:
+    for own_heads, own_rows in segments_compared(comparison):
         by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        own_heads, own_rows = segments_compared(comparison)
         for k, head in enumerate(own_heads):
             by_segment.add_column(_broken(head), justify="right" if k else "left", overflow="fold")
         for row in own_rows:
@@ -91,8 +90,8 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
     said = aligned(*evaluation_table(found))
-    if found.problem.segments.stated:
-        said += ["", *aligned(*segments_evaluated(found))]
+    for by_segment in segments_evaluated(found):
+        said += ["", *aligned(*by_segment)]
     policies = legend({row.name: row.name for row in found})
     said += ["", earned_exactly(found).replace("`", ""), REGRET]
     return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])

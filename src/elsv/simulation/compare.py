@@ -26,9 +26,9 @@ from elsv.policies import Policy
 from elsv.policies.meanings import legend
 from elsv.policies.single import (
     Gain,
+    arms_by_segment,
     best_single_arm,
     choice_name,
-    choices,
     find_choice,
     labels_of,
     people_read,
@@ -123,7 +123,7 @@ class Comparison:
         place = self.names.index(policy), arm
         parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
         amount, percent, half, percent_half = (float(part[place]) for part in parts)
-        arms = () if not problem.segments.stated else choices(problem)[arm]
+        arms = arms_by_segment(problem, arm)
         return Gain(arm, choice_name(problem, arm), amount, percent, half, percent_half, arms)
 
     def to_dict(self) -> dict[str, Any]:

@@ -188,8 +188,6 @@ def _truth(problem: Problem, given: str | Mapping[str, Interval]) -> FloatArray:
 def _worth(problem: Problem, rates: FloatArray) -> FloatArray:
     """Return what a customer pays under each choice in a shop with these rates."""
     worth = problem.rewards * rates
-    if not problem.segments.stated:
-        return worth
     coming = problem.segments.chances(np.zeros(problem.arms))
     return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
 

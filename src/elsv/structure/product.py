@@ -39,7 +39,7 @@ def option_of(arm: str, segment: str | None) -> str:
     return arm if segment is None else arm.removeprefix(f"{segment}: ").removesuffix(f"{_SIGN}{segment}")
 
 
-def shared_option(arms: Sequence[str], segments: Sequence[str]) -> str | None:
+def shared_option(arms: Sequence[str], segments: Sequence[str | None]) -> str | None:
     """Return the option of some arms, one for each segment, if all of these have the same.
 
     Examples

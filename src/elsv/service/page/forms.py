@@ -232,7 +232,7 @@ def _with_share(form: NewForm, problem: Problem, today: int, known: AnyArray, fi
 
     `fill`: whether arms of which nothing is said get a row; history does it by itself.
     """
-    arms = [group[today] if problem.segments.stated else today for group in problem.segments.groups]
+    arms = [group[today] for group in problem.segments.groups]
     if form.share and not known[arms].any():
         points = _number(
             "share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0
