@@ -173,7 +173,7 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
     return Evidence(assumed - nothing, now, before, _assumes_nothing(belief), ratio, chance)
 
 
-def contradiction(problem: Stated, state: State) -> str | None:
+def contradiction(problem: _Stated, state: State) -> str | None:
     """Return the warning of `evidence`, without the time that its Bayes factor takes."""
     if factors(problem.belief):
         return None
