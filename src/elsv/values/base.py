@@ -15,7 +15,8 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweep, Sweeps
+from elsv.problem import Problem
 from elsv.state import State
 
 _BATCH = 1 << 14
@@ -51,6 +52,15 @@ def layer_reach(value: ValueFunction) -> int:
 def layer_rooms(value: ValueFunction) -> int:
     """Return how many arrays of a layer a search on the value uses at one time."""
     return int(getattr(value, "layer_rooms", 2))
+
+
+def search_sweep(value: ValueFunction, problem: Problem, step: int, depth: int) -> Sweep | None:
+    """Return the sweep that is a search of this depth on the value, as the value names it, or None."""
+    own: Any = getattr(value, "search_sweep", None)
+    if own is None or not still_holds(value, "search_sweep", "__call__"):
+        return None
+    named: Sweep | None = own(problem, step, depth)
+    return named
 
 
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

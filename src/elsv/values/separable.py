@@ -26,8 +26,7 @@ from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
@@ -142,6 +141,10 @@ class SeparableValue:
         """Return the values of all states of a layer, by `elsv.values.base.layer_values`."""
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
+
+    def search_sweep(self, problem: Problem, step: int, depth: int) -> Sweep | None:
+        """Return the sweep that is one step of lookahead; a deeper search has none."""
+        return gain_sweep(problem, self, step) if depth == 1 else None
 
     def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
         """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""
