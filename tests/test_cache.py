@@ -16,7 +16,7 @@ from elsv._base import cache
 from elsv._base import cache_files as _cache_files
 from elsv.errors import InvalidInputError
 
-STATES = cache.LARGE + 5
+STATES = 100_005  # large
 KEY = ("kind-1", 1.0, 0.1, 0.99)
 
 
