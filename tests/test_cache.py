@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ from elsv._base import cache
 from elsv._base import cache_files as _cache_files
 from elsv.errors import InvalidInputError
 
-STATES = cache.LARGE + 5
+STATES = 100_005  # large
 KEY = ("kind-1", 1.0, 0.1, 0.99)
 
 
@@ -165,8 +166,7 @@ def test_an_index_does_not_depend_on_what_was_dropped(monkeypatch):
 
 
 def test_trees_in_memory_are_bounded(monkeypatch):
-    from elsv.search import tree
-
+    tree = importlib.import_module("elsv.search.lookahead")  # the package has a function of that name
     monkeypatch.setattr(tree, "_KEPT", 100_000)
     tree._trees.clear()
     for depth in range(2, 8):

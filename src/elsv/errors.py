@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 
@@ -24,6 +25,14 @@ class MissingExtraError(ElsvError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an extra: pip install 'elsv[{extra}]'")
+
+
+def of_extra(module: str, feature: str, extra: str) -> Any:
+    """Return a module that `extra` installs, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(feature, extra) from error
 
 
 class UnsavedError(InvalidInputError):

@@ -7,6 +7,7 @@ when there is one. The objective is the sum of ``horizon`` rewards, or the disco
 
 from __future__ import annotations
 
+import inspect
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,19 +32,6 @@ from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as
 from elsv.structure.product import Product, check_order_of_lists
 
-_KEYS = (
-    "rewards",
-    "order",
-    "structure",
-    "horizon",
-    "discount",
-    "prior",
-    "names",
-    "segments",
-    "segment_shares",
-    "segment_prior",
-    "across",
-)
 _MOST_ROWS = 20  # of arms that a notebook shows
 EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
 MOST_PULLS = 10**15  # beyond, a float no longer tells one pull from the next
@@ -390,6 +378,9 @@ class Problem:
     def to_toml(self) -> str:
         """Return the problem as TOML."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.to_dict().items())
+
+
+_KEYS = tuple(inspect.signature(Problem).parameters)  # of a problem's file
 
 
 def _numbered(arms: int) -> tuple[str, ...]:

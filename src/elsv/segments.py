@@ -24,7 +24,8 @@ from elsv._base.numbers import numbers, shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import Arms, State, check_width
-from elsv.structure.product import parts_of
+from elsv.structure.base import number_of_arm
+from elsv.structure.product import check_names, parts_of
 
 _ROUNDING = 1e-9  # of shares that must sum to 1
 
@@ -286,9 +287,7 @@ def _numbered(count: int) -> tuple[str, ...]:
 def _named(stated: object) -> tuple[tuple[str, ...], list[object]]:
     """Return the names of the segments and what is said of their arms."""
     if isinstance(stated, Mapping):
-        for name in stated:
-            if not isinstance(name, str) or not name.strip():
-                raise InvalidInputError(f"a segment must have a name, got {shown(name)}")
+        check_names(stated)
         names, lists = tuple(stated), list(stated.values())
     elif isinstance(stated, Iterable) and not isinstance(stated, str | bytes):
         lists = list(stated)
@@ -309,21 +308,10 @@ def _group(segment: str, arms: object, arm_names: Sequence[str]) -> tuple[int, .
         raise InvalidInputError(
             f"segment {segment!r} must be a list of arms such as [1, 2], got {shown(arms)}"
         )
-    group = [_arm(segment, arm, arm_names) for arm in arms]
+    group = [number_of_arm(f"segment {segment!r}", arm, arm_names) for arm in arms]
     if not group:
         raise InvalidInputError(f"segment {segment!r} must have at least one arm, got none")
     return tuple(sorted(group))
-
-
-def _arm(segment: str, arm: object, arm_names: Sequence[str]) -> int:
-    if isinstance(arm, str) and arm in arm_names:
-        return list(arm_names).index(arm)
-    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(arm_names):
-        return int(arm) - 1
-    raise InvalidInputError(
-        f"segment {segment!r} must name arms of the problem, by name ({', '.join(map(repr, arm_names))}) or "
-        f"number from 1 to {len(arm_names)}, got {shown(arm)}"
-    )
 
 
 def _each_arm_once(names: Sequence[str], groups: Sequence[tuple[int, ...]], arm_names: Sequence[str]) -> None:

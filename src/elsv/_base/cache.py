@@ -22,7 +22,7 @@ from elsv._base.cache_files import memory_limit, read_table, table_path, write_t
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
-LARGE = 100_000
+LARGE = 5_000
 """Tables with more states than this are kept on disk."""
 
 Key = TypeVar("Key", bound=Hashable)

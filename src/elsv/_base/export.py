@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from elsv._base.files import check_writable, unreadable, write_atomically, write_text
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray
-from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
+from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError, of_extra
 
 SUFFIXES = (".csv", ".parquet")
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -62,11 +62,7 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     if check_suffix(path) == ".csv":
         write_text(path, csv_text(columns))
         return
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "data") from error
-
+    polars = of_extra("polars", "writing Parquet", "data")
     frame = polars.DataFrame(
         {name: c.tolist() if c.dtype.kind == "O" else c for name, c in columns.items()},
         infer_schema_length=None,
@@ -83,20 +79,12 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
 
 def polars_frame(columns: Mapping[str, AnyArray]) -> Any:
     """Return named columns of one length as a polars frame (extra ``data``)."""
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError("to_polars", "data") from error
-    return polars.DataFrame(dict(columns))
+    return of_extra("polars", "to_polars", "data").DataFrame(dict(columns))
 
 
 def pandas_frame(columns: Mapping[str, AnyArray]) -> Any:
     """Return named columns of one length as a pandas frame (extra ``pandas``)."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtraError("to_pandas", "pandas") from error
-    return pandas.DataFrame(dict(columns))
+    return of_extra("pandas", "to_pandas", "pandas").DataFrame(dict(columns))
 
 
 def latex_table(
@@ -212,10 +200,7 @@ def _from_csv(content: bytes, path: str | Path) -> tuple[Sequence[str], Iterable
 
 
 def _from_parquet(path: Path) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet", "data") from error
+    polars = of_extra("polars", "reading Parquet", "data")
     try:
         table = polars.read_parquet(path)
     except Exception as error:

@@ -54,8 +54,6 @@ _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _mine: set[str] = set()
 _inputs: list[str] | None = None  # of the command that runs
 
-Choice = Callable[[str], bool]
-
 
 @contextmanager
 def inputs(paths: Iterable[str | Path]) -> Iterator[None]:
@@ -84,7 +82,7 @@ def _is_input(target: Path) -> bool:
     return False
 
 
-def write_atomically(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
+def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Call `write` on a temporary file in the target's directory, then rename it to `path`."""
     with _unwritable(path):
         target, before = _look(path)
@@ -131,11 +129,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write bytes atomically."""
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(content)
-
-    write_atomically(path, write)
+    write_atomically(path, lambda stream: stream.write(content))
 
 
 @contextmanager
@@ -302,10 +296,6 @@ def _same_file(handle: int, path: Path) -> bool:
         return False
 
 
-def _every(name: str) -> bool:
-    return True
-
-
 @dataclass
 class Outputs:
     """The files of one run in one directory; names are relative to it, with ``/`` between their parts."""
@@ -384,7 +374,7 @@ class Outputs:
             self.folders |= {folder for folder in _folders_of(new) if not self._is_there(folder)}
             self._write()
 
-    def remove(self, which: Choice = _every) -> None:
+    def remove(self, which: Callable[[str], bool] = lambda name: True) -> None:
         """Remove the run's files whose names `which` is true of, and its folders if they are empty then."""
         for name in sorted(filter(which, self.files)):
             try:

@@ -17,20 +17,15 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best_bytes, factors, layer_best
+from elsv.beliefs.abilities import best_bytes, factors, layer_best, precise
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
-from elsv.lattice.small import singles
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
-from elsv.policies.plan_rules import Way
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction
-from elsv.values.commit import CommitValue
-from elsv.values.layers import gain_sweep, layer_reach, layer_rooms, layer_values
-from elsv.values.separable import SeparableValue
+from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, search_sweep
+from elsv.values.separable import SeparableValue, gain_sweep
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
@@ -70,13 +65,13 @@ class InPlacePolicy(Protocol):
 OnLayers = LayerPolicy | InPlacePolicy
 
 
-def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | Way | None:
-    """Return which kernels a GPU runs for a policy in the layer at `step`, or None if there are none.
+def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | None:
+    """Return the kernel that a GPU runs for a policy in the layer at `step`, or None if there is none.
 
-    A policy says so by ``on_card``: one sweep, or a search that goes ahead by a way. Else by its own sweep.
+    A policy names it by ``on_card``, where it differs from the ``sweep`` that the CPU has.
     """
     ask = getattr(policy, "on_card", None) or getattr(policy, "sweep", None)
-    found: Sweep | Way | None = None if ask is None else ask(problem, step)
+    found: Sweep | None = None if ask is None else ask(problem, step)
     return found
 
 
@@ -128,8 +123,8 @@ class OneArm:
 
     def earns(self, problem: Problem) -> float:
         """Return what the arm earns: by the law of total expectation its prior mean at every step."""
-        precise, arm = getattr(problem.belief, "precise", lambda: problem.belief)(), int(np.max(self.arm))
-        mean = precise.mean(State.initial(problem), np.random.default_rng(0))
+        arm = int(np.max(self.arm))
+        mean = precise(problem.belief).mean(State.initial(problem), np.random.default_rng(0))
         return float(problem.steps * problem.rewards[arm] * mean[arm])
 
 
@@ -192,15 +187,13 @@ class Search:
         tables = 0.0 if self.first is None else self.first.bytes
         return Room(shared=layer_rooms(self.value), tables=tables)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
-        """Return which kernels a GPU runs: a search on the commit value, or one step on a separable one."""
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
+        """Return the sweep that the value names; that of gains knows infinite indices by itself."""
         if self.belief != problem.belief:
             return None
-        if type(self.value) is CommitValue and self.first is None:
-            return Way(singles(min(self.depth, problem.steps - step + 1)))
-        if type(self.value) is SeparableValue and self.depth == 1:
-            return gain_sweep(problem, self.value, step)
-        return None
+        named = search_sweep(self.value, problem, step, self.depth)
+        knows_first = self.first is None or (named is not None and named.name == "gain")
+        return named if knows_first else None
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""
@@ -262,20 +255,24 @@ class StateByState:
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Every arm on offer with equal probability."""
+class ByChances:
+    """Each arm with the probability that the policy gives it, in batches of states."""
 
+    policy: Any  # its `chances(state, step)` are the same for the same state
     reach: int = 0
+    batch: int = 1 << 12  # states that are asked for at a time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return one by the number of the segment's arms everywhere."""
-        segment = sweeps.segments.of_arm
-        size = np.bincount(segment)[segment]
-        return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
+        """Ask for all states of the layer."""
+        out = np.empty((sweeps.arms.arms, layer.size))
+        for here, state in layer.batches(sweeps.arms, self.batch):
+            out[:, here] = self.policy.chances(state, layer.step).T
+        return out
 
     def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes: the old chances are dropped after the new ones are there."""
-        return Room(passing=problem.arms, kept=problem.arms)
+        """Return what `decide` takes."""
+        batch = batch_bytes(problem, made, self.batch)
+        return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
 @dataclass(frozen=True)
@@ -283,10 +280,11 @@ class ByChance:
     r"""Thompson sampling: arm i with the probability that it is the best of its segment.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
-    is the expectation over the outcomes of one pull.
+    is the expectation over the outcomes of one pull. `change` makes other chances ``[states, N]`` of them.
     """
 
     belief: Belief
+    change: Callable[[FloatArray], FloatArray] | None = None
     reach: int = 1
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
@@ -299,14 +297,14 @@ class ByChance:
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
-        return chances
+        return chances if self.change is None else np.ascontiguousarray(self.change(chances.T).T)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
         arms, last, first = problem.arms, problem.steps - 1, 0.0
         if made == last:
             first = best_bytes(self.belief, problem, last, problem.segments.groups)
-        return Room(passing=2 * arms, kept=arms, first=first)
+        return Room(passing=(2 if self.change is None else 7) * arms, kept=arms, first=first)
 
 
 def check_answer(answer: object, state: State) -> IntArray:

@@ -1,7 +1,7 @@
 """What is known of the means in advance, as a statement: orders, peaks, bounds, mixtures, draws.
 
 Statements read like their sentence, join with ``&``, and give the belief under them. Read `base` first, then
-`rankings` for what ranks the arms. `ranking` chooses how their belief is computed, `compound` joins
+`rankings` for what ranks the arms. `facts` has what these come to, and the belief under it. `compound` joins
 statements, `evidence` watches whether data agree with a statement.
 
 Examples

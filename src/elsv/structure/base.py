@@ -6,10 +6,11 @@ it. Everything above the belief needs nothing else, so that a structure of your 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +53,18 @@ class Structure(Protocol):
         ...
 
 
+def number_of_arm(who: str, arm: object, names: Sequence[str]) -> int:
+    """Return the number from 0 of an arm that `who` gives by its name or its number from 1."""
+    if isinstance(arm, str) and arm in names:
+        return names.index(arm)
+    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(names):
+        return int(arm) - 1
+    raise InvalidInputError(
+        f"{who} must name arms of the problem, by name ({', '.join(map(repr, names))}) or "
+        f"number from 1 to {len(names)}, got {shown(arm)}"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Offers:
     """The arms that a statement is about."""
@@ -67,14 +80,7 @@ class Offers:
 
     def number(self, arm: object) -> int:
         """Return the number from 0 of an arm that is given by its name or its number from 1."""
-        if isinstance(arm, str) and arm in self.names:
-            return self.names.index(arm)
-        if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= self.arms:
-            return int(arm) - 1
-        raise InvalidInputError(
-            f"a statement must name arms of the problem, by name ({', '.join(map(repr, self.names))}) or "
-            f"number from 1 to {self.arms}, got {shown(arm)}"
-        )
+        return number_of_arm("a statement", arm, self.names)
 
 
 class Statement:
@@ -85,6 +91,26 @@ class Statement:
 
     def __rand__(self, other: object) -> Structure:
         return joined(other, self)
+
+
+@dataclass(frozen=True)
+class Bound(Statement):
+    """A statement about arms, which `on` tells it."""
+
+    offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    def on(self, offers: Offers) -> Self:
+        """Return the statement about these arms."""
+        return replace(self, offers=offers)
+
+    def _told(self, needs: str, it: str = "it") -> Offers:
+        """Return the arms, or say that the belief needs them."""
+        if self.offers is None:
+            raise InvalidInputError(
+                f"the belief {needs}; give {it} to a problem, elsv.Problem(..., structure=...), and take the "
+                "problem's belief"
+            )
+        return self.offers
 
 
 @dataclass(frozen=True)
@@ -173,25 +199,15 @@ def from_dict(values: Mapping[str, Any] | str, folder: Path | None = None) -> St
     for key in values:
         if key not in _BUILDERS and key != METHOD:
             raise unknown_name("statement", str(key), _BUILDERS)
-    parts = []
-    for key, value in values.items():
-        if key != METHOD:
-            parts.append(_BUILDERS[key](_in_folder(key, value, folder)))
-    whole: Structure = Free()
-    for k, part in enumerate(parts):
-        whole = part if k == 0 else joined(whole, part)
-    if (method := values.get(METHOD, "auto")) != "auto":
-        return _by(whole, method)
-    return whole
-
-
-def _by(structure: Structure, method: Any) -> Structure:
-    choose = getattr(structure, "by", None)
-    if choose is None:
+    parts = [_BUILDERS[key](_in_folder(key, value, folder)) for key, value in values.items() if key != METHOD]
+    whole: Structure = reduce(joined, parts) if parts else Free()
+    if (method := values.get(METHOD, "auto")) == "auto":
+        return whole
+    if (by := getattr(whole, "by", None)) is None:
         raise InvalidInputError(
-            f"method can be chosen for statements that rank the arms, not where {structure.describe()}"
+            f"method can be chosen for statements that rank the arms, not where {whole.describe()}"
         )
-    chosen: Structure = choose(method)
+    chosen: Structure = by(method)
     return chosen
 
 
@@ -227,12 +243,15 @@ def structure_of(given: Structure | Mapping[str, Any] | Order | None) -> Structu
     return given
 
 
+def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
+    """Return what a structure answers to `name` where it has that, else `otherwise`."""
+    own = getattr(structure, name, None)
+    return otherwise if own is None else own(*given)
+
+
 def on(structure: Structure, offers: Offers) -> Structure:
     """Return the statement about given arms; one without `on` is about any."""
-    about = getattr(structure, "on", None)
-    if about is None:
-        return structure
-    bound: Structure = about(offers)
+    bound: Structure = ability(structure, "on", offers, otherwise=structure)
     return bound
 
 
@@ -243,8 +262,5 @@ def has_own_prior(structure: Structure) -> bool:
 
 def after_data(structure: Structure, state: State) -> Structure:
     """Return the statement as it is after data, as far as prior rows cannot hold them; else the same."""
-    given = getattr(structure, "given", None)
-    if given is None:
-        return structure
-    found: Structure = given(state)
+    found: Structure = ability(structure, "given", state, otherwise=structure)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from elsv.beliefs.filtered import Condition
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 from elsv.structure.base import (
+    Bound,
     Free,
     Offers,
-    Statement,
     Structure,
     after_data,
     has_own_prior,
@@ -28,21 +28,32 @@ from elsv.structure.base import (
     structure_of,
 )
 from elsv.structure.drawn import Where
-from elsv.structure.facts import Facts, Outline, outline_of, outline_of_facts, prices_of, ranking_of
+from elsv.structure.facts import (
+    METHODS,
+    All,
+    Facts,
+    Method,
+    Outline,
+    belief_of_facts,
+    facts_of,
+    outline_of,
+    outline_of_facts,
+    prices_of,
+    ranking_of,
+)
 from elsv.structure.fit import closest, fit_facts, likelihood
-from elsv.structure.ranking import METHODS, All, Method, Ranking, belief_of_facts
+from elsv.structure.rankings import Ranking
 
 _DEEPEST = 20  # mixtures within mixtures
 _LEAST = 1e-12  # probability that a part keeps, whatever data say: that of a mixture is above 0
 
 
 @dataclass(frozen=True)
-class Both(Statement):
+class Both(Bound):
     """Several statements, all of which hold."""
 
     parts: tuple[Structure, ...]
     method: Method = "auto"
-    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def by(self, method: Method) -> Both:
         """Return the statements with their belief computed in a given way; see `Ranking.by`."""
@@ -59,10 +70,7 @@ class Both(Statement):
         values: dict[str, Any] = {}
         for part in self.parts:
             for key, value in part.to_dict().items():
-                if key in values:
-                    values[key] = _joined(key, values[key], value, self.offers)
-                else:
-                    values[key] = value
+                values[key] = _joined(key, values[key], value, self.offers) if key in values else value
         if self.method != "auto":
             values["method"] = self.method
         return values
@@ -81,16 +89,12 @@ class Both(Statement):
 
     def belief(self) -> Belief:
         """Return the belief under all statements."""
-        if self.offers is None:
-            raise InvalidInputError(
-                "the belief under these statements needs their arms; give them to a problem, "
-                "elsv.Problem(..., structure=...), and take the problem's belief"
-            )
-        facts, conditions, drawn = self._sorted(self.offers)
+        offers = self._told("under these statements needs their arms", "them")
+        facts, conditions, drawn = self._sorted(offers)
         if drawn is not None:
-            extra = (*conditions, facts.holds) if facts != _nothing(self.offers) else conditions
-            return Kept(drawn.belief(), All(extra), self.offers.prior) if extra else drawn.belief()
-        return belief_of_facts(facts, self.offers.prior, self.method, conditions)
+            extra = (*conditions, facts.holds) if facts != facts_of(offers) else conditions
+            return Kept(drawn.belief(), All(extra), offers.prior) if extra else drawn.belief()
+        return belief_of_facts(facts, offers.prior, self.method, conditions)
 
     def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
         """Return the possible rates that explain these outcomes best, where all parts rank or bound."""
@@ -135,7 +139,7 @@ class Both(Statement):
 
     def _sorted(self, offers: Offers) -> tuple[Facts, tuple[Condition, ...], Structure | None]:
         """Return facts on one scale, conditions for draws, and a part that brings a belief of its own."""
-        facts = _nothing(offers)
+        facts = facts_of(offers)
         conditions: list[Condition] = []
         drawn: Structure | None = None
         for part in self.parts:
@@ -155,10 +159,6 @@ class Both(Statement):
                     f"{drawn.describe()}; {part.describe()}"
                 )
         return facts, tuple(conditions), drawn
-
-
-def _nothing(offers: Offers) -> Facts:
-    return Facts(offers.names, tuple(offers.rewards.tolist()))
 
 
 def _joined(key: str, first: Any, second: Any, offers: Offers | None) -> Any:
@@ -212,11 +212,10 @@ join_by(join)
 
 
 @dataclass(frozen=True)
-class MixtureOf(Statement):
+class MixtureOf(Bound):
     """One of several statements holds, each with a probability."""
 
     parts: tuple[tuple[float, Structure], ...]
-    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -229,9 +228,8 @@ class MixtureOf(Statement):
 
     def on(self, offers: Offers) -> MixtureOf:
         """Return the statements about these arms."""
-        return replace(
-            self, parts=tuple((share, on(part, offers)) for share, part in self.parts), offers=offers
-        )
+        parts = tuple((share, on(part, offers)) for share, part in self.parts)
+        return replace(self, parts=parts, offers=offers)
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return whether means are possible under one of the statements."""
@@ -245,15 +243,11 @@ class MixtureOf(Statement):
 
     def belief(self) -> Belief:
         """Return the weighted beliefs; each must give weights W."""
-        if self.offers is None:
-            raise InvalidInputError(
-                "the belief under a mixture needs the prior; give it to a problem, "
-                "elsv.Problem(..., structure=...), and take the problem's belief"
-            )
+        prior = self._told("under a mixture needs the prior").prior
         if len(self.parts) == 1:
             return self.parts[0][1].belief()
         beliefs = tuple(part.belief() for _, part in self.parts)
-        return Mixture(beliefs, tuple(share for share, _ in self.parts), self.offers.prior)
+        return Mixture(beliefs, tuple(share for share, _ in self.parts), prior)
 
     def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
         """Return the rates that explain these outcomes best within any part."""

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from operator import and_
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +22,10 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent, Kept, Samples
 from elsv.beliefs.points import joint_points, uniforms
 from elsv.beliefs.samples import check_draws, check_weights
-from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError
+from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError, of_extra
 from elsv.state import State
-from elsv.structure.base import Offers, Statement, Structure, register
-from elsv.structure.facts import Facts, Outline
+from elsv.structure.base import Bound, Offers, Structure, register
+from elsv.structure.facts import Facts, Outline, facts_of
 from elsv.structure.fit import fit_line
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
@@ -33,18 +33,16 @@ _AGAIN = 4096  # draws of what is believed after data
 _KINDS = (".parquet", ".npy", ".csv")
 _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 and 95 %
 _kept_as: ContextVar[Callable[[SampleDraws], str] | None] = ContextVar("_kept_as", default=None)
-_NEEDS = "give it to a problem, elsv.Problem(..., structure=...), and take the problem's belief"
 
 
 @dataclass(frozen=True, eq=False)
-class SampleDraws(Statement):
+class SampleDraws(Bound):
     """The joint prior of the means is given by draws of it."""
 
     own_prior: ClassVar[bool] = True
     draws: FloatArray = field(repr=False)  # [M, N]
     weights: FloatArray | None = field(default=None, repr=False)  # [M]
     path: str | None = None
-    offers: Offers | None = field(default=None, repr=False)
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -55,26 +53,24 @@ class SampleDraws(Statement):
         """Return the path of the draws, or the draws themselves."""
         keep = _kept_as.get()
         path = self.path if keep is None else keep(self)
-        if path is not None and self.weights is None:
-            return {"samples": path}
-        if path is not None and self.weights is not None:
-            return {"samples": {"path": path, "weights": self.weights.tolist()}}
-        if self.draws.size > _INLINE:
+        if path is None and self.draws.size > _INLINE:
             raise InvalidInputError(
                 f"{self.draws.size:,} numbers are too many for a problem's file; save the draws as a .npy or "
                 ".parquet file and give its path to elsv.structure.samples"
             )
+        draws = self.draws.tolist() if path is None else path
         if self.weights is None:
-            return {"samples": self.draws.tolist()}
-        return {"samples": {"draws": self.draws.tolist(), "weights": self.weights.tolist()}}
+            return {"samples": draws}
+        key = "draws" if path is None else "path"
+        return {"samples": {key: draws, "weights": self.weights.tolist()}}
 
-    def on(self, offers: Offers) -> SampleDraws:
+    def on(self, offers: Offers) -> Self:
         """Return the draws of these arms."""
         if self.draws.shape[1] != offers.arms:
             raise InvalidInputError(
                 f"samples must have one column for each of the {offers.arms} arms, got {self.draws.shape[1]}"
             )
-        return replace(self, offers=offers)
+        return super().on(offers)
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return true for all means: draws stand for a density."""
@@ -82,9 +78,7 @@ class SampleDraws(Statement):
 
     def belief(self) -> Belief:
         """Return the belief of weighted draws."""
-        if self.offers is None:
-            raise InvalidInputError(f"the belief of draws needs the prior counts; {_NEEDS}")
-        return Samples(self.draws, self.offers.prior, self.weights)
+        return Samples(self.draws, self._told("of draws needs the prior counts").prior, self.weights)
 
     def given(self, state: State) -> SampleDraws:
         """Return draws of what is believed after data."""
@@ -148,10 +142,7 @@ def _read(path: Path) -> FloatArray:
             return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
         if path.suffix == ".csv":
             return _table(path.read_text(encoding="utf-8-sig"))
-        try:
-            import polars
-        except ImportError as error:
-            raise MissingExtraError("reading Parquet files", "data") from error
+        polars = of_extra("polars", "reading Parquet files", "data")
         return np.asarray(polars.read_parquet(path).to_numpy(), dtype=np.float64)
     except OSError as error:
         raise unreadable(f"samples {path}", error, "give the path of a file of draws") from error
@@ -176,7 +167,7 @@ def _table(text: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Logistic(Statement):
+class Logistic(Bound):
     r"""A demand curve: the log odds of a success fall in a straight line with the price.
 
     .. math:: \log\frac{\mu_i}{1-\mu_i} = a - b\,\frac{p_i - \bar p}{p_{\max} - p_{\min}}, \qquad
@@ -192,7 +183,6 @@ class Logistic(Statement):
     conversion: tuple[float, float] = (0.05, 0.6)
     odds_fall: tuple[float, float] = (1.5, 100.0)
     draws: int = 1 << 15
-    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         low, high = self.conversion
@@ -228,21 +218,20 @@ class Logistic(Statement):
             }
         }
 
-    def on(self, offers: Offers) -> Logistic:
+    def on(self, offers: Offers) -> Self:
         """Return the curve at the prices of these arms."""
         if len(self.prices) != offers.arms:
             raise InvalidInputError(
                 f"prices must be {offers.arms} numbers, one for each arm, got {len(self.prices)}"
             )
-        return replace(self, offers=offers)
+        return super().on(offers)
 
     def ranking(self) -> Facts | None:
         """Return that a lower price never has the smaller mean."""
         if self.offers is None:
             return None
         rank = sorted(range(len(self.prices)), key=lambda k: self.prices[k])
-        steps = tuple(pairwise(rank))
-        return Facts(self.offers.names, tuple(self.offers.rewards.tolist()), order=steps)
+        return facts_of(self.offers, order=tuple(pairwise(rank)))
 
     def curves(self) -> FloatArray:
         """Return draws of the means ``[M, N]``, evenly spread over the prior of the two coefficients."""
@@ -280,9 +269,8 @@ class Logistic(Statement):
 
     def belief(self) -> Belief:
         """Return the belief of curves drawn from the prior."""
-        if self.offers is None:
-            raise InvalidInputError(f"the belief under a demand curve needs the prior counts; {_NEEDS}")
-        return Samples(self.curves(), self.offers.prior)
+        prior = self._told("under a demand curve needs the prior counts").prior
+        return Samples(self.curves(), prior)
 
     def given(self, state: State) -> SampleDraws:
         """Return curves as draws of what is believed after data."""
@@ -331,12 +319,11 @@ _KNOWN: dict[str, Function] = {}
 
 
 @dataclass(frozen=True)
-class Where(Statement):
+class Where(Bound):
     """A condition that a function of the means decides."""
 
     function: Function
     name: str
-    offers: Offers | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -346,9 +333,9 @@ class Where(Statement):
         """Return the name under which `where` knows the function."""
         return {"where": self.name}
 
-    def on(self, offers: Offers) -> Where:
+    def on(self, offers: Offers) -> Self:
         """Return the condition about these arms."""
-        bound = replace(self, offers=offers)
+        bound = super().on(offers)
         bound.holds(np.full((2, offers.arms), 0.5))
         return bound
 
@@ -365,9 +352,8 @@ class Where(Statement):
 
     def belief(self) -> Belief:
         """Return the belief of draws that are kept."""
-        if self.offers is None:
-            raise InvalidInputError(f"the belief under a condition needs the prior counts; {_NEEDS}")
-        return Kept(Independent(), self.holds, self.offers.prior)
+        prior = self._told("under a condition needs the prior counts").prior
+        return Kept(Independent(), self.holds, prior)
 
 
 def where(function: Function, name: str | None = None) -> Where:

@@ -26,7 +26,7 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.abilities import factors, log_weight, moments, quantiles, weighs
 from elsv.errors import ElsvError
-from elsv.state import State
+from elsv.state import Arms, State
 from elsv.structure.base import Structure
 from elsv.structure.fit import as_seen, closest, likelihood
 
@@ -42,28 +42,17 @@ _REMEDY = (
 )
 
 
-class Stated(Protocol):
+class _Stated(Arms, Protocol):
     """A problem, as far as it is needed here."""
 
     @property
-    def prior(self) -> FloatArray:
-        """Counts before any data, ``[N, 2]``."""
-        ...
+    def belief(self) -> Belief: ...
 
     @property
-    def belief(self) -> Belief:
-        """The belief under the structure."""
-        ...
+    def structure(self) -> Structure: ...
 
     @property
-    def structure(self) -> Structure:
-        """What is assumed."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the arms."""
-        ...
+    def names(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -165,7 +154,7 @@ def in_percent(chance: float) -> str:
     return "less than 0.001 %" if chance < 1e-5 else f"{100 * chance:.2g} %"
 
 
-def evidence(problem: Stated, state: State) -> Evidence | None:
+def evidence(problem: _Stated, state: State) -> Evidence | None:
     """Return what one state ``[N]`` says of the problem's structure; None if nothing is assumed."""
     belief = problem.belief
     if factors(belief):
@@ -184,18 +173,26 @@ def evidence(problem: Stated, state: State) -> Evidence | None:
     return Evidence(assumed - nothing, now, before, _assumes_nothing(belief), ratio, chance)
 
 
+def contradiction(problem: _Stated, state: State) -> str | None:
+    """Return the warning of `evidence`, without the time that its Bayes factor takes."""
+    if factors(problem.belief):
+        return None
+    ratio, chance = _ratio(problem, state)
+    return Evidence(None, ratio=ratio, chance=chance).warning()
+
+
 def _assumes_nothing(belief: Belief) -> bool:
     """Return whether a belief, or a part of it, is that of independent arms."""
     return factors(belief) or any(map(_assumes_nothing, getattr(belief, "parts", ())))
 
 
-def _outcomes(problem: Stated, state: State) -> tuple[FloatArray, FloatArray]:
+def _outcomes(problem: _Stated, state: State) -> tuple[FloatArray, FloatArray]:
     """Return successes and failures since the prior; counts that were taken away are none."""
     won, lost = state.alpha - problem.prior[:, 0], state.beta - problem.prior[:, 1]
     return np.maximum(won, 0.0), np.maximum(lost, 0.0)
 
 
-def _ratio(problem: Stated, state: State) -> tuple[float | None, float | None]:
+def _ratio(problem: _Stated, state: State) -> tuple[float | None, float | None]:
     """Return λ and the chance that bounds it."""
     from scipy.special import chdtrc
 
@@ -213,7 +210,10 @@ def _ratio(problem: Stated, state: State) -> tuple[float | None, float | None]:
 
 
 def doubts(
-    problem: Stated, state: State, found: Evidence | None, halves: Sequence[tuple[Counts, Counts] | None] = ()
+    problem: _Stated,
+    state: State,
+    found: Evidence | None,
+    halves: Sequence[tuple[Counts, Counts] | None] = (),
 ) -> tuple[Doubt, ...]:
     """Return what speaks against what is assumed: structure, prior, time, each only if there is something.
 
@@ -233,7 +233,7 @@ def doubts(
     return tuple(said)
 
 
-def _surprises(problem: Stated, state: State) -> Iterator[Doubt]:
+def _surprises(problem: _Stated, state: State) -> Iterator[Doubt]:
     """Yield the arms whose outcomes the prior did not expect."""
     won, lost = _outcomes(problem, state)
     seen = won + lost
@@ -281,7 +281,7 @@ def predictive(mean: float, variance: float, won: float, seen: float) -> float:
     return min(1.0, 2 * min(float(share[: count + 1].sum()), float(share[count:].sum())))
 
 
-def _changes(problem: Stated, halves: Sequence[tuple[Counts, Counts] | None]) -> Iterator[Doubt]:
+def _changes(problem: _Stated, halves: Sequence[tuple[Counts, Counts] | None]) -> Iterator[Doubt]:
     """Yield the arms whose rate changed from the first half of their customers to the second."""
     compared = {
         arm: pair

@@ -1,20 +1,30 @@
-"""What a statement says of given arms, as far as it ranks or bounds them."""
+"""What a statement says of given arms, as far as it ranks or bounds them, and the belief under that.
+
+The belief is exact where that is possible, else by draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.ladder.ranking import Pairs, closure, covers
+from elsv.beliefs import Belief, Gibbs, Kept
+from elsv.beliefs.filtered import LEAST, Condition
+from elsv.beliefs.ladder.belief import exact_belief
+from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers
 from elsv.errors import InvalidInputError
-from elsv.structure.base import Structure
+from elsv.state import State
+from elsv.structure.base import Offers, Structure, ability
 
 Scale = Literal["mean", "reward"]
 Limits = tuple[tuple[float, float], ...]
+Method = Literal["auto", "exact", "keep", "gibbs"]
+METHODS: tuple[str, ...] = get_args(Method)
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Facts:
 
     def checked(self) -> Facts:
         """Return itself if means are possible; else an error names the arms that clash."""
-        above = self._acyclic()
+        above = closure(len(self.names), self.order, self.names)
         limits = self.bounds or ((0.0, 1.0),) * len(self.names)
         for name, (low, high) in zip(self.names, limits, strict=True):
             if not low < high:
@@ -149,24 +159,15 @@ class Facts:
                 clash = ", ".join(self.names[k] for k in np.flatnonzero(known.diagonal()))
                 raise InvalidInputError(f"no means with a single peak agree with the order of {clash}")
 
-    def _acyclic(self) -> AnyArray:
-        try:
-            return closure(len(self.names), self.order)
-        except InvalidInputError as error:
-            text = str(error)
-            for k in range(len(self.names), 0, -1):
-                text = text.replace(f"arm {k} ", f"{self.names[k - 1]} ").replace(
-                    f"arm {k}>", f"{self.names[k - 1]}>"
-                )
-                if text.endswith(f"arm {k}"):
-                    text = text[: -len(f"arm {k}")] + self.names[k - 1]
-            raise InvalidInputError(text) from None
+
+def facts_of(offers: Offers, **known: Any) -> Facts:
+    """Return what is `known` of these arms, as facts."""
+    return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
 
 
 def ranking_of(structure: object) -> Facts | None:
     """Return the order, peak and bounds that a structure says certainly hold, or None if it says none."""
-    ask = getattr(structure, "ranking", None)
-    found: Facts | None = None if ask is None else ask()
+    found: Facts | None = ability(structure, "ranking")
     return found
 
 
@@ -219,10 +220,7 @@ class Outline:
 
 def outline_of(structure: Structure) -> Outline:
     """Return what can be drawn of a structure: its own outline, or nothing."""
-    own = getattr(structure, "outline", None)
-    if own is None:
-        return Outline()
-    found: Outline = own()
+    found: Outline = ability(structure, "outline", otherwise=Outline())
     return found
 
 
@@ -230,3 +228,83 @@ def outline_of_facts(facts: Facts, grid: tuple[int, int] | None = None) -> Outli
     """Return what can be drawn of an order, a peak and bounds."""
     pairs = covers(closure(len(facts.names), facts.order))
     return Outline(pairs, grid, facts.unimodal, facts.scale)
+
+
+@dataclass(frozen=True)
+class All:
+    """A condition that several conditions hold."""
+
+    parts: tuple[Condition, ...]
+
+    def __call__(self, means: FloatArray) -> AnyArray:
+        """Return of means ``[..., N]`` whether all hold."""
+        good = np.ones(np.shape(means)[:-1], dtype=bool)
+        for part in self.parts:
+            good &= np.asarray(part(means), dtype=bool)
+        return good
+
+
+def belief_of_facts(
+    facts: Facts, prior: FloatArray, method: Method = "auto", conditions: tuple[Condition, ...] = ()
+) -> Belief:
+    """Return the belief under facts and further `conditions`, from the counts `prior` ``[N, 2]``.
+
+    `method` is ``"exact"``, ``"keep"``, ``"gibbs"``, or ``"auto"``: the first of them that works.
+    """
+    if facts.gaps:
+        conditions = (*conditions, facts.holds)
+    if method == "keep":
+        # The order, too, is left to the draws: bounds alone can be met exactly by independent arms.
+        return Kept(_exact(facts, order=()), All((*conditions, facts.holds)), prior)
+    if method == "gibbs":
+        if facts.unimodal or conditions:
+            raise InvalidInputError(
+                "the method gibbs is for orders and bounds; leave it out for a peak, a gap or a condition"
+            )
+        return Gibbs(len(facts.names), facts.order, facts.bounds, _unit(facts))
+    try:
+        base: Belief = _exact(facts, facts.order)
+    except TooWideError:
+        if method == "exact":
+            raise
+        base = _forest(facts, prior)
+    return Kept(base, All(conditions), prior) if conditions else base
+
+
+def _exact(facts: Facts, order: Pairs) -> Belief:
+    """Return the belief by quadrature; an error where a ladder would be too wide."""
+    arms = len(facts.names)
+    unimodal = facts.unimodal and arms > 2 and (bool(order) or not facts.order)
+    return exact_belief(arms, order, unimodal, facts.bounds, _unit(facts))
+
+
+def _unit(facts: Facts) -> tuple[float, ...] | None:
+    return facts.rewards if facts.scale == "reward" else None
+
+
+def _forest(facts: Facts, prior: FloatArray) -> Belief:
+    """Return draws of a part of a wide order that are kept where the rest holds, and Gibbs where few are."""
+    arms = len(facts.names)
+    chosen = _spanning(arms, facts.order)
+    gibbs = Gibbs(arms, facts.order, facts.bounds, _unit(facts))
+    kept = Kept(_exact(facts, chosen), facts.holds, prior, otherwise=gibbs)
+    start = State(prior[:, 0], prior[:, 1])
+    return kept if float(kept.acceptance(start)) >= LEAST else gibbs
+
+
+@lru_cache(maxsize=64)
+def _spanning(arms: int, order: Pairs) -> Pairs:
+    """Return pairs of the order without a circle, disregarding direction: a forest of its cover relation."""
+    group = list(range(arms))
+
+    def root(k: int) -> int:
+        while group[k] != k:
+            k = group[k]
+        return k
+
+    chosen = []
+    for a, b in covers(closure(arms, order)):
+        if root(a) != root(b):
+            group[root(a)] = root(b)
+            chosen.append((a, b))
+    return tuple(chosen)

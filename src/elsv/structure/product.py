@@ -7,7 +7,7 @@ says :math:`\mu_{kg} \le \mu_{kh}` for every option k where h comes after g: wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self, cast
@@ -106,9 +106,7 @@ class Product:
                     "[structure] which arm is above which"
                 )
             return None
-        for name in names:
-            if not isinstance(name, str) or not name.strip():
-                raise InvalidInputError(f"a segment must have a name, got {shown(name)}")
+        check_names(names)
         if len(set(names)) < len(names):
             raise InvalidInputError(f"segments must differ from one another, got {', '.join(names)}")
         return cls(names, shares, _ranked(across, names))
@@ -145,6 +143,13 @@ class Product:
             check_order(order)
         pairs = [*_within(order, options, len(self.names)), *_across(self.across, options)]
         return [(a + 1, b + 1) for a, b in pairs]
+
+
+def check_names(segments: Iterable[object]) -> None:
+    """Raise unless every segment has a name."""
+    for name in segments:
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInputError(f"a segment must have a name, got {shown(name)}")
 
 
 def check_order_of_lists(order: object, structure: object, count: int) -> None:

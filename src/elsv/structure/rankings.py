@@ -1,28 +1,125 @@
 """Statements that rank or bound the arms: orders, grids, a peak, bounds, gaps (paper §5.2, and past it).
 
-Each is a class, a function that makes one, and what a table of a file says of it.
+Each comes to facts about arms, and these to a belief. It is a class, a function that makes one, and what a
+table of a file says of it.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import shown, whole
-from elsv._base.typing import AnyArray
+from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Chain, Rejection
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.base import Offers, register
-from elsv.structure.facts import Facts, Outline, Scale, check_limits
+from elsv.structure.base import Bound, Offers, register
+from elsv.structure.facts import (
+    METHODS,
+    Facts,
+    Method,
+    Outline,
+    Scale,
+    belief_of_facts,
+    check_limits,
+    facts_of,
+    outline_of_facts,
+)
+from elsv.structure.fit import fit_facts
 from elsv.structure.product import in_words
-from elsv.structure.ranking import Arm, Ranking, facts_of, listed
 
+Arm = str | int
 _MOST_SAID = 8  # sentences
+_MOST_LISTED = 8  # names; of more the first and their number are told
+
+
+@dataclass(frozen=True)
+class Ranking(Bound):
+    """A statement that comes to facts about arms; `on` says which arms."""
+
+    method: Method = field(default="auto", kw_only=True)
+    key: ClassVar[str] = ""
+
+    @abstractmethod
+    def facts(self, offers: Offers) -> Facts:
+        """Return what is said of these arms."""
+
+    @abstractmethod
+    def value(self) -> Any:
+        """Return the plain value under `key`."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+
+    def by(self, method: Method) -> Self:
+        """Return the statement with its belief computed in a given way.
+
+        Parameters
+        ----------
+        method
+            ``"exact"`` (quadrature, or an error where that is too wide), ``"keep"`` (draws that are kept),
+            ``"gibbs"``, or ``"auto"``: the first of these that works.
+        """
+        if method not in METHODS:
+            raise unknown_name("method", str(method), METHODS)
+        return replace(self, method=method)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement under its key."""
+        chosen = {} if self.method == "auto" else {"method": self.method}
+        return {self.key: self.value(), **chosen}
+
+    def on(self, offers: Offers) -> Self:
+        """Return the statement about these arms."""
+        bound = super().on(offers)
+        bound.facts(offers).checked()
+        return bound
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
+        given = np.asarray(means, dtype=np.float64)
+        return self.facts(self.offers or _unnamed(given.shape[-1])).holds(given)
+
+    def belief(self) -> Belief:
+        """Return the belief under the statement."""
+        offers = self._told(f"under this statement needs its arms ({self.describe()})")
+        return belief_of_facts(self.facts(offers), offers.prior, self.method)
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it, once it knows its arms."""
+        return Outline() if self.offers is None else outline_of_facts(self.facts(self.offers))
+
+    def ranking(self) -> Facts | None:
+        """Return what is said of the arms, once it is known which they are."""
+        return None if self.offers is None else self.facts(self.offers)
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the possible rates that explain these outcomes best."""
+        return None if self.offers is None else fit_facts(self.facts(self.offers), won, lost)
+
+    def _name(self, arm: Arm) -> str:
+        if self.offers is not None:
+            return self.offers.names[self.offers.number(arm)]
+        return f"arm {arm}" if isinstance(arm, int) else arm
+
+
+def _unnamed(arms: int) -> Offers:
+    return Offers(tuple(f"arm {k + 1}" for k in range(arms)), np.ones(arms), np.ones((arms, 2)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names parted by commas and a final *and*; of many the first few and how many others."""
+    if len(names) > _MOST_LISTED:
+        names = [*names[: _MOST_LISTED - 2], f"{len(names) - _MOST_LISTED + 2} others"]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 @dataclass(frozen=True)
@@ -96,10 +193,10 @@ class PartialOrder(Ranking):
         larger: dict[tuple[str, ...], list[str]] = {}
         for name, others in smaller.items():
             larger.setdefault(tuple(dict.fromkeys(others)), []).append(name)
-        said = [
-            f"{listed(names)} {'is' if len(names) == 1 else 'are each'} at least as good as {listed(others)}"
-            for others, names in larger.items()
-        ]
+        said = []
+        for than, names in larger.items():
+            verb = "is" if len(names) == 1 else "are each"
+            said.append(f"{_listed(names)} {verb} at least as good as {_listed(than)}")
         more = [f"and {len(said) - _MOST_SAID} further statements"] if len(said) > _MOST_SAID + 1 else []
         kept = said[:_MOST_SAID] if more else said
         return "; ".join([*kept, *more]) or "no arm is known to be better than another"

@@ -82,19 +82,22 @@ def rankings(arms: int, pairs: Pairs, unimodal: bool) -> tuple[Ranking, ...]:
     return tuple(_part(part, below, cover) for part in components(arms, cover))
 
 
-def closure(arms: int, pairs: Iterable[tuple[int, int]]) -> AnyArray:
-    """Return ``[N, N]``, whether arm a is known to be at least as large as arm b; a cycle is an error."""
+def closure(arms: int, pairs: Iterable[tuple[int, int]], names: Sequence[str] = ()) -> AnyArray:
+    """Return ``[N, N]``, whether arm a is known to be at least as large as arm b.
+
+    A cycle is an error, which calls the arms by their `names`.
+    """
     above = np.zeros((arms, arms), dtype=bool)
     for a, b in pairs:
         above[a, b] = True
     for k in range(arms):
         above |= above[:, k : k + 1] & above[k]
     if above.diagonal().any():
-        raise InvalidInputError(f"the order must not run in a circle, got {_circle(arms, pairs)}")
+        raise InvalidInputError(f"the order must not run in a circle, got {_circle(arms, pairs, names)}")
     return above
 
 
-def _circle(arms: int, pairs: Iterable[tuple[int, int]]) -> str:
+def _circle(arms: int, pairs: Iterable[tuple[int, int]], names: Sequence[str]) -> str:
     """Return one circle of arms in words."""
     after: dict[int, list[int]] = {}
     for a, b in pairs:
@@ -106,7 +109,7 @@ def _circle(arms: int, pairs: Iterable[tuple[int, int]]) -> str:
             path = paths.pop(0)
             for following in after.get(path[-1], []):
                 if following == start:
-                    return " >= ".join(f"arm {k + 1}" for k in [*path, start])
+                    return " >= ".join(names[k] if names else f"arm {k + 1}" for k in [*path, start])
                 if following not in seen:
                     seen.add(following)
                     paths.append([*path, following])
