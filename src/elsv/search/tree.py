@@ -13,14 +13,13 @@ from math import comb
 
 import numpy as np
 
-from elsv._base.cache import Recent
+from elsv._base.cache import memory
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import shares
 
 # A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
 MOST_STATES = 20_000_000
-_KEPT = 512 * 2**20  # bytes of trees in memory
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,6 @@ class Tree:
         return self.successes.nbytes + self.failures.nbytes + self.successors.nbytes
 
 
-_trees: Recent[tuple[int, int], Tree] = Recent(lambda: _KEPT)
-
-
 def states_within(arms: int, depth: int) -> int:
     """Return the number of merged states of the layers 0 … depth."""
     return comb(depth + 2 * arms, 2 * arms)
@@ -52,10 +48,10 @@ def states_within(arms: int, depth: int) -> int:
 
 def make_tree(arms: int, depth: int) -> Tree:
     """Return the numbered, merged states for `arms` arms and `depth` pulls; kept for the next call."""
-    tree = _trees.get((arms, depth))
+    tree: Tree | None = memory.get(("tree", arms, depth))
     if tree is None:
         tree = _numbered(arms, depth)
-        _trees.put((arms, depth), tree, tree.bytes)
+        memory.put(("tree", arms, depth), tree, tree.bytes)
     return tree
 
 
