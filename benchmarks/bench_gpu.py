@@ -13,8 +13,8 @@ import sys
 import time
 
 from elsv import InvalidInputError, MissingExtraError, Problem, solve
-from elsv.exact.cuda.device import find_device
 from elsv.exact.cuda.run import root_scores, solve_cost
+from elsv.exact.cuda.sweeps import find_device
 from elsv.lattice.numbering import states_up_to
 
 BANDWIDTH, FLOPS = 4.3e12, 33.5e12

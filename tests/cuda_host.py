@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elsv.exact.cuda.device import source
+from elsv.exact.cuda.sweeps import source
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from elsv import belief_of
-from elsv.beliefs import Chain, Independent, Rejection
+from elsv.beliefs import Chain, Independent, Rejection, abilities
 from elsv.errors import InvalidInputError, SamplingError
+from elsv.policies.single import expected_rewards
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -50,7 +51,6 @@ def test_a_batch_is_a_loop(belief):
         "quantile": lambda s: belief.quantile(s, 0.8),
         "chance": lambda s: belief.best(s, rewards)[0],
         "largest": lambda s: belief.best(s, rewards)[1],
-        "conditional_mean": lambda s: belief.conditional_mean(s, 1, np.array([0.2, 0.6])),
         "log_weight": belief.log_weight,
         "error": belief.error,
     }
@@ -137,7 +137,6 @@ class TestRejection:
         assert estimate.accepted[1] == 0
         assert list(estimate.drawn) == [100, 100]
         assert list(estimate.fallback) == [False, True]
-        assert estimate.fallbacks == 1
         np.testing.assert_array_equal(estimate.mean[1], hopeless.mean)
 
     def test_by_default_it_draws_until_enough_passed(self):
@@ -163,3 +162,31 @@ class TestRejection:
             Rejection(samples=0)
         with pytest.raises(InvalidInputError, match="unknown order"):
             Rejection("sideways")
+
+
+def test_a_mean_of_ones_own_is_not_replaced_by_the_parents_at_its_finest():
+    class Halved(Chain):
+        def mean(self, state, rng=None):
+            return super().mean(state, rng) / 2
+
+    class Structure:
+        """A statement that gives the belief."""
+
+        def describe(self):
+            return "half of an order"
+
+        def to_dict(self):
+            return {"halved": True}
+
+        def holds(self, means):
+            return np.ones(np.shape(means)[:-1], bool)
+
+        def belief(self):
+            return mine
+
+    mine = Halved()
+    assert abilities.precise(mine) is mine
+    assert abilities.precise(Chain("increasing")) == Chain("increasing", tolerance=1e-12)
+    assert abilities.precise(Independent()) == Independent()
+    problem = Problem([0.6, 1.0], horizon=4, structure=Structure())
+    assert expected_rewards(problem) == pytest.approx(problem.rewards * mine.mean(State.initial(problem)))

@@ -9,10 +9,9 @@ import paper_best
 import paper_panels
 from elsv.beliefs import Chain, Independent
 from elsv.beliefs.best.chain_kernels import cut_off, open_chain
-from elsv.beliefs.best.integral import Contenders
+from elsv.beliefs.best.integral import Contenders, best_of_chain
 from elsv.beliefs.best.integral_kernels import beyond
 from elsv.beliefs.best.panels_kernels import lay_panels
-from elsv.beliefs.best.states import best_of_chain
 from elsv.beliefs.chain.panels import place
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate

@@ -148,30 +148,6 @@ def test_quantiles_agree_with_the_cumulative_distribution():
         close(CHAIN.quantile(state, level), [level**0.5, 1 - (1 - level) ** 0.5], 2e-8)
 
 
-def test_conditional_mean_averages_to_the_mean():
-    """Uniform arms, given mu_2 = x, are uniform on [x, 1] and [0, x]; and averages give the mean."""
-    at = np.array([1e-6, 0.2, 0.9])
-    uniform = CHAIN.conditional_mean(State([1, 1, 1], [1, 1, 1]), 1, at)
-    close(uniform, np.stack([(1 + at) / 2, at, at / 2], axis=-1))
-    state, rng = State([3, 2, 4, 1], [2, 3, 5, 1]), np.random.default_rng(2)
-    draws = CHAIN.draw(repeated(state, 4000), rng)[:, 2]
-    averaged = CHAIN.conditional_mean(state, 2, draws)
-    spread = averaged.std(0) / np.sqrt(len(draws))
-    assert np.all(np.abs(averaged.mean(0) - CHAIN.mean(state)) < 5 * spread)
-    flipped = Chain("increasing").conditional_mean(State(state.alpha[::-1], state.beta[::-1]), 1, at)
-    close(flipped[:, ::-1], CHAIN.conditional_mean(state, 2, at), 0)
-
-
-@pytest.mark.parametrize("x", [1e-5, 0.3, 0.999])
-def test_conditional_mean_of_many_uniform_arms(x):
-    """Given mu_20 = x the arms above and below are order statistics of [x, 1] and of [0, x]."""
-    above, below = 19, 30
-    expected = [x + (1 - x) * k / (above + 1) for k in range(above, 0, -1)]
-    expected += [x] + [x * k / (below + 1) for k in range(below, 0, -1)]
-    arms = len(expected)
-    close(CHAIN.conditional_mean(State(np.ones(arms), np.ones(arms)), above, [x])[0], expected)
-
-
 @pytest.mark.parametrize("rewards", [(0.8, 0.9, 1.0), (0.5, 2.0, 1.0), (0.3, 0.3, 0.31)])
 @pytest.mark.parametrize(
     "counts", [((3, 5, 2), (4, 3, 6)), ((0.3, 0.5, 0.2), (0.4, 0.3, 0.6)), ((400, 300, 9), (300, 310, 9))]
@@ -222,9 +198,5 @@ def test_arguments_are_checked():
         Chain(tolerance=0)
     with pytest.raises(InvalidInputError, match="level must lie strictly"):
         CHAIN.quantile(state, 1.0)
-    with pytest.raises(InvalidInputError, match="arm must be a whole number from 0 to 1"):
-        CHAIN.conditional_mean(state, 2, [0.5])
-    with pytest.raises(InvalidInputError, match="at must be means strictly between"):
-        CHAIN.conditional_mean(state, 0, [0.0])
     with pytest.raises(InvalidInputError, match="rewards must be 2 positive numbers"):
         CHAIN.best(state, [1.0, 0.0])

@@ -11,8 +11,8 @@ import paper
 import paper_beliefs
 from elsv import Chain, Problem, State
 from elsv.beliefs.abilities import layer_weights
-from elsv.beliefs.layers import conflict
-from elsv.beliefs.layers.conflict import log_share
+from elsv.beliefs.layers import weights as conflict
+from elsv.beliefs.layers.weights import log_share
 from elsv.exact import evaluate, solve
 from elsv.lattice.numbering import Lattice
 
@@ -118,7 +118,7 @@ def test_either_way_of_weighing_gives_the_same(monkeypatch, rewards):
     problem = Problem(rewards, "decreasing", 7, prior=prior)
     assert not contradicts(problem)
     plain = evaluate(problem, [*POLICIES, "optimal"])
-    monkeypatch.setattr("elsv.beliefs.layers.conflict._LEAST", 0.0)
+    monkeypatch.setattr("elsv.beliefs.layers.weights._LEAST", 0.0)
     assert contradicts(problem)
     relative = evaluate(problem, [*POLICIES, "optimal"])
     for one, other in zip(plain, relative, strict=True):

@@ -2,25 +2,28 @@
 
 import numpy as np
 import pytest
+from benchmarks.long_plan import losses
 
 from cuda_host import HostDevice, compile_kernels
-from elsv import Problem, State, evaluate, make_policy, solve
+from elsv import Problem, State, evaluate, make_index, make_policy, solve
+from elsv.beliefs import Independent
 from elsv.choice import TIE
 from elsv.errors import InvalidInputError, MissingExtraError
-from elsv.exact.cuda.device import find_device, source
 from elsv.exact.cuda.run import (
     check_policy,
     evaluate_cost,
-    losses,
     room_for,
     root_scores,
     solve_cost,
     value_of,
 )
-from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights
+from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights, find_device, source
 from elsv.exact.evaluate import on_layers
+from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Lattice
-from elsv.policies.layers import kernel_of
+from elsv.policies.layers import Search, kernel_of
+from elsv.values.commit import BlockCommitValue, CommitValue
+from elsv.values.separable import SeparableValue
 
 # rewards, order, prior, horizon on the host, horizon on a GPU
 PROBLEMS = {
@@ -201,6 +204,28 @@ def test_every_kernel_that_a_policy_names_is_there(library):
         assert getattr(library, sweeps.kernel(named, 2)[0])
     assert kernel_of(problem, on_layers(problem, "commit:depth=3"), 3).steps == (1, 1, 1)
     assert kernel_of(problem, on_layers(problem, "thompson"), 3) is None
+
+
+def test_a_value_names_the_kernel_of_a_search_on_it():
+    class Mine(CommitValue):
+        def __call__(self, state, step):
+            return super().__call__(state, step) / 2
+
+    problem = Problem([0.4, 0.7, 1], "decreasing", 6)
+
+    def named(value, depth=1, **more):
+        return kernel_of(problem, Search(value, problem.belief, depth, **more), 3)
+
+    assert named(CommitValue(problem), 2).steps == (1, 1)
+    assert named(CommitValue(problem), 9).steps == (1, 1, 1, 1)  # no further than the horizon
+    assert named(SeparableValue(problem, make_index("gittins"))).name == "gain"
+    assert named(SeparableValue(problem, make_index("gittins")), 2) is None
+    assert named(BlockCommitValue(problem)) is None
+    assert named(Mine(problem)) is None  # its own value, not that of the kernel
+    assert named(CommitValue(problem, Independent())) is None  # another belief than the problem's
+    first = IndexTables(problem, make_index("ucb"), 6)
+    assert named(CommitValue(problem), first=first) is None  # which would pass infinite indices by
+    assert kernel_of(problem, Search(CommitValue(problem), Independent()), 3) is None
 
 
 def test_the_announcement_grows_with_the_work(library):

@@ -4,10 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
 
 from elsv import Problem, State, evaluate
 from elsv.beliefs import Chain, Independent
-from elsv.beliefs.chain.gauss_kernels import gauss_rule
+from elsv.beliefs.chain.grid_kernels import gauss_rule
 from elsv.beliefs.independent import beta_rule
 from elsv.beliefs.points import arm_points, joint_points, match_means, rule_sizes, uniforms
 from elsv.errors import InvalidInputError
@@ -138,6 +139,29 @@ def test_the_others_means_are_right_where_much_is_known_of_one_arm_alone(wins, p
         assert (points[:, arm:] <= points[:, [arm]]).all()
 
 
+def chain_weight(alpha, beta, arms, low, high):
+    """Return W of arms in order, the largest first, between two places, by polynomials; counts are whole."""
+    lower, width = Polynomial([1.0]), high - low
+    for i in reversed(arms):
+        won, lost = Polynomial([low, width]) ** int(alpha[i] - 1), Polynomial([1 - low, -width])
+        lower = (won * lost ** int(beta[i] - 1) * lower).integ()
+    return lower(1.0)
+
+
+def given_mean(belief, state, arm, x):
+    """Return E[μ_l | μ_arm = x]: under an order the arms above and below it are chains of their own."""
+    out = np.where(np.arange(4) == arm, x, state.mean)
+    ranked = {"decreasing": [0, 1, 2, 3], "increasing": [3, 2, 1, 0]}.get(getattr(belief, "order", ""), [arm])
+    at = ranked.index(arm)
+    for others, *ends in ((ranked[:at], x, 1.0), (ranked[at + 1 :], 0.0, x)):
+        for i in others:
+            won = state.alpha + (np.arange(4) == i)
+            out[i] = chain_weight(won, state.beta, others, *ends) / chain_weight(
+                state.alpha, state.beta, others, *ends
+            )
+    return out
+
+
 @pytest.mark.parametrize("belief", BELIEFS, ids=str)
 def test_points_of_one_arm_know_the_means_of_the_others(belief):
     state = State([3, 1, 4, 2], [1, 2, 2, 3])
@@ -145,7 +169,7 @@ def test_points_of_one_arm_know_the_means_of_the_others(belief):
     assert theta.shape == (4, 10, 4)
     assert weight.shape == (4, 10)
     for arm in range(4):
-        expected = belief.conditional_mean(state, arm, theta[arm, :, arm])
+        expected = np.array([given_mean(belief, state, arm, x) for x in theta[arm, :, arm].tolist()])
         assert weight[arm, :, None] * theta[arm] == pytest.approx(weight[arm, :, None] * expected, abs=1e-8)
 
 

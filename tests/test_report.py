@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -117,10 +118,16 @@ def checked(html):
     return page
 
 
-def test_files_of_a_comparison(tmp_path):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The files of the usual comparison, which are drawn once."""
+    return write_comparison(USUAL, tmp_path_factory.mktemp("usual"))
+
+
+def test_files_of_a_comparison(written):
     import polars
 
-    written = write_comparison(USUAL, tmp_path)
+    tmp_path = written[0].parent
     assert all(path.stat().st_size > 0 for path in written)
     drawn = sorted(path.stem for path in (tmp_path / "figures").glob("*.svg"))
     names = ["final-regret", "paired-differences", "pull-shares", "regret", "regret-closer", "regret-log"]
@@ -146,20 +153,19 @@ def test_files_of_a_comparison(tmp_path):
     assert json.loads((tmp_path / "summary.json").read_text()) == finite(USUAL.to_dict())
 
 
-def test_the_same_comparison_gives_the_same_bytes(tmp_path):
-    for path in write_comparison(USUAL, tmp_path / "a"):
-        again = tmp_path / "b" / path.relative_to(tmp_path / "a")
-        if not again.exists():
-            write_comparison(USUAL, tmp_path / "b")
-        assert path.read_bytes() == again.read_bytes(), path.name
+def test_the_same_comparison_gives_the_same_bytes(written, tmp_path):
+    again = write_comparison(USUAL, tmp_path)
+    for path, other in zip(written, again, strict=True):
+        assert path.relative_to(written[0].parent) == other.relative_to(tmp_path)
+        assert path.read_bytes() == other.read_bytes(), path.name
 
 
-def test_what_an_earlier_run_left_goes_away(tmp_path):
-    write_comparison(USUAL, tmp_path)
+def test_what_an_earlier_run_left_goes_away(written, tmp_path):
+    shutil.copytree(written[0].parent, tmp_path, dirs_exist_ok=True)
     (tmp_path / "figures" / "mine.svg").write_text("kept")
-    written = write_comparison(comparison({"thompson": 1.0}, horizon=20), tmp_path, overwrite=True)
+    later = write_comparison(comparison({"thompson": 1.0}, horizon=20), tmp_path, overwrite=True)
     found = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == {path.name for path in written} | {"mine.svg", "elsv-files.json"}
+    assert found == {path.name for path in later} | {"mine.svg", "elsv-files.json"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ is asked for through `elsv.beliefs.abilities`, which has a general way where the
 then `independent` and `chain`. `best` has P(best) of a state; `layers` answers for whole lattice layers.
 """
 
-from elsv.beliefs.base import Belief, ExactBelief, MethodUsed
+from elsv.beliefs.base import Belief, MethodUsed
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.filtered import Kept
 from elsv.beliefs.independent import Independent
@@ -18,7 +18,6 @@ __all__ = [
     "Belief",
     "Chain",
     "Estimate",
-    "ExactBelief",
     "Gibbs",
     "Independent",
     "Kept",

@@ -49,6 +49,13 @@ def weighs(belief: Belief) -> bool:
     return factors(belief) or any(_weight(belief, way) is not None for way in ("layer_weights", "log_weight"))
 
 
+def precise(belief: Belief) -> Belief:
+    """Return the same belief at its finest, for what is computed once; a parent's way holds for its mean."""
+    own = getattr(belief, "precise", None)
+    found: Belief = belief if own is None or not still_holds(belief, "precise", "mean") else own()
+    return found
+
+
 def apart(belief: Belief, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...] | None:
     """Return the belief of each group of arms by itself where no group tells of another, else None."""
     own = getattr(belief, "apart", None)
@@ -259,7 +266,7 @@ def layer_best(
 
 
 def _weight(belief: Belief, way: str) -> Any:
-    """Return the belief's way to its weights, or None; those of a parent do not go with a mean of its own."""
+    """Return the belief's own way to its weights, or None; a parent's does not hold beside another mean."""
     return getattr(belief, way, None) if still_holds(belief, way, "mean") else None
 
 

@@ -36,42 +36,6 @@ class Belief(Protocol):
         ...
 
 
-class ExactBelief(Belief, Protocol):
-    """A belief that is known to a stated accuracy and can be described to a person."""
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        ...
-
-    def quantile(self, state: State, level: float) -> FloatArray:
-        """Return posterior quantiles at `level`, shape ``[..., N]``."""
-        ...
-
-    def best(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        r"""Return P(arm i has the largest :math:`r_i\mu_i`) ``[..., N]`` and E[max] ``[...]``."""
-        ...
-
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its measured error, for E[max] over the largest reward, ``[...]``."""
-        ...
-
-    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
-        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``."""
-        ...
-
-    def log_weight(self, state: State) -> FloatArray:
-        r"""Return log of :math:`W = \int_{order}\prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}dx`, ``[...]``."""
-        ...
-
-    def error(self, state: State) -> FloatArray:
-        """Return an estimate of the error of `mean` and of the relative error of W, ``[...]``."""
-        ...
-
-
 class MeasuredBest(ABC):
     """Gives `best` of a belief that has `best_with_error`."""
 
@@ -122,16 +86,6 @@ def check_tolerance(tolerance: float) -> float:
     return float(tolerance)
 
 
-def check_points(state: State, arm: int, at: ArrayLike) -> tuple[int, FloatArray]:
-    """Return `arm` (from 0) and the points ``[K]`` at which its mean is held."""
-    if not 0 <= arm < state.arms:
-        raise InvalidInputError(f"arm must be a whole number from 0 to {state.arms - 1}, got {arm!r}")
-    points = np.atleast_1d(numbers("at", at))
-    if points.ndim != 1 or not ((points > 0) & (points < 1)).all():
-        raise InvalidInputError(f"at must be means strictly between 0 and 1 in one dimension, got {at!r}")
-    return int(arm), np.ascontiguousarray(points)
-
-
 def check_rewards(state: State, rewards: ArrayLike) -> FloatArray:
     """Return `rewards` as one positive number for each arm ``[N]``."""
     payoff = np.ascontiguousarray(numbers("rewards", rewards))
@@ -156,7 +110,7 @@ class MethodUsed:
 
 
 def method_of(belief: Belief, state: State) -> MethodUsed:
-    """Return how a belief is computed in one state; a parent's answer does not go with a mean of its own."""
+    """Return how a belief is computed in one state; a parent's answer does not hold beside another mean."""
     own = getattr(belief, "describe_method", None)
     if own is not None and still_holds(belief, "describe_method", "mean"):
         found: MethodUsed = own(state)
@@ -176,10 +130,7 @@ def grouped(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def concentration(theta: FloatArray, share: FloatArray) -> float:
-    """Return the sum of squared weights, those of equal points taken together.
-
-    It is one by the number of draws that count: a draw of the prior that is there many times is still one.
-    """
+    """Return the sum of squared weights, those of equal points taken together: one by the effective draws."""
     marks = np.modf(np.sqrt(np.arange(2.0, 2.0 + theta.shape[1])))[0] + 1
     _, group = np.unique((theta * marks).sum(axis=1), return_inverse=True)
     return float((np.bincount(group.reshape(-1), weights=share) ** 2).sum())
@@ -190,9 +141,8 @@ def best_of_points(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Return P(arm i is best) ``[..., N]``, E[max] and the error ``[...]``, one state after another.
 
-    The error is that of independent draws of the same effective number,
-    :math:`\sqrt{p(1-p) \sum_m w_m^2}` at most: points that are evenly spread do better. Where points may be
-    `repeated` equal ones count as one.
+    The error is that of as many independent draws as are effective, :math:`\sqrt{p(1-p) \sum_m w_m^2}`;
+    points that are evenly spread do better. Where points may be `repeated`, equal ones count as one.
     """
     alpha, beta = state.rows()
     chance, largest, error = np.empty_like(alpha), np.empty(len(alpha)), np.empty(len(alpha))

@@ -171,10 +171,10 @@ class Kept(CountedBest):
 
     def _found(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         """Return what `_enough` does, anew."""
-        tried, most = count, min(max(8 * count, self.count), MOST)
-        sequence = _Sequence(self.base, State.trusted(alpha, beta), self.condition)
+        tried, most, one = count, min(max(8 * count, self.count), MOST), State.trusted(alpha, beta)
+        sequence = _Sequence(self.base, one, self.condition) if hasattr(self.base, "sequence") else None
         while True:
-            if sequence.known:
+            if sequence is not None:
                 sure = tried < self.count or count >= LEAST * power_from(tried)
                 points, share = sequence.kept(power_from(tried), count if sure else MOST)
                 weight = np.ones(len(points))
@@ -183,7 +183,7 @@ class Kept(CountedBest):
             if share < LEAST and tried >= self.count:
                 if self.otherwise is None:
                     raise _too_few(share)
-                points, weight = joint_points(self.otherwise, State.trusted(alpha, beta), count)
+                points, weight = joint_points(self.otherwise, one, count)
                 return points, weight / weight.sum()
             if len(points) >= count or tried >= most:
                 return points[:count], weight[:count] / weight[:count].sum()
@@ -192,18 +192,13 @@ class Kept(CountedBest):
 
 @dataclass
 class _Sequence:
-    """Points of one state, each looked at once; a base without `sequence` has none."""
+    """Points of one state of a base that has a `sequence`, each looked at once."""
 
     base: Any
     state: State
     condition: Condition
     made: int = 0
     found: list[FloatArray] = field(default_factory=list)
-
-    @property
-    def known(self) -> bool:
-        """Whether there are any."""
-        return hasattr(self.base, "sequence")
 
     def kept(self, size: int, enough: int) -> tuple[FloatArray, float]:
         """Return those kept of the first `size` points, or of fewer if `enough` are; and their share."""

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
-from elsv.beliefs.base import (
-    MeasuredBest,
-    MethodUsed,
-    check_level,
-    check_points,
-    check_rewards,
-    check_tolerance,
-)
+from elsv.beliefs.base import MeasuredBest, MethodUsed, check_level, check_rewards, check_tolerance
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -71,7 +64,7 @@ class Independent(MeasuredBest):
         return theta, np.full(theta.shape[:-1], 1 / len(uniform))
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
         alpha, beta = (counts[0].tolist() for counts in state.rows())
         columns = (_column(alpha[i], beta[i], i, state.arms, start, stop) for i in range(state.arms))
         return np.stack(list(columns), axis=-1)
@@ -117,23 +110,12 @@ class Independent(MeasuredBest):
 
         by quadrature, with an error of at most `tolerance` (default 1e-8).
         """
-        from elsv.beliefs.best.integral import best_of_states
-        from elsv.beliefs.best.states import best_of_independent
+        from elsv.beliefs.best.integral import best_of_independent, best_of_states
 
         goal = check_tolerance(1e-8 if tolerance is None else tolerance)
         best_of = partial(best_of_independent, tolerance=goal)
         chance, largest, error = best_of_states(*state.rows(), check_rewards(state, rewards), best_of)
         return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
-
-    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
-        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
-
-        The mean of every other arm, and x for `arm` itself.
-        """
-        chosen, points = check_points(state, arm, at)
-        mean = np.repeat(state.mean[..., None, :], len(points), axis=-2)
-        mean[..., chosen] = points
-        return mean
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return :math:`\sum_i \log B(\alpha_i, \beta_i)`, shape ``[...]``."""

@@ -9,7 +9,7 @@ means, probabilities and :math:`W(s) = \sum_c \pi_c W_c(s)/W_c(\text{prior})` ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -87,8 +87,7 @@ class Mixture(MeasuredBest):
     def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return posterior means, shape ``[..., N]``."""
         chance = self.chances(state)
-        means = [mean_of(part, state, rng) for part in self.parts]
-        return np.asarray(sum(chance[..., c, None] * mean for c, mean in enumerate(means)))
+        return self._averaged(chance, [mean_of(part, state, rng) for part in self.parts])
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``: within the parts and between their means."""
@@ -104,9 +103,7 @@ class Mixture(MeasuredBest):
 
     def error(self, state: State) -> FloatArray:
         """Return the largest error of a part's means, weighed by its probability, ``[...]``."""
-        chance = self.chances(state)
-        found = [abilities.error(part, state) for part in self.parts]
-        return np.asarray(sum(chance[..., c] * error for c, error in enumerate(found)))
+        return self._averaged(self.chances(state), [abilities.error(part, state) for part in self.parts])
 
     def describe_method(self, state: State) -> MethodUsed:
         """Say how the parts' means are computed."""
@@ -216,12 +213,15 @@ class Mixture(MeasuredBest):
         """Return what `best` does and its error, both those of the parts, weighed."""
         chance = self.chances(state)
         found = [abilities.best_with_error(part, state, rewards, tolerance) for part in self.parts]
-        best = sum(chance[..., c, None] * one[0] for c, one in enumerate(found))
-        largest = sum(chance[..., c] * one[1] for c, one in enumerate(found))
-        error = sum(chance[..., c] * one[2] for c, one in enumerate(found))
-        return np.asarray(best), np.asarray(largest), np.asarray(error)
+        best, largest, error = (self._averaged(chance, kind) for kind in zip(*found, strict=True))
+        return best, largest, error
+
+    def _averaged(self, chance: FloatArray, found: Sequence[FloatArray]) -> FloatArray:
+        """Return what the parts say, weighed by their chances ``[..., C]``."""
+        parts = enumerate(found)
+        return np.asarray(sum(_beside(chance[..., c], part) * part for c, part in parts))
 
 
-def _beside(chance: FloatArray, share: FloatArray) -> FloatArray:
-    """Return `chance` ``[...]`` with axes of length 1 for those that `share` has besides."""
-    return chance.reshape(chance.shape + (1,) * (share.ndim - chance.ndim))
+def _beside(chance: FloatArray, part: FloatArray) -> FloatArray:
+    """Return `chance` ``[...]`` with axes of length 1 for those that `part` has besides."""
+    return chance.reshape(chance.shape + (1,) * (part.ndim - chance.ndim))

@@ -40,8 +40,8 @@ def joint_points(
     own: Any = getattr(belief, "points", None)
     if own is not None:
         theta, weight = _checked(own(state, count), state.alpha.shape)
-        return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
-    theta, weight = drawn_points(belief, state, count)
+    else:
+        theta, weight = drawn_points(belief, state, count)
     return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
 
 
@@ -73,8 +73,8 @@ def _drawn(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatA
 def spread_points(belief: Belief, state: State, count: int) -> tuple[FloatArray, FloatArray]:
     """Return points ``[..., M, N]`` that are spread over the belief, and their weights ``[..., M]``.
 
-    For what is no polynomial, such as whether a condition holds: few nodes of a Gauss rule would not tell.
-    Any first part of the points is spread as well.
+    They serve what is no polynomial, such as whether a condition holds: few nodes of a Gauss rule would not
+    tell. Any first part of the points is spread as well.
     """
     own: Any = getattr(belief, "spread_points", None)
     if own is not None:
@@ -118,16 +118,15 @@ def match_means(theta: FloatArray, mean: FloatArray, start: FloatArray | None = 
     away = theta - mean[..., None, :]
     inner = np.concatenate([np.ones((*away.shape[:-1], 1)), away], axis=-1)
     weighed = inner if start is None else start[..., None] * inner
-    products = np.swapaxes(weighed, -1, -2) @ inner if start is not None else _products(inner)
+    if start is None:
+        products = np.asarray(np.einsum("...mi,...mj->...ij", inner, inner))
+    else:
+        products = np.swapaxes(weighed, -1, -2) @ inner
     one = np.zeros((*products.shape[:-1], 1))
     one[..., 0, 0] = 1.0
     weight: FloatArray = np.maximum((weighed @ np.linalg.pinv(products, hermitian=True) @ one)[..., 0], 0.0)
     total = weight.sum(axis=-1, keepdims=True)
     return np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1.0 / theta.shape[-2])
-
-
-def _products(inner: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("...mi,...mj->...ij", inner, inner))
 
 
 def check_count(count: int) -> int:
@@ -168,7 +167,7 @@ def uniforms(count: int, arms: int) -> FloatArray:
 
 
 def some_uniforms(start: int, stop: int, arms: int) -> FloatArray:
-    """Return some of the sequence of points that `uniforms` are the first ones of, ``[stop - start, N]``."""
+    """Return points `start` to `stop` - 1 of the sequence that `uniforms` begins, ``[stop - start, N]``."""
     return uniforms(power_from(stop), arms)[start:stop]
 
 

@@ -98,16 +98,19 @@ def _unit_panel() -> tuple[FloatArray, FloatArray]:
 
 def _partial_rule(to: FloatArray) -> FloatArray:
     """Return the weights of the integral from 0 to each of the places `to` in [0, 1], ``[K, P]``."""
-    from numpy.polynomial import legendre
+    return 0.5 * integrals_to(2 * to - 1, _POINTS)
 
-    points, whole = legendre.leggauss(_POINTS)
-    degrees = np.arange(_POINTS)
-    values = legendre.legvander(2 * to - 1, _POINTS)
-    below = np.concatenate([-np.ones((len(to), 1)), values[:, :-2]], axis=1)
-    integrals = (values[:, 1:] - below) / (2 * degrees + 1)
+
+def integrals_to(places: FloatArray, points: int) -> FloatArray:
+    """Return the weights of Gauss–Legendre nodes in the integral from -1 to each place, ``[K, P]``."""
+    legendre, degrees = np.polynomial.legendre, np.arange(points)
+    nodes, weights = legendre.leggauss(points)
+    values = legendre.legvander(places, points)
+    below = np.concatenate([-np.ones((len(places), 1)), values[:, :-2]], axis=1)
+    integrals = np.ascontiguousarray((values[:, 1:] - below) / (2 * degrees + 1))
     # The coefficients of the interpolating polynomial are (2k + 1)/2 Σ_j w_j P_k(x_j) f(x_j).
-    coefficients = (degrees[:, None] + 0.5) * legendre.legvander(points, _POINTS - 1).T * whole
-    return np.asarray(0.5 * integrals @ coefficients)
+    coefficients = (degrees[:, None] + 0.5) * legendre.legvander(nodes, points - 1).T * weights
+    return np.asarray(integrals @ coefficients)
 
 
 def limited_logs(nodes: Nodes) -> tuple[FloatArray, FloatArray]:

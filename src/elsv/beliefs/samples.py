@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +22,15 @@ from numpy.typing import ArrayLike
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
 from elsv._base.typing import FloatArray, IntArray, Rng
-from elsv.beliefs.base import CountedBest, MethodUsed, check_level, grouped
-from elsv.beliefs.points import check_count
+from elsv.beliefs.base import Belief, CountedBest, MethodUsed, check_level, grouped, mean_of
+from elsv.beliefs.points import check_count, drawn_points, match_means
 from elsv.errors import InvalidInputError
-from elsv.state import State
+from elsv.state import Arms, State
 
 FEW = 300.0  # effective draws below which a notice is given
 _ONCE = 1 << 24  # numbers in one table of weights
 _SEED = 20_261_115
+_DRAWS, _PRIOR_SEED = 4096, 20_261_116  # of the prior of a belief without points
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +176,10 @@ class Samples(CountedBest):
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``.
 
-        All draws if there are no more than `count`; else `count` of them, at even steps of the weight along
-        the direction in which draws differ most, so that a draw of more than its part is there as often as it
-        should be; in a mixed order, so that the first of the points are spread as well. (Even steps along the
-        draws as they are given would take one corner of draws that are evenly spread themselves.)
+        All draws if there are no more than `count`, else `count` of them. These lie at even steps of the
+        weight along the direction in which draws differ most: a draw of large weight comes several times.
+        They are shuffled, so that the first of them are spread as well. (Even steps along the draws as they
+        are given would take one corner of draws that are evenly spread themselves.)
         """
         size = check_count(count)
         rows = state.rows()[0]
@@ -259,3 +260,68 @@ def check_weights(weights: ArrayLike | None, draws: int) -> FloatArray | None:
             f"and not all 0, got shape {share.shape}"
         )
     return share
+
+
+class Reweighted:
+    r"""A belief with points by need: its means, and draws of its prior that are made once.
+
+    A belief that has `log_weight` says that its data are successes and failures of the arms. So draws of its
+    prior, each of weight :math:`\prod_i \theta_i^{s_i} (1-\theta_i)^{f_i}`, stand for it in every state, and
+    only the means are asked for anew. Where too few of them still count, it is drawn from in the state.
+
+    Parameters
+    ----------
+    belief
+        Has `mean`, `draw` and `log_weight`.
+    arms
+        The problem, whose prior is the state before any data.
+    """
+
+    repeats: ClassVar[bool] = True
+
+    def __init__(self, belief: Belief, arms: Arms) -> None:
+        self.belief, self.arms = belief, arms
+
+    @cached_property
+    def _prior(self) -> Samples:
+        start = (np.repeat(part[None], _DRAWS, axis=0) for part in self.arms.prior.T)
+        drawn = self.belief.draw(State.trusted(*start), np.random.default_rng(_PRIOR_SEED))
+        return Samples(drawn, self.arms.prior)
+
+    @property
+    def most_points(self) -> int:
+        """How many points there are."""
+        return _DRAWS
+
+    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return the belief's own means, shape ``[..., N]``."""
+        return mean_of(self.belief, state, rng)
+
+    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
+        """Return the belief's own draws, shape ``[..., N]``."""
+        return self.belief.draw(state, rng)
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``: the belief's own, or those of the draws."""
+        own: Any = getattr(self.belief, "variance", None)
+        return np.asarray(own(state)) if own is not None else self._prior.variance(state)
+
+    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return joint points ``[..., M, N]`` and weights ``[..., M]``; they have the belief's means."""
+        size = min(count, _DRAWS)
+        each = [self._points(State.trusted(*one), size) for one in zip(*state.rows(), strict=True)]
+        theta, weight = (np.stack(part) for part in zip(*each, strict=True))
+        return theta.reshape(*state.shape, size, state.arms), weight.reshape(*state.shape, size)
+
+    def _points(self, one: State, size: int) -> tuple[FloatArray, FloatArray]:
+        if self._prior.effective(one) < FEW:
+            return drawn_points(self.belief, one, size)
+        theta, weight = self._prior.points(one, size)
+        return theta, match_means(theta, self.mean(one, np.random.default_rng(_PRIOR_SEED)), weight)
+
+
+def with_points(belief: Belief, arms: Arms) -> Belief:
+    """Return a belief with points: itself if it has any, or if only draws tell what it is."""
+    if hasattr(belief, "points") or getattr(belief, "log_weight", None) is None:
+        return belief
+    return Reweighted(belief, arms)

@@ -40,7 +40,7 @@ _MOST_DRAWS = 10**9  # for one instance: minutes
 _SMALL = 0.1  # counts below which numba's Beta draws may take very long and NumPy's do not
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Gibbs(CountedBest):
     r"""Posterior of means in a partial order, by Gibbs sampling; the same draws for the same state.
 
@@ -116,25 +116,18 @@ class Gibbs(CountedBest):
 
     def _chains(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return the chains of one state, ``[CHAINS, KEPT, N]``."""
-        given = tuple(alpha.tolist()), tuple(beta.tolist())
-        return _sampled(self.arms, self.order, self.bounds, self.rewards, *given)
+        return _sampled(self, tuple(alpha.tolist()), tuple(beta.tolist()))
 
 
 @lru_cache(maxsize=64)
-def _sampled(
-    arms: int,
-    order: Pairs,
-    bounds: tuple[tuple[float, float], ...] | None,
-    rewards: tuple[float, ...] | None,
-    alpha: tuple[float, ...],
-    beta: tuple[float, ...],
-) -> FloatArray:
+def _sampled(belief: Gibbs, alpha: tuple[float, ...], beta: tuple[float, ...]) -> FloatArray:
     """Return the chains of one state, ``[CHAINS, KEPT, N]``."""
     from elsv.beliefs._sampling_kernels import gibbs
 
+    arms, rewards = belief.arms, belief.rewards
     scale = np.ones(arms) if rewards is None else np.array(rewards) / max(rewards)
-    ends = np.array(bounds or ((0.0, 1.0),) * arms)
-    above = closure(arms, order)
+    ends = np.array(belief.bounds or ((0.0, 1.0),) * arms)
+    above = closure(arms, belief.order)
     cover = covers(above)
     lower = _neighbours(arms, list(cover))
     upper = _neighbours(arms, [(b, a) for a, b in cover])
@@ -191,11 +184,6 @@ class Estimate:
     accepted: IntArray  # [...], draws that were in order and were used
     drawn: IntArray  # [...], draws that were made
     fallback: AnyArray  # [...], true where nothing passed and the independent means stand in
-
-    @property
-    def fallbacks(self) -> int:
-        """For how many instances nothing passed."""
-        return int(self.fallback.sum())
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,8 @@ def solve(
     """Solve a problem exactly: the most that can be earned in expectation, and the arms to pull first."""
     from elsv.exact import estimate
     from elsv.exact import solve as run
-    from elsv.exact.cuda.device import check_device, find_device
     from elsv.exact.cuda.run import solve_cost
+    from elsv.exact.cuda.sweeps import check_device, find_device
 
     if keep is not None and save is None:
         raise InvalidInputError("--keep goes with --save FILE")

@@ -19,7 +19,7 @@ from elsv._base.machine import available_memory, cores, jobs_of
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.device import check_device
+from elsv.exact.cuda.sweeps import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
 from elsv.exact.passes import SHORTER, Cost, Found, Weights, check_memory, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
@@ -143,8 +143,8 @@ def _on_gpu(
     announce: Callable[[Cost], None] | None,
 ) -> dict[int, Found]:
     """Return the same, computed on a GPU one after the other."""
-    from elsv.exact.cuda.device import find_device
     from elsv.exact.cuda.run import check_policy, evaluate_cost, value_of
+    from elsv.exact.cuda.sweeps import find_device
 
     for policy, name in zip(policies, names, strict=True):
         check_policy(problem, policy, name)

@@ -24,8 +24,7 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import factors, layer_weights, weights_bytes
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, block_count, layer_size, states_up_to
-from elsv.lattice.steps import blocks_of, overwrite_layers, step_of
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweeps, blocks_of, overwrite_layers, step_of
 from elsv.lattice.workers import Progress, Work, crew
 from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Room, room_of
 from elsv.problem import Problem
@@ -183,7 +182,7 @@ def _in_place(
 
         return work
 
-    overwrite_layers(lattice, weights, sweep_of, workers, lambda done, _: progress(done, horizon))
+    overwrite_layers(problem, lattice, weights, sweep_of, workers, lambda done, _: progress(done, horizon))
     root, scale = lattice.layer(0), 1.0
     sweep_of(root)(0, 1)
     if len(weights):

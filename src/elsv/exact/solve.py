@@ -30,12 +30,12 @@ from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
 from elsv._base.progress import Progress, watched
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best_in_groups, layer_weights
+from elsv.beliefs.abilities import best_in_groups, layer_weights, precise
 from elsv.errors import InvalidInputError, UnsavedError
-from elsv.exact.cuda.device import check_device
+from elsv.exact.cuda.sweeps import check_device
 from elsv.exact.passes import SHORTER, Cost, check_memory, estimate, layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import best_step, blocks_of, overwrite_layers, spread
+from elsv.lattice.sweeps import best_step, blocks_of, overwrite_layers, spread
 from elsv.lattice.workers import Work
 from elsv.policies.optimal import Actions, best_of_each, pack
 from elsv.problem import Problem
@@ -224,8 +224,8 @@ def _on_gpu(
     watch: AbstractContextManager[Progress | None],
 ) -> Solution:
     """Return the optimum computed on a GPU."""
-    from elsv.exact.cuda.device import find_device
     from elsv.exact.cuda.run import root_scores, solve_cost
+    from elsv.exact.cuda.sweeps import find_device
 
     if save is not None or keep is not None:
         raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
@@ -258,9 +258,8 @@ def largest_reward(problem: Problem) -> float:
 
 def largest_by_segment(problem: Problem) -> FloatArray:
     """Return what one who knew the means would earn from every segment, ``[G]``."""
-    precise = getattr(problem.belief, "precise", lambda: problem.belief)()
-    state = State.initial(problem)
-    _, each = best_in_groups(precise, state, problem.rewards, problem.segments.groups, _FINEST)
+    belief, state = precise(problem.belief), State.initial(problem)
+    _, each = best_in_groups(belief, state, problem.rewards, problem.segments.groups, _FINEST)
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 
@@ -293,7 +292,7 @@ def _backward(
 
         return work
 
-    overwrite_layers(lattice, weights, sweep_of, workers, progress)
+    overwrite_layers(problem, lattice, weights, sweep_of, workers, progress)
     scores = _root(problem, lattice, values, weights)
     if keep:
         kept[1] = pack(best_of_each(problem, scores))

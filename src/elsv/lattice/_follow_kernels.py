@@ -10,14 +10,14 @@ from elsv._base.jit import borrowing, kernel
 from elsv._base.typing import FloatArray, IntArray
 from elsv._choice_kernels import clear_of, first_best, least_within
 from elsv.lattice._tile_kernels import (
+    Given,
     Tile,
     Walk,
     add_tile,
+    begin,
     best_of_tile,
     copy_tile,
     failure_start,
-    first_tile,
-    new_walk,
     next_tile,
     odds,
     pull_free,
@@ -44,7 +44,6 @@ def enter_tile(
     walk: Walk,
     tile: Tile,
     rewards: FloatArray,
-    prior: FloatArray,
     tables: FloatArray,
     group: IntArray,
     arms: Arms,
@@ -53,7 +52,7 @@ def enter_tile(
     last = len(rewards) - 1
     for i in range(last + 1):
         arms.lost[i] = failure_start(walk, tile, i)
-        arms.chance[i], arms.slope[i] = odds(walk, tile, i, prior)
+        arms.chance[i], arms.slope[i] = odds(walk, tile, i)
         arms.scores[i] = -np.inf
     for i in range(last - 1):
         arms.scores[i] = rewards[i] * tables[group[i], table_start(walk, tile, i) + walk.digits[i]]
@@ -173,26 +172,16 @@ def follow_tile(
 
 
 @kernel
-def follow_tables(
-    values: FloatArray,
-    weights: FloatArray,
-    pulls: IntArray,
-    starts: IntArray,
-    after: IntArray,
-    rewards: FloatArray,
-    prior: FloatArray,
-    tables: FloatArray,
-    group: IntArray,
-    out: FloatArray,
-) -> None:
+def follow_tables(given: Given, tables: FloatArray, group: IntArray, out: FloatArray) -> None:
     """Set `out` to the worth of pulling the arm with the best ``rewards[i] * tables[group[i], state]``."""
+    # Arrays that helpers get by name are read quicker in short rows than those of a walk.
+    values, weights, rewards = given.values, given.weights, given.rewards
     n = len(rewards)
     arms = Arms(rewards.max(), np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(n))
-    q = np.empty(tile_room(pulls))
-    walk = new_walk(pulls, starts, after)
-    tile = first_tile(walk)
+    q = np.empty(tile_room(given))
+    walk, tile = begin(given)
     while tile.length > 0:
-        enter_tile(walk, tile, rewards, prior, tables, group, arms)
+        enter_tile(walk, tile, rewards, tables, group, arms)
         follow_tile(walk, tile, rewards, values, weights, tables, group, arms, q)
         copy_tile(q, tile, out)
         tile = next_tile(walk, tile)
@@ -263,40 +252,28 @@ def least_of_row(
 
 
 @kernel
-def follow_one_step(
-    values: FloatArray,
-    weights: FloatArray,
-    pulls: IntArray,
-    starts: IntArray,
-    after: IntArray,
-    rewards: FloatArray,
-    prior: FloatArray,
-    won: FloatArray,
-    lost: FloatArray,
-    shared: FloatArray,
-    group: IntArray,
-    out: FloatArray,
-) -> None:
+def follow_one_step(given: Given, tables: FloatArray, group: IntArray, out: FloatArray) -> None:
     """Set `out` to the worth of pulling the arm with the best score (`score_tile`), both times W.
 
-    `won`, `lost` and `shared` ``[groups, states]`` are tables of the arms' own states.
+    `tables` ``[3, groups, states]`` of the arms' own states: won, lost, and what all arms share.
     """
-    room, last, scale = tile_room(pulls), len(rewards) - 1, rewards.max()
+    weights, rewards = given.weights, given.rewards
+    won, lost, shared = tables[0], tables[1], tables[2]
+    room, last, scale = tile_room(given), len(rewards) - 1, rewards.max()
     score, best, least = np.empty((last + 1, room)), np.empty(room), np.empty(room)
     q, chosen = np.empty(room), np.empty(room)
-    walk = new_walk(pulls, starts, after)
-    tile = first_tile(walk)
+    walk, tile = begin(given)
     while tile.length > 0:
         for i in range(last + 1):
             score_tile(walk, tile, i, rewards[i], won[group[i]], lost[group[i]], weights, score[i])
         best_of_tile(tile, score, best)
-        add_tile(walk, tile, weights, least)
+        add_tile(walk, tile, least)
         for row in range(tile.rows):
             least_of_row(walk, tile, row, rewards, scale, shared, group, best, least)
         # The first arm that ties with the best is the last one to be taken.
-        pull_tile(walk, tile, last, rewards[last], prior, values, weights, chosen)
+        pull_tile(walk, tile, last, chosen)
         for i in range(last - 1, -1, -1):
-            pull_tile(walk, tile, i, rewards[i], prior, values, weights, q)
+            pull_tile(walk, tile, i, q)
             prefer_tile(tile, score[i], least, q, chosen)
         copy_tile(chosen, tile, out)
         tile = next_tile(walk, tile)

@@ -3,7 +3,7 @@ r"""Compiled walk through the blocks of a layer, and what is worked out for each
 A block is processed in **tiles**: runs of consecutive states that differ in the successes of the last two
 arms only, as many rows (states that differ in the last arm only) as fit into the fastest cache. A pull of
 any arm but the last takes a tile to two runs of consecutive states; a pull of the last arm takes each row to
-one. A sweep goes from `first_tile` by `next_tile` while the tile has states.
+one. A sweep goes from where it `begin`s by `next_tile` while the tile has states.
 """
 
 from __future__ import annotations
@@ -19,12 +19,24 @@ from elsv._choice_kernels import least_tied
 TILE = 1024  # states; a tile has at least one row, however long
 
 
-class Walk(NamedTuple):
-    """The blocks that a sweep goes through, and the numbering of the one it is in."""
+class Given(NamedTuple):
+    """What a sweep is given: the next layer, blocks of this one, the arms, and who comes."""
 
+    values: FloatArray  # [states], of the next layer
+    weights: FloatArray  # [states], W of the next layer; empty: the arms are independent
     pulls: IntArray  # [B, N]
     starts: IntArray  # [B], number of each block's first state
     after: IntArray  # [B, N], number of the first state of the block n + e_i in the next layer
+    rewards: FloatArray  # [N]
+    prior: FloatArray  # [N, 2]
+    segment: IntArray  # [N], the segment of each arm
+    chances: FloatArray  # [B, G], the probability that each segment comes next
+
+
+class Walk(NamedTuple):
+    """What a sweep is given, and the numbering of the block that it is in."""
+
+    given: Given
     strides: IntArray  # [N], what one success of arm j adds to a state's number
     moves: IntArray  # [N, N], the same after a pull of arm i
     digits: IntArray  # [N], successes of all arms but the last in the first row of the tile
@@ -41,26 +53,18 @@ class Tile(NamedTuple):
 
 
 @inlined
-def new_walk(pulls: IntArray, starts: IntArray, after: IntArray) -> Walk:
-    """Return a walk through the blocks `pulls` that has not begun; `after` is read when arms are pulled."""
-    arms = pulls.shape[1]
-    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
-    return Walk(pulls, starts, after, strides, moves, np.empty(arms, np.int64))
-
-
-@inlined
-def tile_room(pulls: IntArray) -> int:
+def tile_room(given: Given) -> int:
     """Return the most states that a tile of these blocks can have."""
-    return int(max(TILE, pulls[:, pulls.shape[1] - 1].max() + 1))
+    return int(max(TILE, given.pulls[:, given.pulls.shape[1] - 1].max() + 1))
 
 
 @borrowing
 def tile_at(walk: Walk, block: int, here: int) -> Tile:
     """Return the tile of a block that starts at the walk's digits, which is the state `here`."""
-    last = walk.pulls.shape[1] - 1
-    rows, width = 1, walk.pulls[block, last] + 1
+    last = walk.given.pulls.shape[1] - 1
+    rows, width = 1, walk.given.pulls[block, last] + 1
     if last > 0:
-        left = walk.pulls[block, last - 1] + 1 - walk.digits[last - 1]
+        left = walk.given.pulls[block, last - 1] + 1 - walk.digits[last - 1]
         rows = left if left * width <= TILE else min(left, max(1, TILE // width))
     return Tile(block, here, rows, width, rows * width)
 
@@ -71,39 +75,42 @@ def enter_block(walk: Walk, block: int) -> Tile:
 
     ``strides[j]`` is for this block, and for the block n + e_i when j >= i. ``moves[i, j]`` is for n + e_i.
     """
-    if block == len(walk.pulls):
+    if block == len(walk.given.pulls):
         return Tile(block, 0, 0, 0, 0)
-    arms = walk.pulls.shape[1]
+    arms = walk.given.pulls.shape[1]
     size = 1
     for j in range(arms - 1, -1, -1):
         walk.digits[j] = 0
         walk.strides[j] = size
-        size *= walk.pulls[block, j] + 1
+        size *= walk.given.pulls[block, j] + 1
     for i in range(arms):
         for j in range(arms):
-            wider = walk.strides[j] // (walk.pulls[block, i] + 1) if j < i else 0
+            wider = walk.strides[j] // (walk.given.pulls[block, i] + 1) if j < i else 0
             walk.moves[i, j] = walk.strides[j] + wider
-    return tile_at(walk, block, walk.starts[block])
+    return tile_at(walk, block, walk.given.starts[block])
 
 
-@borrowing
-def first_tile(walk: Walk) -> Tile:
-    """Return the first tile of a walk."""
-    return enter_block(walk, 0)
+@inlined
+def begin(given: Given) -> tuple[Walk, Tile]:
+    """Return a walk through the blocks, and its first tile."""
+    arms = given.pulls.shape[1]
+    strides, moves = np.empty(arms, np.int64), np.empty((arms, arms), np.int64)
+    walk = Walk(given, strides, moves, np.empty(arms, np.int64))
+    return walk, enter_block(walk, 0)
 
 
 @borrowing
 def next_tile(walk: Walk, tile: Tile) -> Tile:
     """Return the tile after this one."""
-    j = walk.pulls.shape[1] - 2
+    j = walk.given.pulls.shape[1] - 2
     if j < 0:
         return enter_block(walk, tile.block + 1)
     walk.digits[j] += tile.rows
-    while j > 0 and walk.digits[j] > walk.pulls[tile.block, j]:
+    while j > 0 and walk.digits[j] > walk.given.pulls[tile.block, j]:
         walk.digits[j] = 0
         j -= 1
         walk.digits[j] += 1
-    if walk.digits[0] > walk.pulls[tile.block, 0]:
+    if walk.digits[0] > walk.given.pulls[tile.block, 0]:
         return enter_block(walk, tile.block + 1)
     return tile_at(walk, tile.block, tile.here + tile.length)
 
@@ -117,33 +124,24 @@ def successes(walk: Walk, i: int, row: int) -> int:
 @borrowing
 def table_start(walk: Walk, tile: Tile, i: int) -> int:
     """Return the number of arm i's state without successes in the tile's block (`elsv._base.triangle`)."""
-    n = walk.pulls[tile.block, i]
+    n = walk.given.pulls[tile.block, i]
     return int(n * (n + 1) // 2)
 
 
 @borrowing
 def failure_start(walk: Walk, tile: Tile, i: int) -> int:
     """Return the number of the tile's first state after a failure of arm i."""
-    at = walk.after[tile.block, i]
+    at = walk.given.after[tile.block, i]
     for j in range(len(walk.digits) - 1):
         at += walk.digits[j] * walk.moves[i, j]
     return int(at)
 
 
 @borrowing
-def chances(walk: Walk, tile: Tile, i: int, prior: FloatArray, chance: FloatArray) -> None:
-    """Set P(success) of arm i in the states of a tile, the arms being independent."""
-    scale = 1.0 / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
-    for row in range(tile.rows):
-        for j in range(tile.width):
-            won = j if i == len(walk.digits) - 1 else successes(walk, i, row)
-            chance[row * tile.width + j] = (prior[i, 0] + won) * scale
-
-
-@borrowing
-def odds(walk: Walk, tile: Tile, i: int, prior: FloatArray) -> tuple[float, float]:
+def odds(walk: Walk, tile: Tile, i: int) -> tuple[float, float]:
     """Return P(success) of arm i in the tile's first state and what one success adds to it, without order."""
-    scale = 1.0 / (prior[i, 0] + prior[i, 1] + walk.pulls[tile.block, i])
+    prior = walk.given.prior
+    scale = 1.0 / (prior[i, 0] + prior[i, 1] + walk.given.pulls[tile.block, i])
     return (prior[i, 0] + (walk.digits[i] if i < len(walk.digits) - 1 else 0)) * scale, scale
 
 
@@ -195,17 +193,9 @@ def pull_weighted(
 
 
 @borrowing
-def pull_tile(
-    walk: Walk,
-    tile: Tile,
-    i: int,
-    reward: float,
-    prior: FloatArray,
-    values: FloatArray,
-    weights: FloatArray,
-    q: FloatArray,
-) -> None:
+def pull_tile(walk: Walk, tile: Tile, i: int, q: FloatArray) -> None:
     """Set q to the worth of pulling arm i in the states of a tile (times W, if weighted)."""
+    values, weights, reward = walk.given.values, walk.given.weights, walk.given.rewards[i]
     last = len(walk.digits) - 1
     lost, stride = failure_start(walk, tile, i), walk.strides[i]
     step = tile.width + 1 if i == last else tile.width
@@ -216,7 +206,7 @@ def pull_tile(
             fail = lost + row * step
             pull_weighted(reward, fail, fail + stride, length, values, weights, row * length, q)
         return
-    p, scale = odds(walk, tile, i, prior)
+    p, scale = odds(walk, tile, i)
     # An arm before the last two has the same chance in all rows.
     length = tile.length if i < last - 1 else tile.width
     for row in range(1 if length == tile.length else tile.rows):
@@ -226,8 +216,9 @@ def pull_tile(
 
 
 @borrowing
-def add_tile(walk: Walk, tile: Tile, weights: FloatArray, out: FloatArray) -> None:
+def add_tile(walk: Walk, tile: Tile, out: FloatArray) -> None:
     """Set `out` to W of a tile, the sum over the last arm's outcomes; to 1 if the arms are independent."""
+    weights = walk.given.weights
     if len(weights) == 0:
         out[: tile.length] = 1.0
         return
@@ -239,14 +230,15 @@ def add_tile(walk: Walk, tile: Tile, weights: FloatArray, out: FloatArray) -> No
 
 
 @borrowing
-def reward_tile(
-    walk: Walk, tile: Tile, i: int, reward: float, prior: FloatArray, weights: FloatArray, q: FloatArray
-) -> None:
-    """Set q to the expected reward of one pull of arm i in the states of a tile (times W, if weighted)."""
+def reward_tile(walk: Walk, tile: Tile, i: int, times: float, q: FloatArray) -> None:
+    """Set q to `times` the reward expected of arm i in the states of a tile (times W, if weighted)."""
+    reward, weights, alpha = times * walk.given.rewards[i], walk.given.weights, walk.given.prior[i, 0]
     if len(weights) == 0:
-        chances(walk, tile, i, prior, q)
-        for j in range(tile.length):
-            q[j] *= reward
+        scale = odds(walk, tile, i)[1]
+        for row in range(tile.rows):
+            for j in range(tile.width):
+                won = j if i == len(walk.digits) - 1 else successes(walk, i, row)
+                q[row * tile.width + j] = (alpha + won) * scale * reward
         return
     step = tile.width + 1 if i == len(walk.digits) - 1 else tile.width
     won = failure_start(walk, tile, i) + walk.strides[i]
@@ -282,19 +274,9 @@ def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
 
 
 @borrowing
-def least_of_tile(
-    walk: Walk, tile: Tile, best: FloatArray, scale: float, weights: FloatArray, least: FloatArray
-) -> None:
-    """Set `least` to the least score that ties with the best in the states of a tile."""
-    add_tile(walk, tile, weights, least)
-    for j in range(tile.length):
-        least[j] = least_tied(best[j], scale * least[j])
-
-
-@borrowing
-def best_in_segment(tile: Tile, segment: IntArray, g: int, q: FloatArray, best: FloatArray) -> None:
+def best_in_segment(walk: Walk, tile: Tile, g: int, q: FloatArray, best: FloatArray) -> None:
     """Set `best` to the largest q of the segment's arms in the states of a tile."""
-    first = 0
+    first, segment = 0, walk.given.segment
     while segment[first] != g:
         first += 1
     mine = q[first]
@@ -309,12 +291,10 @@ def best_in_segment(tile: Tile, segment: IntArray, g: int, q: FloatArray, best: 
 def choose_in_segment(
     walk: Walk,
     tile: Tile,
-    segment: IntArray,
     g: int,
     q: FloatArray,
     best: FloatArray,
     scale: float,
-    weights: FloatArray,
     least: FloatArray,
     actions: AnyArray,
 ) -> None:
@@ -323,10 +303,12 @@ def choose_in_segment(
     q are scores, times W if weighted. That is `elsv._choice_kernels.first_best` of every column, but arm by
     arm and without branches, so that it is vectorised.
     """
-    least_of_tile(walk, tile, best, scale, weights, least)
+    add_tile(walk, tile, least)
+    for j in range(tile.length):
+        least[j] = least_tied(best[j], scale * least[j])
     at = np.uint64(tile.here)
     for i in range(len(q) - 1, -1, -1):
-        if segment[i] != g:
+        if walk.given.segment[i] != g:
             continue
         mine = q[i]
         for j in range(np.uint64(tile.length)):

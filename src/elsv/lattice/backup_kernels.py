@@ -51,9 +51,11 @@ def add_weights(m: int, layers: Layers, weights: FloatArray, first: int, later: 
                 weights[at + j] += ways * weights[win + j]
 
 
-class Arrivals(NamedTuple):
-    """Who comes to the C arms of a search."""
+class Root(NamedTuple):
+    """The C arms of a search, and who comes to them."""
 
+    rewards: FloatArray  # [C]
+    prior: FloatArray  # [C, 2], counts at the root
     segment: IntArray  # [C], the segment of each arm; every segment has an arm
     came: FloatArray  # [G], the shares, or where they are learnt the prior and the arrivals up to the root
     learnt: bool
@@ -61,24 +63,24 @@ class Arrivals(NamedTuple):
 
 
 @merged
-def fill_chances(block: int, layers: Layers, who: Arrivals) -> None:
+def fill_chances(block: int, layers: Layers, root: Root) -> None:
     """Set the chance of each segment in the states of a block."""
-    for g in range(len(who.chance)):
-        who.chance[g] = who.came[g]
-    if who.learnt:
-        for i in range(len(who.segment)):
-            who.chance[who.segment[i]] += layers.pulls[block, i]
+    for g in range(len(root.chance)):
+        root.chance[g] = root.came[g]
+    if root.learnt:
+        for i in range(len(root.segment)):
+            root.chance[root.segment[i]] += layers.pulls[block, i]
     total = 0.0
-    for g in range(len(who.chance)):
-        total += who.chance[g]
-    for g in range(len(who.chance)):
-        who.chance[g] /= total
+    for g in range(len(root.chance)):
+        total += root.chance[g]
+    for g in range(len(root.chance)):
+        root.chance[g] /= total
 
 
 @merged
-def add_segment(g: int, who: Arrivals, best: FloatArray, start: int, size: int, out: FloatArray) -> None:
+def add_segment(g: int, root: Root, best: FloatArray, start: int, size: int, out: FloatArray) -> None:
     """Add the chance of segment g times what its best arm is worth to the states of a block."""
-    share, at = out.dtype.type(who.chance[g]), np.uint64(start)
+    share, at = out.dtype.type(root.chance[g]), np.uint64(start)
     for j in range(np.uint64(size)):
         out[at + j] = share * best[j] if g == 0 else out[at + j] + share * best[j]
 
@@ -87,9 +89,7 @@ def add_segment(g: int, who: Arrivals, best: FloatArray, start: int, size: int, 
 def commit(
     m: int,
     layers: Layers,
-    rewards: FloatArray,
-    prior: FloatArray,
-    who: Arrivals,
+    root: Root,
     left: float,
     weights: FloatArray,
     later: int,
@@ -97,20 +97,20 @@ def commit(
     out: FloatArray,
 ) -> None:
     """Set `out` to `left` times the best expected reward in the states of layer m (times W, if weighted)."""
-    alone = len(who.chance) == 1
+    rewards, prior, alone = root.rewards, root.prior, len(root.chance) == 1
     into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
         first = start if alone else 0
-        fill_chances(block, layers, who)
-        for g in range(len(who.chance)):
+        fill_chances(block, layers, root)
+        for g in range(len(root.chance)):
             for j in range(size):
                 into[first + j] = 0.0
             stride = size
             for i in range(len(rewards)):
                 width, reward = layers.pulls[block, i] + 1, out.dtype.type(left * rewards[i])
                 stride //= width
-                if who.segment[i] != g:
+                if root.segment[i] != g:
                     continue
                 length = stride * width
                 for run in range(size // length):
@@ -127,16 +127,14 @@ def commit(
                             into[at + j] = max(into[at + j], worth)
                         at += np.uint64(stride)
             if not alone:
-                add_segment(g, who, best, start, size, out)
+                add_segment(g, root, best, start, size, out)
 
 
 @merged
 def maximise(
     m: int,
     layers: Layers,
-    rewards: FloatArray,
-    prior: FloatArray,
-    who: Arrivals,
+    root: Root,
     values: FloatArray,
     weights: FloatArray,
     room: FloatArray,
@@ -144,18 +142,19 @@ def maximise(
     out: FloatArray,
 ) -> None:
     """Set `out` to what the states of layer m are worth; `values` and `weights` are those of the next."""
-    last, alone = len(rewards) - 1, len(who.chance) == 1
+    rewards, prior = root.rewards, root.prior
+    last, alone = len(rewards) - 1, len(root.chance) == 1
     into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
         first = np.uint64(start if alone else 0)
-        fill_chances(block, layers, who)
-        for g in range(len(who.chance)):
+        fill_chances(block, layers, root)
+        for g in range(len(root.chance)):
             stride, arms = size, 0
             for i in range(len(rewards)):
                 width, lost = layers.pulls[block, i] + 1, layers.after[block, i]
                 stride //= width
-                if who.segment[i] != g:
+                if root.segment[i] != g:
                     continue
                 length = stride * width
                 for run in range(size // length):
@@ -176,7 +175,7 @@ def maximise(
                     into[first + j] = room[j] if arms == 0 else max(into[first + j], room[j])
                 arms += 1
             if not alone:
-                add_segment(g, who, best, start, size, out)
+                add_segment(g, root, best, start, size, out)
 
 
 @helper
@@ -246,7 +245,7 @@ def back_up(
 
     `weights` ``[B, states]`` is filled up. Without weights, ``[B, 0]``, the arms are independent, every step
     is one pull, and `prior` ``[B, C, 2]`` are the roots' counts. `rewards` are ``[B, C]``, `segment` ``[B,
-    C]`` and `came` ``[B, G]`` are those of `Arrivals`; `left` counts the pulls, or discounted pulls, that
+    C]`` and `came` ``[B, G]`` are those of `Root`; `left` counts the pulls, or discounted pulls, that
     remain at the frontier. `rooms` ``[4, states of the frontier]`` is overwritten; three will do for one
     segment.
     """
@@ -256,17 +255,17 @@ def back_up(
     chance = np.empty(came.shape[1])
     for n in range(len(rewards)):
         own, known = rewards[n], weights[n]
-        who = Arrivals(segment[n], came[n], learnt, chance)
+        root = Root(own, prior[n], segment[n], came[n], learnt, chance)
         weighted = len(known) > 0
         for m in range(depth, -1, -1):
             if weighted:
                 add_weights(m, layers, known, states[m], states[m + 1])
             if m == depth:
-                commit(m, layers, own, prior[n], who, left, known, states[m + 1], best, values)
+                commit(m, layers, root, left, known, states[m + 1], best, values)
             elif m > 0:
                 later = known[states[m + 1] :] if weighted else known
                 if layers.steps[m] == 1:
-                    maximise(m, layers, own, prior[n], who, values, later, room, best, spare)
+                    maximise(m, layers, root, values, later, room, best, spare)
                 else:
                     leap(m, layers, own, pulls_at_once(layers.steps[m], discount), values, later, room, spare)
                 values, spare = spare, values

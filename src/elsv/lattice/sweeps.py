@@ -1,30 +1,177 @@
-"""Sweeps between layers of the lattice, shared among threads.
+"""Sweeps between layers of the lattice: the one place that calls the compiled sweeps of the CPU.
 
 A sweep takes what is known of all states of layer m + 1 and gives it for layer m. Where the belief has
 weights W (`elsv.beliefs.abilities.layer_weights`) values are W times the worth of a state, else the worth.
 
-`Sweeps` and `elsv.lattice.steps` alone call the compiled sweeps.
+A policy that chooses and pulls in one names its sweep (`Sweep`), and a layer takes the place of the one after
+it (`overwrite_layers`). Each backend has a kernel for the name: here the CPU, in `elsv.exact.cuda` a GPU. All
+other policies go layer by layer (`Sweeps`), several threads to a layer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.steps import NO_ACTIONS, Arriving, Blocks, Customers, add_weights, blocks_of, coming, plain
-from elsv.lattice.workers import Crew
+from elsv.lattice.workers import Cascade, Crew, Progress, Work
 from elsv.state import Arms
 
+Blocks = tuple[IntArray, IntArray, IntArray]  # pulls, first states and successors of some blocks of a layer
+Step = Callable[[FloatArray, FloatArray, Blocks, FloatArray], None]  # next values and weights, blocks, out
+Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
+NO_ACTIONS = np.empty((0, 0), np.uint8)
 _NOTHING = np.empty(0)
 _ROUNDING = 1e-6  # of chances that sum to 1
-Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
+
+
+class Arriving(Protocol):
+    """Who comes, as far as sweeps need it; one segment of all arms where everyone is offered the same."""
+
+    @property
+    def count(self) -> int:
+        """G, the number of segments."""
+        ...
+
+    @property
+    def of_arm(self) -> IntArray:
+        """The segment of every arm, ``[N]``."""
+        ...
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The arms of each segment."""
+        ...
+
+    @property
+    def turns(self) -> tuple[int | None, ...]:
+        """Whose turn a policy is told it is: each segment's number, or None where nobody named segments."""
+        ...
+
+    def chances(self, pulls: ArrayLike) -> FloatArray:
+        """Return the probability that each segment comes next: pulls ``[..., N]`` to ``[..., G]``."""
+        ...
+
+
+class Customers(Arms, Protocol):
+    """Arms and who comes, such as a problem."""
+
+    @property
+    def segments(self) -> Arriving:
+        """Who comes."""
+        ...
+
+
+class Sweep(NamedTuple):
+    """How a policy chooses in a layer: the kernel's name and its arguments.
+
+    ``best`` pulls each segment's best arm. The others give everyone the same arm: ``arm`` that one, ``table``
+    the one with the largest reward times entry of its table, ``gain`` the one whose outcomes gain most, by
+    tables of what a success, a failure and another arm's pull are worth per reward. ``search``, which a GPU
+    alone has, looks several layers ahead; the others read the next layer alone.
+    """
+
+    name: Literal["best", "arm", "table", "gain", "search"]
+    arm: int = 0
+    tables: FloatArray = np.empty(0)  # of each arm's own states: [groups, states], gains [3, groups, states]
+    group: IntArray = np.empty(0, np.int64)  # [N], which table each arm reads
+    steps: tuple[int, ...] = ()  # by which a search goes ahead, in pulls of one arm, to commit there
+    stops: int = 0  # pulls of one arm that it weighs besides; none: it sees all that is left
+
+
+def blocks_of(layer: Layer, begin: int, end: int) -> Blocks:
+    """Return a range of blocks as the kernels take them."""
+    return layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
+
+
+def given_by(problem: Customers) -> Callable[[FloatArray, FloatArray, Blocks], Any]:
+    """Return what makes the kernels' `Given` of values and weights of the next layer and some blocks."""
+    from elsv.lattice._tile_kernels import Given
+
+    who = problem.segments
+    # Copies have the one layout that the kernels are compiled for.
+    rewards, prior, segment = problem.rewards.copy(), problem.prior.copy(), np.array(who.of_arm)
+
+    def given(values: FloatArray, weights: FloatArray, blocks: Blocks) -> Given:
+        chances = np.ones((len(blocks[0]), 1)) if who.count == 1 else np.array(who.chances(blocks[0]))
+        return Given(values, weights, *blocks, rewards, prior, segment, chances)
+
+    return given
+
+
+def best_step(problem: Customers, actions: AnyArray = NO_ACTIONS) -> Step:
+    """Return the sweep that pulls each segment's best arm; `actions` ``[G, states]`` get it unless empty."""
+    from elsv.lattice._sweep_kernels import maximise
+
+    given = given_by(problem)
+    return lambda values, weights, blocks, out: maximise(given(values, weights, blocks), actions, out)
+
+
+def step_of(problem: Customers, sweep: Sweep) -> Step:
+    """Return a sweep over some blocks as the CPU does it; `out` may be the values."""
+    from elsv.lattice import _follow_kernels, _sweep_kernels
+
+    if sweep.name == "best":
+        return best_step(problem)
+    kernel: Any = _sweep_kernels.pull_arm
+    extra: tuple[Any, ...] = (sweep.arm,)
+    if sweep.name != "arm":
+        kernel = _follow_kernels.follow_tables if sweep.name == "table" else _follow_kernels.follow_one_step
+        extra = np.require(sweep.tables, np.float64, ["C", "W"]), sweep.group
+    given = given_by(problem)
+    return lambda values, weights, blocks, out: kernel(given(values, weights, blocks), *extra, out)
+
+
+def overwrite_layers(
+    problem: Customers,
+    lattice: Lattice,
+    weights: FloatArray,
+    sweep_of: Callable[[Layer], Work],
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Sweep over the layers T - 1 … 1, each in the place of the next one, and so `weights` unless empty."""
+    from elsv.lattice._sweep_kernels import add_weights
+
+    given = given_by(problem)
+
+    def stage(made: int) -> tuple[Layer, Work]:
+        layer = lattice.layer(made)
+        sweep = sweep_of(layer)
+
+        def work(begin: int, end: int) -> None:
+            sweep(begin, end)
+            if len(weights):
+                add_weights(given(weights, weights, blocks_of(layer, begin, end)), weights)
+
+        return layer, work
+
+    Cascade(lattice.most - 1, stage, progress).run(workers)
+
+
+def spread(
+    paths: FloatArray,
+    weights: FloatArray,
+    layer: Layer,
+    problem: Customers,
+    actions: AnyArray,
+    later: FloatArray,
+) -> float:
+    """Add what reaches each state of `layer` to where its arms lead; return the reward earned.
+
+    `actions` ``[G, states]`` are those of each segment.
+    """
+    from elsv.lattice._sweep_kernels import spread as kernel
+
+    given = given_by(problem)(paths, weights, (layer.pulls, layer.starts, layer.after))
+    return float(sum(kernel(given, g, np.array(arms), later) for g, arms in enumerate(actions)))
 
 
 @dataclass(eq=False)
@@ -44,11 +191,11 @@ class Sweeps:
     _weights: dict[Any, dict[int, FloatArray]] = field(init=False, default_factory=dict)
     _layers: dict[int, Layer] = field(init=False, default_factory=dict)
     _spare: list[FloatArray] = field(init=False, default_factory=list)
-    _numbers: tuple[FloatArray, FloatArray] = field(init=False)  # rewards and prior, for the kernels
+    _given: Callable[[FloatArray, FloatArray, Blocks], Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self.lattice = Lattice(self.arms.arms, self.horizon)
-        self._numbers = plain(self.arms)
+        self._given = given_by(self.arms)
 
     @property
     def segments(self) -> Arriving:
@@ -63,6 +210,8 @@ class Sweeps:
 
     def weights(self, made: int, belief: Any) -> FloatArray:
         """Return W of the states after `made` pulls under `belief`; nothing where none are needed."""
+        from elsv.lattice._sweep_kernels import add_weights
+
         key = belief if belief.__hash__ is not None else id(belief)
         if key not in self._weights:
             last = self.weigh(belief, self.arms, self.lattice, self.horizon, self.crew.workers)
@@ -70,16 +219,14 @@ class Sweeps:
         known = self._weights[key]
         while made not in known:
             lowest = min(known)
-            if not len(known[lowest]):
+            later = known[lowest]
+            if not len(later):
                 return _NOTHING
-            known[lowest - 1] = self._add(self.layer(lowest - 1), known[lowest])
+            layer = self.layer(lowest - 1)
+            # Many layers of weights may be held at once: none takes more room than it needs.
+            known[lowest - 1] = np.empty(layer.size)
+            self._sweep(add_weights, layer, later, later, known[lowest - 1])
         return known[made]
-
-    def _add(self, layer: Layer, later: FloatArray) -> FloatArray:
-        # Many layers of weights may be held at once: none takes more room than it needs.
-        out = np.empty(layer.size)
-        self.sweep(layer, lambda blocks: add_weights(later, blocks, out))
-        return out
 
     def descend(self, made: int, reach: int) -> Layer:
         """Go down to the layer `made`, forgetting what lies more than `reach` layers after it; return it."""
@@ -99,9 +246,32 @@ class Sweeps:
         """Give back what `take` returned."""
         self._spare.append(room if room.base is None else room.base)
 
-    def sweep(self, layer: Layer, work: Callable[[Blocks], None]) -> None:
-        """Call `work` on all blocks of the layer, shared among the threads."""
-        self.crew.run(layer, lambda begin, end: work(blocks_of(layer, begin, end)))
+    def _sweep(
+        self,
+        kernel: Callable[..., object],
+        layer: Layer,
+        values: FloatArray,
+        weights: FloatArray,
+        *more: Any,
+        rewards: FloatArray | None = None,
+    ) -> None:
+        """Run a kernel on all blocks of the layer, shared among the threads; `more` are its arguments."""
+
+        def work(begin: int, end: int) -> None:
+            given = self._given(values, weights, blocks_of(layer, begin, end))
+            kernel(given if rewards is None else given._replace(rewards=rewards), *more)
+
+        self.crew.run(layer, work)
+
+    def _next(
+        self, kernel: Any, layer: Layer, values: FloatArray, belief: Any, *more: Any, **pays: Any
+    ) -> FloatArray:
+        """Return what a kernel makes of the next layer, in room to give back; `values` is given back."""
+        weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
+        self._sweep(kernel, layer, values, weights, *more, out, **pays)
+        if len(values):
+            self.give(values)
+        return out
 
     def room_for_arms(self, layer: Layer) -> AnyArray:
         """Return room for what a policy chooses: the arm of every segment in every state, ``[G, states]``."""
@@ -122,24 +292,13 @@ class Sweeps:
         """
         from elsv.lattice._sweep_kernels import maximise
 
-        weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        numbers, who = self._numbers, self.segments
-        self.sweep(
-            layer,
-            lambda blocks: maximise(values, weights, *blocks, *numbers, *coming(who, blocks), out, actions),
-        )
-        self.give(values)
-        return out
+        return self._next(maximise, layer, values, belief, actions)
 
     def pull(self, layer: Layer, values: FloatArray, arm: int, belief: Any) -> FloatArray:
         """Return the worth of pulling `arm` in every state; `values` of the next layer is given back."""
         from elsv.lattice._sweep_kernels import pull_arm
 
-        weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        reward, prior = float(self.arms.rewards[arm]), self._numbers[1]
-        self.sweep(layer, lambda blocks: pull_arm(values, weights, *blocks, arm, reward, prior, out))
-        self.give(values)
-        return out
+        return self._next(pull_arm, layer, values, belief, arm)
 
     def follow(
         self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray | None = None
@@ -152,22 +311,16 @@ class Sweeps:
         """
         from elsv.lattice._sweep_kernels import follow, mix
 
-        arms, who = checked_choice(arms, layer, self.segments), self.segments
+        arms = checked_choice(arms, layer, self.segments)
         kernel = follow if arms.dtype == np.uint8 else mix
-        weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        numbers = self._numbers if rewards is None else (rewards, self._numbers[1])
-        self.sweep(
-            layer, lambda blocks: kernel(values, weights, *blocks, *numbers, *coming(who, blocks), arms, out)
-        )
-        self.give(values)
-        return out
+        return self._next(kernel, layer, values, belief, arms, rewards=rewards)
 
     def average(self, layer: Layer, later: FloatArray, belief: Any) -> FloatArray:
         """Return the expectation of a martingale in every state, from its values in the next layer."""
         from elsv.lattice._sweep_kernels import average
 
-        weights, out = self.weights(layer.made + 1, belief), np.empty(layer.size)
-        self.sweep(layer, lambda blocks: average(later, weights, *blocks, self._numbers[1], out))
+        out = np.empty(layer.size)
+        self._sweep(average, layer, later, self.weights(layer.made + 1, belief), out)
         return out
 
     def best_reward(self, layer: Layer, times: float, belief: Any) -> FloatArray:
@@ -175,31 +328,24 @@ class Sweeps:
 
         The result is in room to give back.
         """
-        from elsv.lattice._layer_kernels import commit_values
+        from elsv.lattice._sweep_kernels import commit_values
 
-        weights, out = self.weights(layer.made + 1, belief), self.take(layer.size)
-        numbers, who = self._numbers, self.segments
-        self.sweep(
-            layer, lambda blocks: commit_values(weights, *blocks, *numbers, *coming(who, blocks), times, out)
-        )
-        return out
+        return self._next(commit_values, layer, _NOTHING, belief, times)
 
     def sum_tables(self, layer: Layer, tables: FloatArray, scale: FloatArray, belief: Any) -> FloatArray:
         """Return in every state Σ_i scale_i times the number of arm i's state in its table ``[N, size]``."""
-        from elsv.lattice._layer_kernels import separable_values
+        from elsv.lattice._sweep_kernels import separable_values
 
-        group = np.arange(self.arms.arms)
         weights, out = self.weights(layer.made, belief), self.take(layer.size)
-        self.sweep(layer, lambda b: separable_values(tables, group, scale, weights, b[0], b[1], out))
+        self._sweep(separable_values, layer, _NOTHING, weights, tables, scale, out)
         return out
 
     def prefer_infinite(self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray) -> None:
         """Set `actions` to the best arms by reward times index where any arm has an infinite one."""
-        from elsv.lattice._layer_kernels import prefer_infinite
+        from elsv.lattice._sweep_kernels import prefer_infinite
 
         if np.isposinf(tables).any():
-            known = tables, group, self._numbers[0], np.array(self.segments.of_arm)
-            self.sweep(layer, lambda blocks: prefer_infinite(*known, blocks[0], blocks[1], actions))
+            self._sweep(prefer_infinite, layer, _NOTHING, _NOTHING, tables, group, actions)
 
 
 def checked_choice(choice: object, layer: Layer, who: Arriving) -> AnyArray:

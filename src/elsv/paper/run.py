@@ -14,7 +14,7 @@ from elsv._base.files import Outputs, write_text
 from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.exact.cuda.device import check_device, find_device
+from elsv.exact.cuda.sweeps import check_device, find_device
 from elsv.paper import (
     arms,
     cost,

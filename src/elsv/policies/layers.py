@@ -17,20 +17,16 @@ import numpy as np
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best_bytes, factors, layer_best
+from elsv.beliefs.abilities import best_bytes, factors, layer_best, precise
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
-from elsv.lattice.small import singles
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
-from elsv.policies.plan_rules import Way
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction
-from elsv.values.commit import CommitValue
-from elsv.values.layers import gain_sweep, layer_reach, layer_rooms, layer_values
-from elsv.values.separable import SeparableValue
+from elsv.values.layers import layer_reach, layer_rooms, layer_values, search_sweep
+from elsv.values.separable import SeparableValue, gain_sweep
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
@@ -70,13 +66,13 @@ class InPlacePolicy(Protocol):
 OnLayers = LayerPolicy | InPlacePolicy
 
 
-def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | Way | None:
-    """Return which kernels a GPU runs for a policy in the layer at `step`, or None if there are none.
+def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | None:
+    """Return the kernel that a GPU runs for a policy in the layer at `step`, or None if there is none.
 
-    A policy says so by ``on_card``: one sweep, or a search that goes ahead by a way. Else by its own sweep.
+    A policy names it by ``on_card``, where it differs from the ``sweep`` that the CPU has.
     """
     ask = getattr(policy, "on_card", None) or getattr(policy, "sweep", None)
-    found: Sweep | Way | None = None if ask is None else ask(problem, step)
+    found: Sweep | None = None if ask is None else ask(problem, step)
     return found
 
 
@@ -128,8 +124,8 @@ class OneArm:
 
     def earns(self, problem: Problem) -> float:
         """Return what the arm earns: by the law of total expectation its prior mean at every step."""
-        precise, arm = getattr(problem.belief, "precise", lambda: problem.belief)(), int(np.max(self.arm))
-        mean = precise.mean(State.initial(problem), np.random.default_rng(0))
+        arm = int(np.max(self.arm))
+        mean = precise(problem.belief).mean(State.initial(problem), np.random.default_rng(0))
         return float(problem.steps * problem.rewards[arm] * mean[arm])
 
 
@@ -192,15 +188,13 @@ class Search:
         tables = 0.0 if self.first is None else self.first.bytes
         return Room(shared=layer_rooms(self.value), tables=tables)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
-        """Return which kernels a GPU runs: a search on the commit value, or one step on a separable one."""
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
+        """Return the sweep that the value names; that of gains knows infinite indices by itself."""
         if self.belief != problem.belief:
             return None
-        if type(self.value) is CommitValue and self.first is None:
-            return Way(singles(min(self.depth, problem.steps - step + 1)))
-        if type(self.value) is SeparableValue and self.depth == 1:
-            return gain_sweep(problem, self.value, step)
-        return None
+        named = search_sweep(self.value, problem, step, self.depth)
+        knows_first = self.first is None or (named is not None and named.name == "gain")
+        return named if knows_first else None
 
     def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
         """Return what the search finds in the next layer, in room to give back."""

@@ -35,7 +35,7 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import apart, factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import check_count, most_points
-from elsv.beliefs.reweighted import with_points
+from elsv.beliefs.samples import with_points
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins

@@ -11,14 +11,12 @@ import numpy as np
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
-from elsv.beliefs.reweighted import with_points
+from elsv.beliefs.samples import with_points
 from elsv.errors import InvalidInputError
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
-from elsv.lattice.small import singles
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.policies.layers import ByIndex, LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.policies.plan_rules import (
     FAR,
@@ -126,9 +124,11 @@ class PlannedSearch:
         searched = 6.5 * self.arms + 1 if self._way(problem.steps - made).stops else 0.125
         return Room(shared=4, passing=searched, kept=self.arms)
 
-    def on_card(self, problem: Problem, step: int) -> Way | None:
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead."""
-        return self._way(problem.steps - step + 1) if self.belief == problem.belief else None
+        way = self._way(problem.steps - step + 1)
+        named = Sweep("search", steps=way.steps, stops=way.stops)
+        return named if self.belief == problem.belief else None
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
@@ -276,12 +276,12 @@ class SearchOrIndex:
             return self.index.room(problem, made)
         return Room(shared=2)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | Way | None:
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead, or the sweep by the index."""
         left = problem.steps - step + 1
         if not searches_free(self.arms, self.effort, left):
             return self.index.sweep(problem, step)
-        return Way(singles(depth_of(self.arms, self.effort, left))) if self.belief == problem.belief else None
+        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).on_card(problem, step)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
+from elsv.beliefs.abilities import precise
 from elsv.beliefs.base import mean_of
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError, unknown_name
@@ -96,7 +97,7 @@ def expected_rewards(problem: Problem) -> FloatArray:
 
 def _expected_rewards(problem: Problem) -> FloatArray:
     """Return what one pull of each arm earns in expectation before anything was seen, ``[N]``."""
-    belief = getattr(problem.belief, "precise", lambda: problem.belief)()
+    belief = precise(problem.belief)
     return problem.rewards * mean_of(belief, State.initial(problem), np.random.default_rng(0))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from elsv._base.jit import inlined, kernel
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._choice_kernels import least_tied
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -76,26 +77,39 @@ def arrive(shares: FloatArray, key: np.uint64, step: int, horizon: int, segment:
 
 
 @kernel
-def score(
-    wins: FloatArray,
+def choose_by_table(
+    wins: AnyArray,
     pulls: AnyArray,
     tables: FloatArray,
     group: IntArray,
     rewards: FloatArray,
-    out: FloatArray,
+    of_arm: IntArray,
+    segment: IntArray,
+    arm: IntArray,
 ) -> None:
-    """Fill out[b, i] with r_i · table[state of i], linear between two whole numbers of wins."""
+    """Fill arm[b] with the best r_i · table[state of i] of the arms that segment[b] is offered.
+
+    Ties are broken by the rule of `elsv.choice.best_arm`. Between whole numbers of wins a table is linear.
+    """
     instances, arms = pulls.shape
+    scores, scale = np.empty(arms), rewards.max()
     for b in range(instances):
+        best = -np.inf
         for i in range(arms):
-            n = pulls[b, i]
-            low = min(int(wins[b, i]), n)
-            here = n * (n + 1) // 2
-            share = wins[b, i] - low
-            value = tables[group[i], here + low]
-            if share > 0.0:
-                value += share * (tables[group[i], here + min(low + 1, n)] - value)
-            out[b, i] = rewards[i] * value
+            if of_arm[i] == segment[b]:
+                n = pulls[b, i]
+                low = min(int(wins[b, i]), n)
+                here = n * (n + 1) // 2
+                share = wins[b, i] - low
+                value = tables[group[i], here + low]
+                if share > 0:
+                    value += share * (tables[group[i], here + min(low + 1, n)] - value)
+                scores[i] = rewards[i] * value
+                best = max(best, scores[i])
+        least, i = least_tied(best, scale), 0
+        while of_arm[i] != segment[b] or scores[i] < least:
+            i += 1
+        arm[b] = i
 
 
 @kernel

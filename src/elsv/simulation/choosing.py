@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import AnyArray, IntArray
 from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy
 from elsv.policies.asking import planning_state
@@ -118,63 +118,66 @@ def chooser(
         Says at which steps the policy is asked, for all who may come; they keep their arms until then.
         None: it is asked at every step, for whoever comes.
     """
-    index, every = policy.index_alone, slice(None)
+    index, prior, merges = policy.index_alone, problem.prior, policy.merges
     tables = None if index is None else IndexTables(problem, index, horizon)
+    everyone = [] if arrivals is None else arrivals.everyone()
 
     def planned(counts: Counts) -> State:
-        won, made, *under_way = counts
-        state = State.trusted(problem.prior[:, 0] + won, problem.prior[:, 1] + (made - won))
-        return planning_state(problem, policy, state, under_way[0], rng) if under_way else state
+        state = State.trusted(prior[:, 0] + counts[0], prior[:, 1] + (counts[1] - counts[0]))
+        return state if waiting is None else planning_state(problem, policy, state, counts[2], rng)
 
-    def by_table(tables: IndexTables, counts: Counts, step: int) -> FloatArray:
-        from elsv.simulation._engine_kernels import score
-
-        wins, pulls = counts[0].astype(np.float64), counts[1]
+    def by_table(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
+        assert tables is not None
+        wins, pulls = counts[0], counts[1]
         if waiting is not None:
+            first, inverse = distinct(*counts)
+            state = planned([count[first] for count in counts])
+            successes = state.alpha - prior[:, 0]
+            wins = successes[inverse]
+            pulls = np.rint(successes + (state.beta - prior[:, 1])).astype(np.int32)[inverse]
+        table, found = tables.at(step), []
+        for segment in customers:
+            arm = np.empty(len(segment), dtype=np.int64)
+            choose_by_table(wins, pulls, table, tables.group, problem.rewards, of_arm, segment, arm)
+            found.append(arm)
+        return found
+
+    def by_scores(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
+        first, inverse = distinct(*counts)
+        scores = asked(planned([count[first] for count in counts]), step, rng, what="scores")[inverse]
+        return [best_offered(problem, scores, segment, "scores") for segment in customers]
+
+    def by_policy(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
+        return [ask(counts, step, segment) for segment in customers]
+
+    def ask(counts: Counts, step: int, segment: IntArray) -> IntArray:
+        who = [] if arrivals is None else [segment]
+        if not merges:
             state = planned(counts)
-            wins = state.alpha - problem.prior[:, 0]
-            pulls = np.rint(wins + (state.beta - problem.prior[:, 1])).astype(np.int32)
-        scores = np.empty(wins.shape)
-        score(wins, pulls, tables.at(step), tables.group, problem.rewards, scores)
-        return scores
-
-    def by_scores(counts: Counts, step: int, customers: list[Any]) -> list[IntArray]:
-        """Compare scores, which do not depend on who has come, for all `customers`."""
-        merges = tables is None or waiting is not None
-        first, inverse = distinct(*counts) if merges else (every, every)
-        parts = [count[first] for count in counts]
-        if tables is not None:
-            scores = by_table(tables, parts, step)
-        else:
-            scores = asked(planned(parts), step, rng, what="scores")
-        return [best_offered(problem, scores[inverse], segment, "scores") for segment in customers]
-
-    def by_policy(counts: Counts, step: int, segment: IntArray | None) -> IntArray:
-        who = [] if segment is None else [segment]
-        kinds = (*counts, *(one[:, None] for one in who))
-        first, inverse = distinct(*kinds) if policy.merges else (every, every)
+            return check_answer(asked(state, step, rng, *who), state)
+        first, inverse = distinct(*counts, *(one[:, None] for one in who))
         state = planned([count[first] for count in counts])
-        answer = asked(state, step, rng, *(one[first] for one in who))
-        return check_answer(answer, state)[inverse]
+        return check_answer(asked(state, step, rng, *(one[first] for one in who)), state)[inverse]
 
-    def arms_for(successes: AnyArray, pulls: AnyArray, step: int, customers: list[Any]) -> list[IntArray]:
-        counts = [successes, pulls]
-        if waiting is not None:
-            counts = [waiting.successes, waiting.pulls, waiting.open]
-        if tables is not None or (len(customers) > 1 and compares_scores(policy)):
-            return by_scores(counts, step, customers)
-        return [by_policy(counts, step, segment) for segment in customers]
+    pick = by_policy
+    if tables is not None:
+        from elsv.simulation._engine_kernels import choose_by_table
 
+        pick, of_arm = by_table, problem.segments.of_arm
+    elif asks is not None and len(everyone) > 1 and compares_scores(policy):
+        pick = by_scores  # which do not depend on who has come
     held: list[IntArray] = []
 
     def choose(successes: AnyArray, pulls: AnyArray, step: int) -> IntArray:
-        segment = None if arrivals is None else arrivals.at(step)
+        counts = [successes, pulls]
+        if waiting is not None:
+            counts = [waiting.successes, waiting.pulls, waiting.open]
+        segment = np.zeros(len(pulls), dtype=np.int64) if arrivals is None else arrivals.at(step)
         if asks is None:
-            return arms_for(successes, pulls, step, [segment])[0]
+            return pick(counts, step, [segment])[0]
         if asks(step):
-            everyone = [None] if arrivals is None else arrivals.everyone()
-            held[:] = arms_for(successes, pulls, step, everyone)
-        return held[0] if segment is None else np.stack(held)[segment, np.arange(len(segment))]
+            held[:] = pick(counts, step, everyone or [segment])
+        return np.stack(held)[segment, np.arange(len(segment))] if everyone else held[0]
 
     return choose
 

@@ -252,8 +252,7 @@ def _play(
     (instances, arms), horizon, arrivals = world.means.shape, run.horizon, world.arrivals
     successes, pulls = (np.zeros((instances, arms), dtype=np.int32) for _ in range(2))
     regret, most, largest = np.zeros(instances), np.zeros(instances), world.best[:, 0]
-    sum_of_largest, sum_of_squares = largest.sum(), (largest * largest).sum()
-    totals, squares, earnings, earnings_squares = (np.empty(horizon) for _ in range(4))
+    totals, squares, products, earnings, earnings_squares = (np.empty(horizon) for _ in range(5))
     arm_counts, best = np.zeros((horizon, arms), dtype=np.int64), np.empty(horizon, dtype=np.int64)
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     counts_of = dict(zip(run.checkpoints.tolist(), histogram, strict=True))
@@ -275,9 +274,7 @@ def _play(
             arm, successes, pulls, world.means, world.gaps, world.keys[0], horizon, regret, arm_counts[t - 1]
         )
         if arrivals is None:
-            earnings[t - 1] = t * sum_of_largest - totals[t - 1]
-            product = (largest * regret).sum()
-            earnings_squares[t - 1] = t**2.0 * sum_of_squares - 2 * t * product + squares[t - 1]
+            products[t - 1] = (largest * regret).sum()
         else:
             most += world.best[np.arange(instances), arrivals.at(t)]
             earned = most - regret
@@ -286,6 +283,10 @@ def _play(
             kernels.histogram(regret, run.smallest, BINS_PER_NAT, counts_of[t])
         if curves is not None:
             curves[t - 1] = regret
+    if arrivals is None:  # the best arm earns as much at every step
+        steps = np.arange(1, horizon + 1)
+        earnings = steps * largest.sum() - totals
+        earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
     found = {
         "final": regret,
         "regret": totals,

@@ -32,7 +32,8 @@ from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors, log_weight
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.small import singles
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -81,6 +82,11 @@ class CommitValue:
         if self._belief != belief:
             return None
         return _committed(sweeps, layer, belief)
+
+    def search_sweep(self, problem: Problem, step: int, depth: int) -> Sweep | None:
+        """Return the sweep that searches so many pulls ahead; None where the problem has another belief."""
+        steps = singles(min(depth, problem.steps - step + 1))
+        return Sweep("search", steps=steps) if self._belief == problem.belief else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from elsv._base.inheritance import still_holds
-from elsv._base.triangle import number, states
 from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.lattice.numbering import Layer
-from elsv.lattice.steps import Sweep
-from elsv.lattice.sweeps import Sweeps
-from elsv.problem import Problem, distinct_priors
+from elsv.lattice.sweeps import Sweep, Sweeps
+from elsv.problem import Problem
 from elsv.values.base import ValueFunction, values_at
-from elsv.values.separable import SeparableValue
 
 _BATCH = 1 << 14
 
@@ -33,27 +30,13 @@ def layer_rooms(value: ValueFunction) -> int:
     return int(getattr(value, "layer_rooms", 2))
 
 
-def gain_sweep(problem: Problem, value: SeparableValue | None, step: int) -> Sweep:
-    """Return the sweep of one step of lookahead on a separable value, or on none, from tables of each arm.
-
-    They hold what a success, a failure and another arm's pull are worth per reward.
-    """
-    members, group = distinct_priors(problem)
-    return Sweep("gain", tables=np.stack([_gains(value, step, i) for i in members], axis=1), group=group)
-
-
-def _gains(value: SeparableValue | None, step: int, arm: int) -> FloatArray:
-    """Return the three tables ``[3, states]`` of an arm."""
-    successes, pulls = states(step)
-    if value is None:
-        return np.stack([np.ones(len(pulls)), np.zeros(len(pulls)), np.zeros(len(pulls))])
-    table, failed = value.table(step + 1, arm), number(successes, pulls + 1)
-    here = table[: len(pulls)]
-    first = np.isneginf(here)
-    start = np.where(first, 0.0, here)
-    won = 1.0 + value.weight * (table[failed + 1] - start)
-    lost = value.weight * (table[failed] - start)
-    return np.stack([np.where(first, np.inf, won), np.where(first, np.inf, lost), value.weight * start])
+def search_sweep(value: ValueFunction, problem: Problem, step: int, depth: int) -> Sweep | None:
+    """Return the sweep that is a search of this depth on the value, as the value names it, or None."""
+    own: Any = getattr(value, "search_sweep", None)
+    if own is None or not still_holds(value, "search_sweep", "__call__"):
+        return None
+    named: Sweep | None = own(problem, step, depth)
+    return named
 
 
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

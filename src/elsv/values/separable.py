@@ -26,7 +26,7 @@ from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index, Setting, check_index
 from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweeps
+from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
@@ -155,6 +155,10 @@ class SeparableValue:
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
 
+    def search_sweep(self, problem: Problem, step: int, depth: int) -> Sweep | None:
+        """Return the sweep that is one step of lookahead; a deeper search has none."""
+        return gain_sweep(problem, self, step) if depth == 1 else None
+
     def bonus(self, step: int, levels: range, arm: int) -> FloatArray:
         """Return b_step of the states of `arm` with pulls in `levels`, in triangle order."""
         setting = self._setting.arm(arm)
@@ -243,6 +247,26 @@ class SeparableValue:
         stop = (level // count + 1) * count
         levels = range(level, max(min(stop, self.problem.horizon or stop), level + 1))
         return _Bonuses(levels, tuple(self.bonus(level + 1, levels, arm) for arm in self._members))
+
+
+def gain_sweep(problem: Problem, value: SeparableValue | None, step: int) -> Sweep:
+    """Return the sweep of one step of lookahead on a separable value, or on none."""
+    members, group = distinct_priors(problem)
+    return Sweep("gain", tables=np.stack([_gains(value, step, i) for i in members], axis=1), group=group)
+
+
+def _gains(value: SeparableValue | None, step: int, arm: int) -> FloatArray:
+    """Return the three tables ``[3, states]`` of an arm."""
+    successes, pulls = triangle.states(step)
+    if value is None:
+        return np.stack([np.ones(len(pulls)), np.zeros(len(pulls)), np.zeros(len(pulls))])
+    table, failed = value.table(step + 1, arm), triangle.number(successes, pulls + 1)
+    here = table[: len(pulls)]
+    first = np.isneginf(here)
+    start = np.where(first, 0.0, here)
+    won = 1.0 + value.weight * (table[failed + 1] - start)
+    lost = value.weight * (table[failed] - start)
+    return np.stack([np.where(first, np.inf, won), np.where(first, np.inf, lost), value.weight * start])
 
 
 _NOTHING = _Latest(0, np.empty((0, 0)), _Bonuses())

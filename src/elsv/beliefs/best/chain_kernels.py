@@ -13,22 +13,24 @@ import numpy as np
 from elsv._base.jit import helper, kernel, merged
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.best.integral_kernels import Rule, add_up, collect, first_nodes, open_field
-from elsv.beliefs.chain.batch_kernels import Solution, new_room, solve
+from elsv.beliefs.chain import Placed
 from elsv.beliefs.chain.messages_kernels import (
     NODES,
     POINTS,
     Messages,
     Panels,
+    Solution,
     copy,
     fill_density,
     log_complement,
     lower_message,
     new_messages,
     new_panels,
+    new_room,
+    solve,
     stack_windows,
     upper_message,
 )
-from elsv.beliefs.chain.panels import Placed
 
 
 @kernel

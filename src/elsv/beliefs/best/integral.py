@@ -7,18 +7,23 @@ h - v does not cancel, and whatever power of the distance an arm begins or ends 
 u the densities of all arms together must come to what G grows by. Panels are halved until they do, and what
 is left of the difference is the error. (Arms could err in opposite directions, so the last Legendre
 coefficients of every arm must be small too.)
+
+Independent arms have :math:`G(v) = \prod_j I_{v/r_j}(\alpha_j, \beta_j)`. In the logit of a mean the density
+of an arm is :math:`x^\alpha (1-x)^\beta / B(\alpha, \beta)`, smooth for any counts. An arm with small counts
+has long tails, which are powers of x or 1 - x.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
+from scipy.special import betainc, betaln, ndtr
 
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.best.integral_kernels import (
     Field,
     Rule,
@@ -30,6 +35,8 @@ from elsv.beliefs.best.integral_kernels import (
     open_field,
     spread,
 )
+from elsv.beliefs.chain.panels import place
+from elsv.beliefs.ladder.ranking import Ranking
 from elsv.errors import InvalidInputError
 
 _MIDDLE = np.zeros(1)
@@ -37,6 +44,13 @@ _ROUNDS = 60
 _PATIENCE = 6  # rounds without progress
 _USELESS = 0.01  # error of a probability that is refused
 _MOST_PANELS = 4000
+_SMALLEST = 1e-300  # smaller counts are replaced by this one
+_LARGEST = 1e18  # counts whose arms double precision can still tell apart
+_NORMAL = 1e12  # counts from which on the logit is normal to double precision
+_STIRLING = 1e5  # counts from which on three terms of Stirling's series are exact
+_ALL_TAIL = 1e-30  # counts for which x or 1 - x is all there is up to 1/2
+_TAIL = 600.0  # logits beyond which x or 1 - x is all there is
+_SHALLOWER = 3.0  # nats by which a tail matters less to a probability than to a mean
 
 # From logits of v/r_j [V, C] and a number D: G [V], and in the first D its derivatives by the logits [D, C].
 Evaluate = Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]
@@ -180,3 +194,209 @@ def expit(u: FloatArray) -> FloatArray:
 def log_expit(u: FloatArray) -> FloatArray:
     """Return log of 1/(1 + exp(-u))."""
     return np.asarray(np.minimum(u, 0.0) - np.log1p(np.exp(-np.abs(u))))
+
+
+def best_of_independent(
+    alpha: FloatArray, beta: FloatArray, rewards: FloatArray, tolerance: float
+) -> Largest:
+    """Return P(arm is best) ``[N]`` and E[max] of one state."""
+    largest = float(max(alpha.max(), beta.max()))
+    if largest > _LARGEST:
+        raise InvalidInputError(f"P(best) needs counts up to {_LARGEST:g}, got {largest:g}; scale them down")
+    a, b = np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)
+    curves = _Curves(a, b)
+    contenders = Contenders(rewards, *curves.ranges(3.0 - float(np.log(tolerance))), b)
+    noise = 1e-13 + 1e-15 * float(np.sqrt((alpha + beta).max()))
+    return contenders.largest(curves.only(contenders.alive), tolerance, noise)
+
+
+class _Curves:
+    """Distribution functions and densities of arms as functions of the logit."""
+
+    def __init__(self, a: FloatArray, b: FloatArray) -> None:
+        self.a, self.b = a, b
+        self.mode, self.fewer = np.log(a) - np.log(b), np.minimum(a, b)
+        self.small = self.fewer < _ALL_TAIL
+        self.normal = self.fewer > _NORMAL
+        whole = betaln(a, b)
+        self.log_tails = np.log(b) + whole, np.log(a) + whole
+        self.log_at_mode = a * log_expit(self.mode) + b * log_expit(-self.mode)
+        self.log_peak = self.log_at_mode - whole
+        if self.fewer.max() > _STIRLING:
+            series = 0.5 * np.log(a / (a + b) * b / (2 * np.pi)) + (1 / (a + b) - 1 / a - 1 / b) / 12
+            self.log_peak = np.where(self.fewer > _STIRLING, series, self.log_peak)
+
+    def only(self, arms: IntArray) -> _Curves:
+        """Return the curves of some of the arms."""
+        return self if len(arms) == len(self.a) else _Curves(self.a[arms], self.b[arms])
+
+    def __call__(self, limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return the product of the distribution functions, and its derivatives in the first `count` rows."""
+        below = self._distribution(limit)
+        ones = np.ones((len(below), 1))
+        before = np.asarray(np.cumprod(np.hstack([ones, below]), axis=1), np.float64)
+        after = np.asarray(np.cumprod(np.hstack([ones, below[:, ::-1]]), axis=1)[:, ::-1], np.float64)
+        others = before[:count, :-1] * after[:count, 1:]
+        return before[:, -1].copy(), others * self._density(limit[:count]) if count else others
+
+    def _distribution(self, y: FloatArray) -> FloatArray:
+        """Return P(logit <= y)."""
+        upper = y > 0
+        near, far = np.where(upper, self.b, self.a), np.where(upper, self.a, self.b)
+        distance = np.abs(y)
+        tail = betainc(near, far, expit(-distance))
+        if self.small.any() or distance.max() > _TAIL:
+            with np.errstate(over="ignore"):  # where it is not used: the middle of a narrow curve
+                powers = np.exp(-near * np.minimum(distance, 1e305) - np.where(upper, *self.log_tails))
+            tail = np.where((distance > _TAIL) | (near < _ALL_TAIL), powers, tail)
+        below = np.where(upper, 1 - tail, tail)
+        if self.normal.any():
+            spread = np.sqrt(1 / self.a + 1 / self.b)
+            below = np.where(self.normal, ndtr((y - self.mode) / spread), below)
+        return np.asarray(below)
+
+    def _density(self, y: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(self.log_peak - self._fall(y)))
+
+    def _fall(self, y: FloatArray) -> FloatArray:
+        """Return by how many nats the density at the logit y is below its peak."""
+        log_x = log_expit(y)
+        far = self.log_at_mode - self.a * log_x - self.b * (log_x - y)
+        if self.fewer.max() < _STIRLING:
+            return far
+        # About the mode the terms are as large as the counts and their sum is not.
+        size = self.a + self.b
+        step = np.where(self.a <= self.b, 1.0, -1.0) * (y - self.mode)
+        inner = np.clip(step, -1.0, 1.0)
+        near = size * np.log1p(self.fewer / size * np.expm1(inner)) - self.fewer * inner
+        return np.where(step == inner, near, far)
+
+    def ranges(self, nats: float) -> tuple[FloatArray, FloatArray]:
+        """Return logits, left and right, where densities are `nats` below their peaks, or a little more."""
+        a, b = self.a, self.b
+        bulk = np.minimum(np.sqrt((1 / a + 1 / b) * (2 * nats)), np.abs(self.mode) + 6.0)
+        y = self.mode + np.stack([-bulk - nats / a, bulk + nats / b])
+        # The fall from the peak is convex, so that Newton's steps from outside stay outside.
+        for _ in range(2):
+            y = y - np.maximum(self._fall(y) - nats, 0.0) / (b * expit(y) - a * expit(-y))
+        return y[0], y[1]
+
+
+def best_of_chain(
+    alpha: FloatArray, beta: FloatArray, rewards: FloatArray, tolerance: float, nats: float, cut: float
+) -> Largest:
+    """Return P(arm is best) ``[N]`` and E[max] of one state whose means decrease with i."""
+    from elsv.beliefs.best.chain_kernels import first_look
+
+    # Messages are exponentials of sums that are as large as the counts.
+    noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
+    refuse(noise)
+    row, other, chance = alpha[None], beta[None], np.zeros(len(alpha))
+    goal, (paying, pays) = goal_of(tolerance), _paying(rewards.tobytes())
+    coarse = tolerance > 1e-6  # then panels are seldom refined
+    deep = cut - _SHALLOWER if coarse else cut + 2
+    mean, left, short = 0.0, np.inf, 0.0
+    if coarse:
+        placed = place(row, other, nats, deep)
+        mean, left, short = first_look(row, other, placed, paying, pays, goal.rule, goal.budget, chance)
+    error = left + short + noise
+    if left > goal.enough:
+        chance[paying], mean, error = _step_by_step(row, other, paying, pays, tolerance, noise, nats, deep)
+    refuse(error)
+    return Largest(chance, mean, error + 0.1 * tolerance)
+
+
+def _step_by_step(
+    row: FloatArray,
+    other: FloatArray,
+    paying: IntArray,
+    pays: FloatArray,
+    tolerance: float,
+    noise: float,
+    nats: float,
+    deep: float,
+) -> Largest:
+    """Return what is known of the largest of the arms `paying` of one state ``[1, N]``, panels refined."""
+    from elsv.beliefs.best.chain_kernels import cut_off, open_chain
+
+    placed = place(row, other, nats, deep)
+    low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
+    solution = open_chain(row, other, placed)
+    contenders = Contenders(pays, low[paying], high[paying], other[0].cumsum()[paying])
+    arms = paying[contenders.alive]
+
+    def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        below, density = np.empty(len(limit)), np.empty((count, len(arms)))
+        cut_off(row[0], other[0], solution, arms, high[arms], limit, below, density)
+        return below, density
+
+    return contenders.largest(evaluate, tolerance, noise)
+
+
+@lru_cache(maxsize=64)
+def _paying(rewards: bytes) -> tuple[IntArray, FloatArray]:
+    """Return the arms that can be best, and their rewards: those that pay more than all arms above them."""
+    pays = np.frombuffer(rewards)
+    arms = np.flatnonzero(np.append(True, pays[1:] > np.maximum.accumulate(pays)[:-1]))
+    return arms, pays[arms]
+
+
+def best_of_ladder(
+    solvers: tuple[tuple[Ranking, Any, Any], ...],
+    above: AnyArray,
+    unit: FloatArray | None,
+    alpha: FloatArray,
+    beta: FloatArray,
+    rewards: FloatArray,
+    tolerance: float,
+) -> Largest:
+    """Return P(arm is best) ``[N]`` and E[max] of one state, from the programs of its independent parts.
+
+    `above` ``[N, N]`` says whether arm a is known to be at least as large as arm b: in the mean, or in r μ
+    where the r of every arm are given as `unit` ``[N]``.
+    """
+    from elsv.beliefs.ladder.readout_kernels import cut_off, open_ladder
+    from elsv.beliefs.ladder.solve_kernels import Setup
+
+    noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
+    refuse(noise)
+    nats, cut = 5.0 * min((tolerance / 1e-8) ** (1 / 16), 1.2), 7.0 - float(np.log(tolerance))
+    low, high = np.empty(len(alpha)), np.empty(len(alpha))
+    opened = []
+    for part, program, axis in solvers:
+        own = np.array(part.arms)
+        ends = np.empty(len(own)), np.empty(len(own))
+        opened.append(open_ladder(alpha[own], beta[own], Setup(program, axis, nats, cut), *ends))
+        low[own], high[own] = ends
+    # An arm cannot be best if another arm has at least its mean and at least its reward.
+    payoff = rewards if unit is None else rewards / unit
+    beaten = above & (payoff[:, None] >= payoff)
+    paying = np.flatnonzero(~beaten.any(axis=0))
+    power = beta + above.T @ beta
+    contenders = Contenders(rewards[paying], low[paying], high[paying], power[paying])
+    arms = paying[contenders.alive]
+
+    def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        whole = np.full((len(limit), len(alpha)), np.inf)
+        whole[:, arms] = limit
+        below, rate = np.ones(len(limit)), np.zeros((count, len(alpha)))
+        shares = []
+        for (part, program, axis), (panels, weight) in zip(solvers, opened, strict=True):
+            own = np.array(part.arms)
+            share, density = np.empty(len(limit)), np.empty((count, len(own)))
+            state = alpha[own], beta[own]
+            setup, bounds = Setup(program, axis, nats, cut), np.ascontiguousarray(whole[:, own])
+            cut_off(*state, setup, panels, weight, bounds, share, density)
+            rate[:, own] = density
+            below *= share
+            shares.append(share[:count])
+        for k, (part, _, _) in enumerate(solvers):
+            for other, share in enumerate(shares):
+                if other != k:
+                    rate[:, part.arms] *= share[:, None]
+        return below, np.ascontiguousarray(rate[:, arms])
+
+    found = contenders.largest(evaluate, tolerance, noise)
+    chance = np.zeros(len(alpha))
+    chance[paying] = found.chance
+    return Largest(chance, found.mean, found.error + 0.1 * tolerance)

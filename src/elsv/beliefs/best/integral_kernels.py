@@ -15,7 +15,7 @@ SAFETY = 0.02  # measured: what the square of the last coefficients is at most, 
 _SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
 _ROOM = 256  # panels to begin with that there is room for at first
 _ROW = 128  # numbers that are added without halving
-_DEPTH = 64  # times that as many as there can be are halved
+_DEPTH = 64  # number of times the largest count is halved
 
 
 class Field(NamedTuple):
@@ -172,12 +172,7 @@ def _total(values: FloatArray) -> float:
 
 @kernel
 def add_up(
-    alive: IntArray,
-    unit: float,
-    chance: FloatArray,
-    worth: FloatArray,
-    error: FloatArray,
-    out: FloatArray,
+    alive: IntArray, unit: float, chance: FloatArray, worth: FloatArray, error: FloatArray, out: FloatArray
 ) -> tuple[float, float, float]:
     """Set P(best) of the arms that are `alive` from what panels add; rewards are relative to `unit`.
 
@@ -219,14 +214,8 @@ def beyond(values: FloatArray, budget: float) -> AnyArray:
 def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> Field:
     """Return who can be best and the panels to begin with.
 
-    Parameters
-    ----------
-    rewards
-        Of the arms, ``[A]``.
-    low, high
-        Logits between which nearly all of an arm's probability lies, ``[A]``.
-    power
-        Near a mean of 1 an arm's density is like 1 - x to this power, less one, ``[A]``.
+    Nearly all of an arm's probability lies between the logits `low` and `high`. Near a mean of 1 its density
+    is like 1 - x to the `power`, less one. All are ``[A]``.
     """
     unit = 0.0
     for reward in rewards:
@@ -263,18 +252,9 @@ def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: Fl
 def first_nodes(
     field: Field, below: FloatArray, budget: float, nodes: FloatArray
 ) -> tuple[Spans, FloatArray, FloatArray, FloatArray]:
-    """Return the panels to begin with that matter, and what `spread` gives at their nodes.
+    """Return the panels to begin with that matter, and what `spread` gives at their `nodes`, from -1 to 1.
 
-    Parameters
-    ----------
-    field
-        Who can be best.
-    below
-        G at the ends of all panels, ``[P + 1]``.
-    budget
-        The probability that may be left out.
-    nodes
-        On a panel, from -1 to 1.
+    `below` is G at the ends of all panels, ``[P + 1]``; `budget` the probability that may be left out.
     """
     mass, count = np.empty(max(len(below) - 1, 0)), 0
     for p in range(len(mass)):

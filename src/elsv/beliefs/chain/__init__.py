@@ -2,3 +2,16 @@
 
 Read `belief` first.
 """
+
+from typing import NamedTuple
+
+from elsv._base.typing import FloatArray, IntArray
+
+
+class Placed(NamedTuple):
+    """Panels of some states, of each as many as it has, and the windows of its arms."""
+
+    edges: FloatArray  # [B, E], logits
+    panels: IntArray  # [B], how many
+    first: IntArray  # [B, N]
+    last: IntArray  # [B, N], one past the end

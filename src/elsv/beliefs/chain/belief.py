@@ -12,7 +12,6 @@ depend on how likely the order is.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar
@@ -27,19 +26,16 @@ from elsv.beliefs.base import (
     Order,
     check_level,
     check_order,
-    check_points,
     check_rewards,
     check_tolerance,
 )
-from elsv.beliefs.chain.panels import in_known_parts, in_parts
+from elsv.beliefs.chain.panels import fill
 from elsv.beliefs.points import FEW, check_count, power_from, rule_sizes, some_uniforms
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
 
 _NESTED = (12.0, 20.0)  # nats on a panel and cut under Gauss rules: scores within about 1e-8 of themselves
-
-_WHOLE = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class Chain(MeasuredBest):
 
     def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
-        return self._marginals(state, (), *_rule(self.tolerance))[0]
+        return self._marginals(state, (), _rule(self.tolerance))[0]
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``."""
@@ -82,12 +78,11 @@ class Chain(MeasuredBest):
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
-        from elsv.beliefs.chain.batch_kernels import batch_log_weight
+        from elsv.beliefs.chain.messages_kernels import batch_log_weight
 
-        alpha, beta = self._rows(state)
-        out = np.empty(len(alpha))
-        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
-            batch_log_weight(alpha[here], beta[here], placed, out[here])
+        rows = self._rows(state)
+        out = np.empty(len(rows[0]))
+        fill(batch_log_weight, rows, _rule(self.tolerance), (), out)
         return out.reshape(state.shape)
 
     def error(self, state: State) -> FloatArray:
@@ -112,11 +107,9 @@ class Chain(MeasuredBest):
         """Return one joint draw of the means, in order, for every instance, shape ``[..., N]``."""
         from elsv.beliefs.chain.readout_kernels import batch_draw
 
-        alpha, beta = self._rows(state)
-        out = np.empty_like(alpha)
-        uniform = rng.random(alpha.shape)
-        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
-            batch_draw(alpha[here], beta[here], placed, uniform[here], out[here])
+        rows = self._rows(state)
+        out, uniform = np.empty_like(rows[0]), rng.random(rows[0].shape)
+        fill(batch_draw, rows, _rule(self.tolerance), (), uniform, out)
         return self._shaped(out, state)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -145,7 +138,7 @@ class Chain(MeasuredBest):
         if wanted > FEW:
             theta, weight = self.spread_points(state, number)
             return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
-        from elsv.beliefs.chain.points_kernels import batch_nested_points
+        from elsv.beliefs.chain.readout_kernels import batch_nested_points
 
         alpha, beta = self._rows(state)
         chosen = np.arange(wanted) if arms is None else arms
@@ -156,9 +149,8 @@ class Chain(MeasuredBest):
         size = outer * inner ** (wanted - 1)
         theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
         chosen = np.ascontiguousarray(rows)
-        for here, placed in in_known_parts(alpha, beta, *_NESTED):
-            of_states = alpha[here], beta[here], chosen[here]
-            batch_nested_points(*of_states, outer, inner, _NESTED[0], placed, theta[here], weight[here])
+        sizes = outer, inner, _NESTED[0]
+        fill(batch_nested_points, (alpha, beta), _NESTED, sizes, chosen, theta, weight, known=True)
         for s in _lost(theta, weight):
             whole = self._inverse(alpha[s : s + 1], beta[s : s + 1], size)[0]
             theta[s], weight[s] = whole[:, chosen[s]], 1 / size
@@ -176,13 +168,12 @@ class Chain(MeasuredBest):
         Shapes ``[..., N, K, N]`` and ``[..., N, K]``: a Gauss rule for the arm alone, at whose points the
         other arms have the means that they have given it.
         """
-        from elsv.beliefs.chain.points_kernels import batch_arm_points
+        from elsv.beliefs.chain.readout_kernels import batch_arm_points
 
         alpha, beta = self._rows(state)
         theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
-        for here, placed in in_known_parts(alpha, beta, *_NESTED):
-            batch_arm_points(alpha[here], beta[here], _NESTED[0], placed, theta[here], weight[here])
+        fill(batch_arm_points, (alpha, beta), _NESTED, _NESTED[:1], theta, weight, known=True)
         for s in _lost(theta, weight):
             theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
             weight[s] = 1 / count
@@ -199,18 +190,17 @@ class Chain(MeasuredBest):
         return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `spread_points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
         theta = self._inverse(*self._rows(state), stop, start)[0]
         return np.ascontiguousarray(theta[:, ::-1]) if self.order == "increasing" else theta
 
     def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int, start: int = 0) -> FloatArray:
         """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
-        from elsv.beliefs.chain.points_kernels import batch_points
+        from elsv.beliefs.chain.readout_kernels import batch_points
 
         uniform = np.ascontiguousarray(some_uniforms(start, count, alpha.shape[1]))
         theta = np.empty((len(alpha), *uniform.shape))
-        for here, placed in in_parts(alpha, beta, *_rule(self.tolerance)):
-            batch_points(alpha[here], beta[here], placed, uniform, theta[here])
+        fill(batch_points, (alpha, beta), _rule(self.tolerance), (uniform,), theta)
         return theta
 
     def quantile(self, state: State, level: float) -> FloatArray:
@@ -222,19 +212,7 @@ class Chain(MeasuredBest):
         """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
         # A quantile reads the density inside a panel, where it has half the order of the means.
         nats, cut = _rule(self.tolerance)
-        return self._marginals(state, levels, 0.25 * nats, cut)
-
-    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
-        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
-
-        Given :math:`\mu_{arm} = x` the arms before and after are chains of their own, on [x, 1] and [0, x].
-        """
-        chosen, points = check_points(state, arm, at)
-        alpha, beta = self._rows(state)
-        own = state.arms - 1 - chosen if self.order == "increasing" else chosen
-        out = conditional_means(alpha, beta, own, points, *_rule(self.tolerance))
-        out = out[..., ::-1] if self.order == "increasing" else out
-        return np.ascontiguousarray(out).reshape(*state.shape, len(points), state.arms)
+        return self._marginals(state, levels, (0.25 * nats, cut))
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -245,8 +223,7 @@ class Chain(MeasuredBest):
         arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own). An arm
         that the order says is never above another one paying as much has probability zero.
         """
-        from elsv.beliefs.best.integral import best_of_states
-        from elsv.beliefs.best.states import best_of_chain
+        from elsv.beliefs.best.integral import best_of_chain, best_of_states
 
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
@@ -288,20 +265,24 @@ class Chain(MeasuredBest):
         return ordered.reshape(state.alpha.shape)
 
     def _marginals(
-        self, state: State, levels: tuple[float, ...], nats: float, cut: float
+        self, state: State, levels: tuple[float, ...], rule: tuple[float, float]
     ) -> tuple[FloatArray, FloatArray]:
         from elsv.beliefs.chain.readout_kernels import batch_marginals
 
-        alpha, beta = self._rows(state)
+        rows = self._rows(state)
         wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
-        mean, found = np.empty_like(alpha), np.empty((len(alpha), len(wanted), state.arms))
-        for here, placed in in_parts(alpha, beta, nats, cut):
-            batch_marginals(alpha[here], beta[here], placed, wanted, mean[here], found[here])
+        mean, found = np.empty_like(rows[0]), np.empty((len(rows[0]), len(wanted), state.arms))
+        fill(batch_marginals, rows, rule, (wanted,), mean, found)
         quantiles = np.array([self._shaped(found[:, k], state) for k in range(len(wanted))])
         return self._shaped(mean, state), quantiles
 
     def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        mean, variance, weight = moments(*self._rows(state), nats, cut)
+        """Return means and variances ``[..., N]`` and log W ``[...]``."""
+        from elsv.beliefs.chain.messages_kernels import batch_moments
+
+        rows = self._rows(state)
+        mean, variance, weight = np.empty_like(rows[0]), np.empty_like(rows[0]), np.empty(len(rows[0]))
+        fill(batch_moments, rows, (nats, cut), (), mean, variance, weight)
         return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
 
 
@@ -318,31 +299,3 @@ def _rule(tolerance: float) -> tuple[float, float]:
     """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
     power = 0.12 if tolerance >= 1e-8 else 0.13
     return 7.0 * (tolerance / 1e-8) ** power, 5.5 - float(np.log(tolerance))
-
-
-def moments(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, ends: tuple[float, float] = _WHOLE
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return means and variances ``[B, N]`` and log W ``[B]`` of chains between the logits `ends`."""
-    from elsv.beliefs.chain.batch_kernels import batch_moments
-
-    mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.empty(len(alpha))
-    for here, placed in in_parts(alpha, beta, nats, cut, *ends):
-        batch_moments(alpha[here], beta[here], placed, mean[here], variance[here], weight[here])
-    return mean, variance, weight
-
-
-def conditional_means(
-    alpha: FloatArray, beta: FloatArray, arm: int, at: FloatArray, nats: float, cut: float
-) -> FloatArray:
-    """Return E[μ_l | μ_arm = x] for x in `at` ``[K]``, shape ``[B, K, N]``: two chains that x keeps apart."""
-    states, arms = alpha.shape
-    out = np.empty((states, len(at), arms))
-    for k, x in enumerate(at.tolist()):
-        y = math.log(x) - math.log1p(-x)
-        out[:, k, arm] = x
-        for others, ends in ((slice(0, arm), (y, math.inf)), (slice(arm + 1, arms), (-math.inf, y))):
-            if others.start < others.stop:
-                won, lost = np.ascontiguousarray(alpha[:, others]), np.ascontiguousarray(beta[:, others])
-                out[:, k, others] = moments(won, lost, nats, cut, ends)[0]
-    return out

@@ -156,18 +156,13 @@ def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: B
 def march(
     alpha: FloatArray,
     beta: FloatArray,
-    bottom: float,
-    top: float,
     nats: float,
     cut: float,
     edges: FloatArray,
     first: IntArray,
     last: IntArray,
 ) -> int:
-    """Place panels between the logits `bottom` and `top`; return how many.
-
-    Minus one: the panels are not reliable, or there is no room for them.
-    """
+    """Place panels; return how many, or -1 if they are not reliable or there is no room for them."""
     arms = len(alpha)
     n, peak, mode = np.empty(arms), np.empty(arms), np.empty(arms)
     threshold, begin = np.empty(arms), np.empty(arms)
@@ -177,7 +172,7 @@ def march(
         mode[i] = math.log(alpha[i] / beta[i])
         peak[i] = alpha[i] * mode[i] + (alpha[i] + beta[i]) * log_complement(mode[i])
     for j in range(arms):
-        evaluate(alpha, beta, peak, min(max(mode[j], bottom), top), here)
+        evaluate(alpha, beta, peak, mode[j], here)
         for i in range(arms):
             threshold[i] = max(threshold[i], here.bound[i])
     y = np.inf
@@ -185,13 +180,13 @@ def march(
         if threshold[i] < -CONFLICT:
             return -1
         threshold[i] -= cut
-        begin[i] = min(max(left_end(alpha[i], beta[i], peak[i], -threshold[i]), bottom), top)
+        begin[i] = left_end(alpha[i], beta[i], peak[i], -threshold[i])
         y = min(y, begin[i])
         first[i] = -1
     count, limit = 0, finer(nats)
     x = evaluate(alpha, beta, peak, y, here)
     edges[0] = y
-    while y < top:
+    while True:
         width = _candidate(alpha, beta, y, x, here, threshold, begin, nats)
         if width == 0.0:
             break
@@ -199,7 +194,7 @@ def march(
             return -1
         width = min(width, limit * widest(y))
         while True:
-            edge = min(y + width, top)
+            edge = y + width
             after = evaluate(alpha, beta, peak, edge, there)
             bend = width * width / 8 * max(x * (1 - x), after * (1 - after))
             if _span(n, threshold, cut, bend, here, there) <= nats or width < 1e-12 * (1 + abs(y)):
@@ -224,8 +219,6 @@ def march(
 def march_all(
     alpha: FloatArray,
     beta: FloatArray,
-    bottom: float,
-    top: float,
     nats: float,
     cut: float,
     edges: FloatArray,
@@ -239,6 +232,6 @@ def march_all(
     """
     every = True
     for s in range(len(alpha)):
-        count[s] = march(alpha[s], beta[s], bottom, top, nats, cut, edges[s], first[s], last[s])
+        count[s] = march(alpha[s], beta[s], nats, cut, edges[s], first[s], last[s])
         every = every and count[s] > 0
     return every

@@ -21,30 +21,22 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import legendre
+from numpy.polynomial.legendre import leggauss
 
-from elsv._base.jit import borrowing, helper
+from elsv._base.jit import borrowing, helper, kernel
 from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.chain import Placed
+from elsv.beliefs.quadrature import integrals_to
 
 POINTS = 10
+ROWS = 64  # panels in the window of an arm of a long chain, on average
 NOTHING = 700.0  # nats by which a panel falls short of all panels before it, and adds nothing
 
 
-def _rule(points: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return nodes, weights, the matrix of integrals from -1, and barycentric weights with -1 in front."""
-    nodes, weights = legendre.leggauss(points)
-    values = legendre.legvander(nodes, points)  # P_m at node k
-    integrals = np.empty((points, points))  # of P_m from -1 to node k
-    integrals[:, 0] = nodes + 1
-    for m in range(1, points):
-        integrals[:, m] = (values[:, m + 1] - values[:, m - 1]) / (2 * m + 1)
-    basis = (np.arange(points) + 0.5)[:, None] * values[:, :points].T * weights  # coefficient m of basis j
-    knots = np.concatenate(([-1.0], nodes))
-    gaps = knots[:, None] - knots + np.eye(points + 1)
-    return nodes, weights, integrals @ basis, 1 / gaps.prod(axis=1)
-
-
-NODES, WEIGHTS, CUMULATIVE, BARYCENTRIC = _rule(POINTS)
+NODES, WEIGHTS = leggauss(POINTS)
+CUMULATIVE = integrals_to(NODES, POINTS)  # from -1 to each node
+_KNOTS = np.concatenate(([-1.0], NODES))
+BARYCENTRIC = 1 / (_KNOTS[:, None] - _KNOTS + np.eye(POINTS + 1)).prod(axis=1)  # with -1 in front
 _TRANSPOSED = np.ascontiguousarray(CUMULATIVE.T)
 
 
@@ -101,28 +93,17 @@ class Messages(NamedTuple):
 @helper
 def new_panels(arms: int, capacity: int) -> Panels:
     """Return room for `capacity` panels."""
-    return Panels(
-        np.empty(capacity + 1),
-        np.empty((capacity, POINTS)),
-        np.empty((capacity, POINTS)),
-        np.empty((capacity, POINTS)),
-        np.empty(arms, np.int64),
-        np.empty(arms, np.int64),
-        np.empty(arms, np.int64),
-    )
+    nodes, windows = np.empty((3, capacity, POINTS)), np.empty((3, arms), np.int64)
+    edges = np.empty(capacity + 1)
+    return Panels(edges, nodes[0], nodes[1], nodes[2], windows[0], windows[1], windows[2])
 
 
 @helper
 def new_messages(rows: int, capacity: int) -> Messages:
     """Return room for `rows` stacked panels of windows on `capacity` panels."""
-    return Messages(
-        np.empty((rows, POINTS)),
-        np.empty(rows),
-        np.empty((rows, POINTS)),
-        np.empty(rows),
-        np.empty((capacity, POINTS)),
-        np.empty(capacity),
-    )
+    values, logs = np.empty((2, rows, POINTS)), np.empty((2, rows))
+    upper, upper_log = np.empty((capacity, POINTS)), np.empty(capacity)
+    return Messages(values[0], logs[0], values[1], logs[1], upper, upper_log)
 
 
 @borrowing
@@ -267,8 +248,16 @@ def upper_message(i: int, bottom: int, panels: Panels, messages: Messages) -> No
 
 
 @helper
-def marginal(i: int, log_weight: float, panels: Panels, messages: Messages, out: FloatArray) -> None:
-    """Set `out` ``[panels, POINTS]`` to arm i's probability at the nodes of its window; U is of arm i-1."""
+def marginal(
+    i: int, log_weight: float, panels: Panels, messages: Messages, out: FloatArray
+) -> tuple[float, float]:
+    """Set `out` ``[panels, POINTS]`` to arm i's probability at the nodes of its window; arms come in turn.
+
+    Return the sum of these, and of them times x.
+    """
+    if i > 0:
+        upper_message(i - 1, 0, panels, messages)
+    total, first = 0.0, 0.0
     constant = messages.upper_log[panels.first[i - 1]] if i > 0 else 0.0
     for p in range(panels.first[i], panels.last[i]):
         row = panels.start[i] + p
@@ -281,3 +270,78 @@ def marginal(i: int, log_weight: float, panels: Panels, messages: Messages, out:
         factor = math.exp(min(scale, 700.0)) * 0.5 * (panels.edges[p + 1] - panels.edges[p])
         for k in range(POINTS):
             values[k] *= WEIGHTS[k] * factor
+            total += values[k]
+            first += values[k] * panels.x[p, k]
+    return total, first
+
+
+class Room(NamedTuple):
+    """Storage that the states of a batch share; messages that do not fit get their own."""
+
+    y: FloatArray
+    complement: FloatArray
+    x: FloatArray
+    start: IntArray
+    messages: Messages
+
+
+class Solution(NamedTuple):
+    """Panels and downward messages of one state."""
+
+    panels: Panels
+    messages: Messages
+    log_weight: float
+
+
+@helper
+def new_room(placed: Placed) -> Room:
+    """Return storage for the states of a batch."""
+    widest, arms = placed.edges.shape[1] - 1, placed.first.shape[1]
+    nodes, rows = np.empty((3, widest, POINTS)), min(arms * widest, max(arms * ROWS, widest))
+    return Room(nodes[0], nodes[1], nodes[2], np.empty(arms, np.int64), new_messages(rows, widest))
+
+
+@helper
+def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int, room: Room) -> Solution:
+    """Fill the panels of state s and send the messages down its chain."""
+    panels = Panels(
+        placed.edges[s], room.y, room.complement, room.x, placed.first[s], placed.last[s], room.start
+    )
+    fill_nodes(panels, placed.panels[s])
+    rows = stack_windows(panels)
+    messages = room.messages
+    if rows > len(messages.lower_log):
+        messages = new_messages(rows, len(room.y))
+    return Solution(panels, messages, lower_messages(alpha[s], beta[s], panels, messages))
+
+
+@kernel
+def batch_moments(
+    alpha: FloatArray,
+    beta: FloatArray,
+    placed: Placed,
+    mean: FloatArray,
+    variance: FloatArray,
+    log_weight: FloatArray,
+) -> None:
+    """Set means and variances ``[B, N]`` and log W ``[B]``."""
+    room = new_room(placed)
+    out = np.empty(room.y.shape)
+    for s in range(len(alpha)):
+        panels, messages, log_weight[s] = solve(alpha, beta, placed, s, room)
+        for i in range(alpha.shape[1]):
+            total, first = marginal(i, log_weight[s], panels, messages, out)
+            mean[s, i] = first / total
+            second = 0.0
+            for p in range(panels.first[i], panels.last[i]):
+                for k in range(POINTS):
+                    second += out[p, k] * (panels.x[p, k] - mean[s, i]) ** 2
+            variance[s, i] = second / total
+
+
+@kernel
+def batch_log_weight(alpha: FloatArray, beta: FloatArray, placed: Placed, log_weight: FloatArray) -> None:
+    """Set log W ``[B]``: the downward messages alone."""
+    room = new_room(placed)
+    for s in range(len(alpha)):
+        log_weight[s] = solve(alpha, beta, placed, s, room).log_weight

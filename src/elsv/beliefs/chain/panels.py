@@ -6,13 +6,14 @@ the first such state comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray
+from elsv.beliefs.chain import Placed
 
 FEW = 12  # arms for which the march is tried first
 ROOM = 256  # panels that the march may use
@@ -21,31 +22,27 @@ LARGEST_SKETCH = 8_000_000  # entries of one array of log-domain messages
 _TOGETHER = 256  # states whose panels are held at a time
 
 
-class Placed(NamedTuple):
-    """Panels of some states, of each as many as it has, and the windows of its arms."""
+def fill(
+    kernel: Callable[..., None],
+    states: tuple[FloatArray, FloatArray],
+    rule: tuple[float, float],
+    shared: tuple[Any, ...],
+    *arrays: AnyArray,
+    known: bool = False,
+) -> None:
+    """Call a kernel on some of the states ``[B, N]`` at a time, with their panels.
 
-    edges: FloatArray  # [B, E], logits
-    panels: IntArray  # [B], how many
-    first: IntArray  # [B, N]
-    last: IntArray  # [B, N], one past the end
-
-
-def in_parts(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, bottom: float = -np.inf, top: float = np.inf
-) -> Iterator[tuple[slice, Placed]]:
-    """Yield some of the states ``[B, N]`` at a time, and their panels between two logits."""
-    for start in range(0, len(alpha), _TOGETHER):
+    It gets `shared` arguments and its part of `arrays`. Panels of the last batches are remembered where they
+    are `known` to be asked for again.
+    """
+    for start in range(0, len(states[0]), _TOGETHER):
         here = slice(start, start + _TOGETHER)
-        yield here, place(alpha[here], beta[here], nats, cut, bottom, top)
-
-
-def in_known_parts(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float
-) -> Iterator[tuple[slice, Placed]]:
-    """Yield what `in_parts` does; panels of the last batches are remembered, for further questions."""
-    for start in range(0, len(alpha), _TOGETHER):
-        here = slice(start, start + _TOGETHER)
-        yield here, _known(alpha.shape[1], alpha[here].tobytes(), beta[here].tobytes(), nats, cut)
+        alpha, beta = (counts[here] for counts in states)
+        if known:
+            placed = _known(alpha.shape[1], alpha.tobytes(), beta.tobytes(), *rule)
+        else:
+            placed = place(alpha, beta, *rule)
+        kernel(alpha, beta, placed, *shared, *(array[here] for array in arrays))
 
 
 @lru_cache(maxsize=16)
@@ -54,10 +51,8 @@ def _known(arms: int, alpha: bytes, beta: bytes, nats: float, cut: float) -> Pla
     return place(won, lost, nats, cut)
 
 
-def place(
-    alpha: FloatArray, beta: FloatArray, nats: float, cut: float, bottom: float = -np.inf, top: float = np.inf
-) -> Placed:
-    """Return panels between the logits `bottom` and `top` for all states ``[B, N]``."""
+def place(alpha: FloatArray, beta: FloatArray, nats: float, cut: float) -> Placed:
+    """Return panels for all states ``[B, N]``."""
     states, arms = alpha.shape
     count, windows = np.empty(states, np.int64), np.empty((2, states, arms), np.int64)
     first, last = windows[0], windows[1]
@@ -65,17 +60,15 @@ def place(
         from elsv.beliefs.chain.march_kernels import march_all
 
         edges = np.empty((states, ROOM + 1))
-        if march_all(alpha, beta, bottom, top, nats, cut + 0.3 * arms, edges, count, first, last):
+        if march_all(alpha, beta, nats, cut + 0.3 * arms, edges, count, first, last):
             return Placed(edges, count, first, last)
     else:
         edges = np.empty((states, 0))
         count[:] = 0
-    return _refined(alpha, beta, bottom, top, nats, cut, Placed(edges, count, first, last))
+    return _refined(alpha, beta, nats, cut, Placed(edges, count, first, last))
 
 
-def _refined(
-    alpha: FloatArray, beta: FloatArray, bottom: float, top: float, nats: float, cut: float, placed: Placed
-) -> Placed:
+def _refined(alpha: FloatArray, beta: FloatArray, nats: float, cut: float, placed: Placed) -> Placed:
     """Return panels for the states that have none as well."""
     from elsv.beliefs.chain.refine_kernels import refine_all
 
@@ -83,7 +76,7 @@ def _refined(
     span = min(1.2 * nats, WIDEST_SPAN)
     old, count, first, last = placed
     lost = np.flatnonzero(count <= 0)
-    found = refine_all(alpha, beta, bottom, top, span, cut, lost, capacity, count, first, last)
+    found = refine_all(alpha, beta, span, cut, lost, capacity, count, first, last)
     edges = np.empty((len(alpha), max(old.shape[1], int(count[lost].max()) + 1)))
     edges[:, : old.shape[1]] = old
     at = 0

@@ -1,17 +1,23 @@
-r"""What is read off inside a panel: joint draws and quantiles.
+r"""What is read from a chain's messages: quantiles, joint draws, and weighted joint points.
 
-The messages are known at the nodes as integrals of polynomials, which are inverted as such.
+Messages are known at the nodes as integrals of polynomials, which are inverted as such inside a panel.
+
+Given the mean of one arm, the arms above and below it are independent. So points of up to three arms are a
+Gauss rule for the marginal of the middle one, and for each of its points x one rule for the arm above on
+[x, 1] and one for the arm below on [0, x], all other arms integrated out.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from elsv._base.jit import borrowing, helper, kernel, merged
-from elsv._base.typing import FloatArray
-from elsv.beliefs.chain.batch_kernels import new_room, solve
+from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.chain import Placed
+from elsv.beliefs.chain.grid_kernels import Grid, carry, edge_at, first_from, gauss_rule, make_grid
 from elsv.beliefs.chain.messages_kernels import (
     BARYCENTRIC,
     NODES,
@@ -21,10 +27,12 @@ from elsv.beliefs.chain.messages_kernels import (
     Panels,
     integrate,
     marginal,
+    new_room,
     probability,
-    upper_message,
+    solve,
 )
-from elsv.beliefs.chain.panels import Placed
+
+STEEP = 1e-3  # part of itself down to which a message falls within a panel, for its ratios to be no use
 
 
 @helper
@@ -169,14 +177,226 @@ def batch_marginals(
     for s in range(len(alpha)):
         panels, messages, log_weight = solve(alpha, beta, placed, s, room)
         for i in range(alpha.shape[1]):
-            if i > 0:
-                upper_message(i - 1, 0, panels, messages)
-            marginal(i, log_weight, panels, messages, probabilities)
-            total, first = 0.0, 0.0
-            for p in range(panels.first[i], panels.last[i]):
-                for k in range(POINTS):
-                    total += probabilities[p, k]
-                    first += probabilities[p, k] * panels.x[p, k]
+            total, first = marginal(i, log_weight, panels, messages, probabilities)
             mean[s, i] = first / total
             for k in range(len(levels)):
                 quantile[s, k, i] = _quantile(panels, i, levels[k], probabilities)
+
+
+@kernel
+def batch_points(
+    alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
+) -> None:
+    """Set joint points ``[B, M, N]`` for every state from the same uniform numbers ``[M, N]``."""
+    room = new_room(placed)
+    for s in range(len(alpha)):
+        panels, messages, _ = solve(alpha, beta, placed, s, room)
+        for m in range(len(uniform)):
+            draw_chain(panels, messages, uniform[m], out[s, m])
+
+
+@merged
+def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
+    """Return the measure of arm `other` at all nodes given that arm `middle` is at each of the logits `at`.
+
+    ``[J, G]``, not scaled. The arms between the two are integrated out, and those beyond `other` too.
+    """
+    nodes, above = len(grid.x), other < middle
+    table, spare = np.empty((nodes, len(at))), np.empty((nodes, len(at)))
+    begin = np.empty(len(at), np.int64)
+    for j in range(len(at)):
+        begin[j] = edge_at(grid.edges, len(grid.edges), at[j]) * POINTS
+    for g in range(nodes):
+        for j in range(len(at)):
+            table[g, j] = 1.0 if (g >= begin[j]) == above else 0.0
+    step = -1 if above else 1
+    for i in range(middle + step, other, step):
+        carry(grid.density[i], table, len(at), grid.half, not above, spare)
+        table, spare = spare, table
+    beyond = grid.upper[other] if above else grid.lower[other + 1]
+    own, out = np.empty(nodes), np.empty((len(at), nodes))
+    for g in range(nodes):
+        own[g] = grid.weights[g] * grid.density[other, g] * beyond[g]
+    for j in range(len(at)):
+        for g in range(nodes):
+            out[j, g] = table[g, j] * own[g]
+    return out
+
+
+@kernel
+def batch_nested_points(
+    alpha: FloatArray,
+    beta: FloatArray,
+    placed: Placed,
+    outer: int,
+    inner: int,
+    nats: float,
+    arms: IntArray,
+    theta: FloatArray,
+    weight: FloatArray,
+) -> None:
+    """Set points ``[B, M, A]`` of up to three arms ``[B, A]`` of every state, and weights ``[B, M]``.
+
+    M is outer times inner to the A - 1. The arm below changes fastest, so that points that share the
+    other two follow one another.
+    """
+    place, sides = arms.shape[1] // 2, arms.shape[1] - 1
+    x, share = np.empty(outer), np.empty(outer)
+    nodes, shares = np.empty((2, outer, inner)), np.empty((2, outer, inner))
+    for j in range(outer):
+        for k in range(inner):
+            shares[0, j, k] = shares[1, j, k] = 1.0
+    for s in range(len(alpha)):
+        middle = arms[s, place]
+        at = np.empty(0)
+        for turn in range(2 if sides > 0 else 1):
+            more = 2.0 * (outer if turn == 0 else inner)
+            edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
+            grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, more, nats, at)
+            if turn == 0:
+                scale = scale_for(grid, alpha[s], beta[s])
+                gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
+                at = np.empty(outer)
+                for j in range(outer):
+                    at[j] = read_scale(grid, scale, x[j])
+                    x[j] = probability(at[j])
+            else:
+                for side in range(sides):
+                    table = reaches(grid, middle, arms[s, 2 * side], at)
+                    for j in range(outer):
+                        if gauss_rule(grid.x, table[j], nodes[side, j], shares[side, j]) == 0.0:
+                            for k in range(inner):
+                                nodes[side, j, k] = x[j]
+                                shares[side, j, k] = 1.0 / inner
+        m = 0
+        for j in range(outer):
+            for k in range(inner if sides > 0 else 1):
+                for below in range(inner if sides > 1 else 1):
+                    weight[s, m] = share[j] * shares[0, j, k] * shares[1, j, below]
+                    theta[s, m, place] = x[j]
+                    if sides > 0:
+                        theta[s, m, 0] = nodes[0, j, k]
+                    if sides > 1:
+                        theta[s, m, 2] = nodes[1, j, below]
+                    m += 1
+
+
+@merged
+def marginal_of(grid: Grid, arm: int) -> FloatArray:
+    """Return the probability of arm's mean at each of the nodes ``[G]``, not scaled."""
+    out = np.empty(len(grid.x))
+    for g in range(len(out)):
+        out[g] = grid.weights[g] * grid.density[arm, g] * grid.upper[arm, g] * grid.lower[arm + 1, g]
+    return out
+
+
+class Scale(NamedTuple):
+    """An increasing function t of x in which what is known of other arms is smooth."""
+
+    nodes: FloatArray  # [G]
+    edges: FloatArray  # [panels + 1]
+
+
+@merged
+def scale_for(grid: Grid, alpha: FloatArray, beta: FloatArray) -> Scale:
+    r"""Return :math:`t = \int_0^x z^{a-1} (1-z)^{b-1} dz` with a and b the smallest counts, at most 1.
+
+    The means of other arms given x go with :math:`x^\alpha` near 0. For counts from 1 up t is x.
+    """
+    a, b = 1.0, 1.0
+    for i in range(len(alpha)):
+        a, b = min(a, alpha[i]), min(b, beta[i])
+    panels = len(grid.half)
+    nodes, edges = np.empty(len(grid.x)), np.empty(panels + 1)
+    values = np.empty(POINTS)
+    edges[0] = 0.0
+    for p in range(panels):
+        for k in range(POINTS):
+            g = p * POINTS + k
+            values[k] = grid.x[g] ** a * grid.rest[g] ** b
+        here = nodes[p * POINTS : (p + 1) * POINTS]
+        edges[p + 1] = edges[p] + integrate(values, 2 * grid.half[p], here)
+        for k in range(POINTS):
+            here[k] += edges[p]
+    return Scale(nodes, edges)
+
+
+@merged
+def read_scale(grid: Grid, scale: Scale, t: float) -> float:
+    """Return the logit at which the scale is t, inside the grid."""
+    p = min(max(first_from(scale.edges, len(scale.edges), t) - 1, 0), len(grid.half) - 1)
+    left, right = scale.edges[p], scale.edges[p + 1]
+    place = invert(left, scale.nodes[p * POINTS : (p + 1) * POINTS], right, min(max(t, left), right))
+    return float(grid.edges[p] + (place + 1) * grid.half[p])
+
+
+@helper
+def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
+    """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes.
+
+    The ratios are smoother, so they are what is interpolated. But where `side` falls steeply its last nodes
+    in the panel are little more than rounding: there both are interpolated, and then divided.
+    """
+    p = min(max(first_from(grid.edges, len(grid.edges), y) - 1, 0), len(grid.half) - 1)
+    t = (y - grid.edges[p]) / grid.half[p] - 1
+    least, most = np.inf, 0.0
+    for k in range(POINTS):
+        least, most = min(least, side[p * POINTS + k]), max(most, side[p * POINTS + k])
+    steep = least <= STEEP * most
+    total = 0.0
+    for i in range(len(out)):
+        out[i] = 0.0
+    for k in range(POINTS):
+        g = p * POINTS + k
+        away = t - NODES[k] if abs(t - NODES[k]) > 1e-14 else 1e-14
+        # The weights of interpolation at the nodes alone: BARYCENTRIC has the left end as well.
+        factor, line = BARYCENTRIC[k + 1] * (NODES[k] + 1) / away, table[g]
+        total += factor * side[g] if steep else factor
+        scale = factor if steep else factor / side[g]
+        for i in range(len(out)):
+            out[i] += scale * line[i]
+    scale = 1 / total if total != 0.0 else 0.0
+    for i in range(len(out)):
+        out[i] *= scale
+
+
+@helper
+def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
+    """Set the means of the arms above (`down`) or below each arm, given it at its logits ``[N, K]``."""
+    arms, size = at.shape
+    nodes = len(grid.x)
+    table, spare, found = np.empty((nodes, arms)), np.empty((nodes, arms)), np.empty(arms)
+    # Column k is the message with the mean of the k-th arm that was passed, from the top or the bottom.
+    for passed in range(arms):
+        arm = passed if down else arms - 1 - passed
+        side = grid.upper[arm] if down else grid.lower[arm + 1]
+        for k in range(size):
+            read_means(grid, at[arm, k], side, table, found[:passed])
+            here = theta[arm, k, arm]
+            low, high = (here, 1.0) if down else (0.0, here)
+            for i in range(passed):
+                theta[arm, k, i if down else arms - 1 - i] = min(max(found[i], low), high)
+        for g in range(nodes):
+            table[g, passed] = side[g] * grid.x[g]
+        carry(grid.density[arm], table, passed + 1, grid.half, down, spare)
+        table, spare = spare, table
+
+
+@kernel
+def batch_arm_points(
+    alpha: FloatArray, beta: FloatArray, placed: Placed, nats: float, theta: FloatArray, weight: FloatArray
+) -> None:
+    """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
+    arms, size = theta.shape[1], theta.shape[2]
+    at, nowhere = np.empty((arms, size)), np.empty(0)
+    for s in range(len(alpha)):
+        edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
+        grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, 2.0 * size, nats, nowhere)
+        scale = scale_for(grid, alpha[s], beta[s])
+        for arm in range(arms):
+            gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])
+            for k in range(size):
+                at[arm, k] = read_scale(grid, scale, at[arm, k])
+                theta[s, arm, k, arm] = probability(at[arm, k])
+        for down in (True, False):
+            fill_means(grid, down, at, theta[s])

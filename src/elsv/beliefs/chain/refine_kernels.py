@@ -48,32 +48,18 @@ class Draft(NamedTuple):
 @helper
 def new_draft(arms: int, capacity: int) -> Draft:
     """Return room for `capacity` edges of `arms` arms."""
-    return Draft(
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity),
-        np.empty(capacity, np.int64),
-        Sketch(
-            np.empty((arms, capacity)),
-            np.empty((arms, capacity)),
-            np.empty((arms, capacity)),
-            np.empty(arms, np.int64),
-            np.empty(arms, np.int64),
-        ),
-    )
+    rows, tables = np.empty((6, capacity)), np.empty((3, arms, capacity))
+    windows, place = np.empty((2, arms), np.int64), np.empty(capacity, np.int64)
+    sketch = Sketch(tables[0], tables[1], tables[2], windows[0], windows[1])
+    return Draft(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], place, sketch)
 
 
 @helper
-def first_edges(
-    alpha: FloatArray, beta: FloatArray, bottom: float, top: float, cut: float, edges: FloatArray
-) -> int:
+def first_edges(alpha: FloatArray, beta: FloatArray, cut: float, edges: FloatArray) -> int:
     """Set a coarse grid with an edge near every mode; return the number of edges."""
     arms = len(alpha)
     modes, spread = np.log(alpha / beta), np.sqrt(1 / alpha + 1 / beta)
-    lowest, highest = min(max(modes.min(), bottom), top), min(max(modes.max(), bottom), top)
+    lowest, highest = modes.min(), modes.max()
     left, right = np.inf, -np.inf
     for i in range(arms):
         # Past the modes of all arms the order only makes an arm's density fall faster than its f.
@@ -83,9 +69,6 @@ def first_edges(
         left = min(left, left_end(a, b, peak, fall + 2 * cut))
         fall = peak - a * highest - (a + b) * log_complement(highest) if highest > modes[i] else 0.0
         right = max(right, -left_end(b, a, peak, fall + 2 * cut))
-    left, right = max(left, bottom), min(right, top)
-    if not left < right:
-        left, right = (bottom, bottom + 1.0) if left == bottom else (top - 1.0, top)
     order = np.argsort(modes)
     count, j = 1, 0
     edges[0] = left
@@ -105,12 +88,9 @@ def first_edges(
 
 
 @helper
-def _log_cell(left: float, right: float, width: float, arms_at_zero: int) -> float:
+def _log_cell(left: float, right: float, width: float) -> float:
     """Return the log of the integral of exp of the line from `left` to `right`, over `width`."""
-    high, low = max(left, right), min(left, right)
-    if low == -np.inf:
-        return high + math.log(width / (arms_at_zero + 1))
-    span = high - low
+    high, span = max(left, right), abs(left - right)
     if span < 1e-5:
         return high + math.log(width) - 0.5 * span
     return high + math.log(width * -math.expm1(-span) / span)
@@ -118,20 +98,12 @@ def _log_cell(left: float, right: float, width: float, arms_at_zero: int) -> flo
 
 @helper
 def _log_add(a: float, b: float) -> float:
-    high, low = max(a, b), min(a, b)
-    if low == -np.inf:
-        return high
-    return high + math.log1p(math.exp(low - high))
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
 @helper
 def lower_sketch(
-    alpha: FloatArray,
-    beta: FloatArray,
-    edges: FloatArray,
-    complement: FloatArray,
-    bounded: bool,
-    sketch: Sketch,
+    alpha: FloatArray, beta: FloatArray, edges: FloatArray, complement: FloatArray, sketch: Sketch
 ) -> None:
     """Fill log f and log L."""
     arms = len(alpha)
@@ -144,10 +116,8 @@ def lower_sketch(
             if i + 1 < arms:
                 value += lower[i + 1, min(e, high[i + 1])]
             if e > low[i]:
-                cell = _log_cell(previous, value, edges[e] - edges[e - 1], arms - 1 - i)
+                cell = _log_cell(previous, value, edges[e] - edges[e - 1])
                 lower[i, e] = _log_add(lower[i, e - 1], cell)
-            elif bounded and e == 0:
-                lower[i, e] = -np.inf
             else:
                 slope = alpha[i] - (alpha[i] + beta[i]) * probability(edges[e])
                 if i + 1 < arms and e < high[i + 1]:
@@ -157,9 +127,7 @@ def lower_sketch(
 
 
 @helper
-def upper_sketch(
-    alpha: FloatArray, beta: FloatArray, edges: FloatArray, count: int, bounded: bool, sketch: Sketch
-) -> None:
+def upper_sketch(alpha: FloatArray, beta: FloatArray, edges: FloatArray, sketch: Sketch) -> None:
     """Fill log U."""
     density, upper, low, high = sketch.density, sketch.upper, sketch.low, sketch.high
     for i in range(len(alpha)):
@@ -169,10 +137,8 @@ def upper_sketch(
             if i > 0:
                 value += upper[i - 1, max(e, low[i - 1])]
             if e < high[i]:
-                cell = _log_cell(previous, value, edges[e + 1] - edges[e], i)
+                cell = _log_cell(previous, value, edges[e + 1] - edges[e])
                 upper[i, e] = _log_add(upper[i, e + 1], cell)
-            elif bounded and e == count - 1:
-                upper[i, e] = -np.inf
             else:
                 slope = (alpha[i] + beta[i]) * probability(edges[e]) - alpha[i]
                 if i > 0 and e > low[i - 1]:
@@ -192,14 +158,6 @@ def _above(sketch: Sketch, i: int, e: int) -> float:
 
 
 @helper
-def _change(left: float, right: float, arms_at_zero: int) -> float:
-    """Return the nats between two values of a message; from zero it grows like a power of the distance."""
-    if left == -np.inf or right == -np.inf:
-        return float(arms_at_zero)
-    return abs(left - right)
-
-
-@helper
 def arm_demand(
     i: int,
     alpha: FloatArray,
@@ -212,7 +170,6 @@ def arm_demand(
     demand: FloatArray,
 ) -> tuple[int, int]:
     """Raise `demand` ``[panels]`` to the nats that arm i spans; return its window of panels [first, last)."""
-    arms = len(alpha)
     low, high = sketch.low[i], sketch.high[i]
     best = low
     for e in range(low, high + 1):
@@ -230,8 +187,8 @@ def arm_demand(
             bend = n * max(x[p] * (1 - x[p]), x[p + 1] * (1 - x[p + 1]))
             span = max(abs(sketch.density[i, p + 1] - sketch.density[i, p]), slope * width)
             span = max(span, width * width / 8 * bend)
-            span = max(span, _change(_below(sketch, i, p), _below(sketch, i, p + 1), arms - 1 - i))
-            span = max(span, _change(_above(sketch, i, p), _above(sketch, i, p + 1), i))
+            span = max(span, abs(_below(sketch, i, p) - _below(sketch, i, p + 1)))
+            span = max(span, abs(_above(sketch, i, p) - _above(sketch, i, p + 1)))
             demand[p] = max(demand[p], span)
     margin = log_density[best] - cut - MARGIN
     while low < first and max(log_density[low], log_density[low + 1]) < margin:
@@ -269,29 +226,24 @@ def split(
 def refine(
     alpha: FloatArray,
     beta: FloatArray,
-    bottom: float,
-    top: float,
     nats: float,
     cut: float,
     draft: Draft,
     first: IntArray,
     last: IntArray,
 ) -> tuple[FloatArray, int]:
-    """Return panel edges between the logits `bottom` and `top`, and their number; set every arm's window.
-
-    The edges are the draft's own.
-    """
+    """Return panel edges, which are the draft's own, and their number; set every arm's window."""
     arms = len(alpha)
     edges, other, complement, x, log_density, demand, place, sketch = draft
-    count = first_edges(alpha, beta, bottom, top, cut, edges)
+    count = first_edges(alpha, beta, cut, edges)
     sketch.low[:] = 0
     sketch.high[:] = count - 1
     for _ in range(ROUNDS):
         for e in range(count):
             complement[e], x[e] = log_complement(edges[e]), probability(edges[e])
         demand[:count] = 0.0
-        lower_sketch(alpha, beta, edges, complement, edges[0] == bottom, sketch)
-        upper_sketch(alpha, beta, edges, count, edges[count - 1] == top, sketch)
+        lower_sketch(alpha, beta, edges, complement, sketch)
+        upper_sketch(alpha, beta, edges, sketch)
         for i in range(arms):
             first[i], last[i] = arm_demand(i, alpha, beta, edges, x, cut, sketch, log_density, demand)
         size = split(edges, count, nats, demand, other, place)
@@ -315,8 +267,6 @@ def refine(
 def refine_all(
     alpha: FloatArray,
     beta: FloatArray,
-    bottom: float,
-    top: float,
     nats: float,
     cut: float,
     chosen: IntArray,
@@ -329,7 +279,7 @@ def refine_all(
     draft = new_draft(alpha.shape[1], capacity)
     found, size = np.empty(capacity), 0
     for s in chosen:
-        edges, here = refine(alpha[s], beta[s], bottom, top, nats, cut, draft, first[s], last[s])
+        edges, here = refine(alpha[s], beta[s], nats, cut, draft, first[s], last[s])
         count[s] = here - 1
         if size + here > len(found):
             more = np.empty(2 * (size + here))

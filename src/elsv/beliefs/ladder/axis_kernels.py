@@ -12,10 +12,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import legendre
+from numpy.polynomial.legendre import leggauss
 
 from elsv._base.jit import borrowing, helper, inlined
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.quadrature import integrals_to
 
 POINTS = 8
 NEVER = -1e300  # the logarithm of nothing
@@ -26,19 +27,9 @@ _FIRST = 8  # panels of a piece to begin with
 _MOST = 20_000
 
 
-def _rule(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return nodes and weights on [0, 1], and the matrix of integrals from 0 to each node."""
-    nodes, weights = legendre.leggauss(points)
-    values = legendre.legvander(nodes, points)
-    integrals = np.empty((points, points))
-    integrals[:, 0] = nodes + 1
-    for m in range(1, points):
-        integrals[:, m] = (values[:, m + 1] - values[:, m - 1]) / (2 * m + 1)
-    basis = (np.arange(points) + 0.5)[:, None] * values[:, :points].T * weights
-    return 0.5 * (nodes + 1), 0.5 * weights, 0.5 * integrals @ basis
-
-
-NODES, WEIGHTS, CUMULATIVE = _rule(POINTS)
+_PLACES, _SHARES = leggauss(POINTS)
+# On [0, 1]: nodes, weights, and the matrix of integrals from 0 to each node.
+NODES, WEIGHTS, CUMULATIVE = 0.5 * (_PLACES + 1), 0.5 * _SHARES, 0.5 * integrals_to(_PLACES, POINTS)
 
 
 class Axis(NamedTuple):

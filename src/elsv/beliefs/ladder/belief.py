@@ -27,7 +27,6 @@ from elsv.beliefs.base import (
     MeasuredBest,
     MethodUsed,
     check_level,
-    check_points,
     check_rewards,
     check_tolerance,
     grouped,
@@ -36,7 +35,7 @@ from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, known_rankings
 from elsv.beliefs.layers import ladder_weights
-from elsv.beliefs.layers.conflict import contradicts
+from elsv.beliefs.layers.weights import contradicts
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice
@@ -46,7 +45,6 @@ _MANY_NODES = 400  # messages from which on P(best) is read from points
 _POINTS = 1 << 14
 _INNER = 0.4  # of the nats on a panel where values inside it are read, which have half the order
 _DRAWN = 0.7  # the same for draws, which need fewer digits
-_NARROW = 1e-6  # of a standard deviation, to which a mean is held
 
 
 @dataclass(frozen=True)
@@ -109,15 +107,7 @@ class Ladder(MeasuredBest):
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` where possible."""
-        from elsv.beliefs.ladder.readout_kernels import batch_log_weight
-
-        alpha, beta = self._rows(state)
-        total = np.zeros(len(alpha))
-        for part, setup in self._setups(*_rule(self.tolerance)):
-            out = np.empty(len(alpha))
-            batch_log_weight(*_of(part, alpha, beta), setup, out)
-            total += out
-        return total.reshape(state.shape)
+        return self._moments(state, *_rule(self.tolerance))[2]
 
     def shared_ways(self, arms: Arms) -> tuple[ladder_weights.Ways, ...] | None:
         """Return the parts whose weights can be worked out for a whole layer at once, or None."""
@@ -180,7 +170,7 @@ class Ladder(MeasuredBest):
         return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
-        """Return some of the points of one state ``[M, N]`` that `points` are the first ones of."""
+        """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `points` begins with them."""
         uniform = some_uniforms(start, stop, self._dimensions)
         return self._walks(*self._rows(state), np.array([0, stop - start]), uniform)
 
@@ -210,26 +200,6 @@ class Ladder(MeasuredBest):
         shape = state.alpha.shape
         return mean.reshape(shape), found.reshape(len(wanted), *shape)
 
-    def conditional_mean(self, state: State, arm: int, at: ArrayLike) -> FloatArray:
-        r"""Return :math:`E[\mu_l \mid \mu_{arm} = x]` for x in `at` ``[K]``, shape ``[..., K, N]``.
-
-        The arm is held between bounds a millionth of its standard deviation apart.
-        """
-        chosen, points = check_points(state, arm, at)
-        spread = float(np.sqrt(self.variance(state)[..., chosen].min()))
-        whole = self.bounds or ((0.0, 1.0),) * self.arms
-        found = []
-        for x in points.tolist():
-            low, high = whole[chosen]
-            if not low < x < high:
-                raise InvalidInputError(
-                    f"arm {chosen + 1} has means from {low:g} to {high:g} only, got {x:g}"
-                )
-            half = _NARROW * min(spread, x - low, high - x)
-            held = (*whole[:chosen], (x - half, x + half), *whole[chosen + 1 :])
-            found.append(replace(self, bounds=held).mean(state))
-        return np.stack(found, axis=-2)
-
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -244,8 +214,7 @@ class Ladder(MeasuredBest):
             from elsv.beliefs.base import best_of_points
 
             return best_of_points(partial(self.points, count=_POINTS), state, payoff)
-        from elsv.beliefs.best.integral import best_of_states
-        from elsv.beliefs.best.states import best_of_ladder
+        from elsv.beliefs.best.integral import best_of_ladder, best_of_states
 
         best_of = partial(
             best_of_ladder,
@@ -403,7 +372,7 @@ def _solvers(
 
 
 def _program(part: Ranking) -> Any:
-    from elsv.beliefs.ladder.program_kernels import Program
+    from elsv.beliefs.ladder.messages_kernels import Program
 
     number = len(part.from_above)
     owner = np.repeat(np.arange(number), np.diff(part.terms)).astype(np.int64)

@@ -21,14 +21,24 @@ from elsv.beliefs.ladder.axis_kernels import (
     log_density,
     log_share,
 )
-from elsv.beliefs.ladder.messages_kernels import Messages, new_messages
-from elsv.beliefs.ladder.program_kernels import Program
+from elsv.beliefs.ladder.messages_kernels import Messages, Scene, new_messages
 from elsv.beliefs.ladder.solve_kernels import Setup, inside, new_tally, outside, solve
 
 _KNOTS = np.concatenate((np.zeros(1), NODES, np.ones(1)))
 _GAPS = _KNOTS[:, None] - _KNOTS + np.eye(POINTS + 2)
 _BARYCENTRIC = 1 / _GAPS.prod(axis=1)
 _NOTHING = -700.0
+
+
+@helper
+def total_and_first(mass: FloatArray, place: FloatArray) -> tuple[float, float]:
+    """Return the sum of an arm's probabilities at all nodes, and that of them times the place."""
+    total, first = 0.0, 0.0
+    for p in range(len(place)):
+        for k in range(POINTS):
+            total += mass[p, k]
+            first += mass[p, k] * place[p, k]
+    return total, first
 
 
 @kernel
@@ -48,11 +58,7 @@ def batch_moments(
         mass = solved.mass
         place = solved.densities.place
         for i in range(alpha.shape[1]):
-            total, first = 0.0, 0.0
-            for p in range(len(place)):
-                for k in range(POINTS):
-                    total += mass[i, p, k]
-                    first += mass[i, p, k] * place[p, k]
+            total, first = total_and_first(mass[i], place)
             middle = first / total
             second = 0.0
             for p in range(len(place)):
@@ -60,18 +66,6 @@ def batch_moments(
                     second += mass[i, p, k] * (place[p, k] - middle) ** 2
             mean[b, i] = middle / axis.support[i]
             variance[b, i] = second / total / axis.support[i] ** 2
-
-
-@kernel
-def batch_log_weight(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    log_weight: FloatArray,
-) -> None:
-    """Set log W ``[B]``."""
-    for b in range(len(alpha)):
-        log_weight[b] = solve(alpha[b], beta[b], setup).log_weight
 
 
 @borrowing
@@ -163,11 +157,7 @@ def batch_quantiles(
         mass = solved.mass
         panels, place = solved.panels, solved.densities.place
         for i in range(alpha.shape[1]):
-            total, first = 0.0, 0.0
-            for p in range(len(place)):
-                for k in range(POINTS):
-                    total += mass[i, p, k]
-                    first += mass[i, p, k] * place[p, k]
+            total, first = total_and_first(mass[i], place)
             mean[b, i] = first / total / axis.support[i]
             for level in range(len(levels)):
                 wanted, below, at = levels[level] * total, 0.0, 0
@@ -259,18 +249,9 @@ def new_walker(setup: Setup, panels: Panels, inner: Messages) -> Walker:
 
 @borrowing
 def walk(alpha: FloatArray, beta: FloatArray, walker: Walker, uniform: FloatArray, out: FloatArray) -> None:
-    """Set one joint draw, from the whole down: a value of each message, then which term it came from.
+    """Set one joint draw ``[N]``, from the whole down: a value of each message, then which term it came from.
 
-    Parameters
-    ----------
-    alpha, beta
-        The state, ``[N]``.
-    walker
-        Its messages.
-    uniform
-        Numbers between 0 and 1: N for the values, and N for the terms if there are several of a message.
-    out
-        The means, ``[N]``.
+    `uniform` has N numbers for the values, and N for the terms if there are several of a message.
     """
     setup, panels, inner, waiting, limits, logs, knots, leaning, _ = walker
     program, axis = setup.program, setup.axis
@@ -343,12 +324,7 @@ def term_at(
 
 @kernel
 def batch_draw(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    starts: IntArray,
-    uniform: FloatArray,
-    out: FloatArray,
+    alpha: FloatArray, beta: FloatArray, setup: Setup, starts: IntArray, uniform: FloatArray, out: FloatArray
 ) -> None:
     """Set joint draws ``[D, N]``, those from ``starts[b]`` to ``starts[b + 1]`` of state b.
 
@@ -365,11 +341,7 @@ def batch_draw(
 
 @kernel
 def open_ladder(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    low: FloatArray,
-    high: FloatArray,
+    alpha: FloatArray, beta: FloatArray, setup: Setup, low: FloatArray, high: FloatArray
 ) -> tuple[Panels, float]:
     """Return the panels of a state and log W; set the logits between which arms have their mass."""
     solved = solve(alpha, beta, setup)
@@ -454,26 +426,23 @@ def cut_off(
                     dense.log[i, p] = NEVER
                 else:
                     edge[i] = p + 1
-        inner = new_messages(len(program.from_above), count)
-        total = inside(program, finer, dense, inner)
+        scene = Scene(program, finer, dense, new_messages(len(program.from_above), count))
+        total = inside(scene)
         below[v] = math.exp(min(total - log_weight, 0.0))
         if v < len(density):
             outer = new_messages(len(program.from_above), count)
-            outside(
-                program, finer, dense, inner, outer, log_weight, setup.nats, setup.cut, new_tally(0, 0, 0)
-            )
+            outside(scene, outer, log_weight, setup.nats, setup.cut, new_tally(0, 0, 0))
             for i in range(arms):
                 if not (math.isfinite(u[i]) and axis.inside[i, piece[i]]):
                     edge[i] = -1
-            rates(alpha, beta, program, inner, outer, edge, limit[v], log_weight, density[v])
+            rates(alpha, beta, scene, outer, edge, limit[v], log_weight, density[v])
 
 
 @helper
 def rates(
     alpha: FloatArray,
     beta: FloatArray,
-    program: Program,
-    inner: Messages,
+    scene: Scene,
     outer: Messages,
     edge: IntArray,
     limit: FloatArray,
@@ -484,7 +453,7 @@ def rates(
 
     `edge` is the panel that begins at an arm's limit, -1 where the arm has no density.
     """
-    count = len(inner.log)
+    program, inner, count = scene.program, scene.inner, len(scene.inner.log)
     out[:] = 0.0
     for t in range(len(program.arm)):
         i, owner = program.arm[t], program.owner[t]

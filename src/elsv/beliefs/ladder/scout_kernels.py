@@ -16,7 +16,7 @@ import numpy as np
 from elsv._base.jit import helper, inlined
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.ladder.axis_kernels import NEVER, Axis, Panels, log_density
-from elsv.beliefs.ladder.program_kernels import Program
+from elsv.beliefs.ladder.messages_kernels import Program
 
 _ROUNDS = 80
 _MOST_POINTS = 40_000

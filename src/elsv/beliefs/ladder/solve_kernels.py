@@ -25,12 +25,13 @@ from elsv.beliefs.ladder.axis_kernels import (
 )
 from elsv.beliefs.ladder.messages_kernels import (
     Messages,
+    Program,
+    Scene,
     accumulate,
     new_messages,
     term_log,
     term_values,
 )
-from elsv.beliefs.ladder.program_kernels import Program
 from elsv.beliefs.ladder.scout_kernels import scout
 
 _NOTHING = -700.0
@@ -90,11 +91,12 @@ def new_tally(terms: int, arms: int, panels: int) -> Tally:
 
 
 @helper
-def inside(program: Program, panels: Panels, dense: Densities, inner: Messages) -> float:
+def inside(scene: Scene) -> float:
     """Set the messages; return log W.
 
     Messages that run in one direction go from panel to panel together: those of a panel stay in the cache.
     """
+    program, panels, _, inner = scene
     count, number = len(panels.piece), len(program.from_above)
     g, part, logs = np.empty(POINTS), np.empty(POINTS), np.empty(len(program.arm))
     now = np.full(number, NEVER)
@@ -109,7 +111,7 @@ def inside(program: Program, panels: Panels, dense: Densities, inner: Messages) 
                 first, last = program.terms[m], program.terms[m + 1]
                 scale = NEVER
                 for t in range(first, last):
-                    logs[t] = term_log(program, dense, inner, t, p, -1)
+                    logs[t] = term_log(scene, t, p, -1)
                     scale = max(scale, logs[t])
                 for k in range(POINTS):
                     g[k] = 0.0
@@ -117,7 +119,7 @@ def inside(program: Program, panels: Panels, dense: Densities, inner: Messages) 
                     less = logs[t] - scale
                     if less > _NOTHING and scale > NEVER:
                         factor = math.exp(less) if less < 0 else 1.0
-                        term_values(program, dense, inner, t, p, -1, factor, part)
+                        term_values(scene, t, p, -1, factor, part)
                         for k in range(POINTS):
                             g[k] += part[k]
                 now[m] = accumulate(inner, m, p, g, scale, width, now[m], above)
@@ -125,22 +127,13 @@ def inside(program: Program, panels: Panels, dense: Densities, inner: Messages) 
 
 
 @helper
-def outside(
-    program: Program,
-    panels: Panels,
-    dense: Densities,
-    inner: Messages,
-    outer: Messages,
-    log_weight: float,
-    nats: float,
-    cut: float,
-    tally: Tally,
-) -> None:
+def outside(scene: Scene, outer: Messages, log_weight: float, nats: float, cut: float, tally: Tally) -> None:
     """Set the outside messages, and on the way add up what they say of each panel.
 
     With one row in `outer` a panel's messages take the place of those of the panel before, which is enough
     where all run in one direction. An empty tally is left alone.
     """
+    program, panels = scene.program, scene.panels
     count, number = len(panels.piece), len(program.from_above)
     g, part, logs = np.empty(POINTS), np.empty(POINTS), np.empty(len(program.use) + 1)
     outer.value[:, number - 1] = 1.0
@@ -161,7 +154,7 @@ def outside(
                 scale = NEVER
                 for q in range(first, last):
                     t = program.use[q]
-                    logs[q] = term_log(program, dense, inner, t, p, m) + outer.log[row, program.owner[t]]
+                    logs[q] = term_log(scene, t, p, m) + outer.log[row, program.owner[t]]
                     scale = max(scale, logs[q])
                 for k in range(POINTS):
                     g[k] = 0.0
@@ -171,44 +164,42 @@ def outside(
                         t = program.use[q]
                         owner = program.owner[t]
                         factor = math.exp(less) if less < 0 else 1.0
-                        term_values(program, dense, inner, t, p, m, factor, part)
+                        term_values(scene, t, p, m, factor, part)
                         for k in range(POINTS):
                             g[k] += part[k] * outer.value[row, owner, k]
                 now[m] = accumulate(outer, m, row, g, scale, width, now[m], above)
             if end < 0 and len(tally.coarse) > 0:
-                weigh(program, dense, inner, outer, p, row, width, log_weight, cut, tally, part)
-                judge(program, panels, inner, outer, p, row, nats, cut, tally)
+                weigh(scene, outer, p, row, log_weight, cut, tally, part)
+                judge(scene, outer, p, row, nats, cut, tally)
         if end < 0:
             break
 
 
 @borrowing
 def weigh(
-    program: Program,
-    dense: Densities,
-    inner: Messages,
+    scene: Scene,
     outer: Messages,
     p: int,
     row: int,
-    width: float,
     log_weight: float,
     cut: float,
     tally: Tally,
     part: FloatArray,
 ) -> None:
     """Set the share of W that every term has on a panel, and the probability of arms at its nodes."""
+    program, width = scene.program, scene.panels.right[p] - scene.panels.left[p]
     for i in range(len(tally.mass)):
         for k in range(POINTS):
             tally.mass[i, p, k] = 0.0
     for t in range(len(program.arm)):
         tally.share[t] = 0.0
         owner, i = program.owner[t], program.arm[t]
-        log = term_log(program, dense, inner, t, p, -1) + outer.log[row, owner] - log_weight
+        log = term_log(scene, t, p, -1) + outer.log[row, owner] - log_weight
         if log > -cut - _MARGIN:
             # On a wide panel the largest values of the factors may lie at opposite ends.
             rest = max(log - _LARGE, 0.0)
             factor = math.exp(log - rest) * width
-            term_values(program, dense, inner, t, p, -1, factor, part)
+            term_values(scene, t, p, -1, factor, part)
             total = 0.0
             for k in range(POINTS):
                 now = WEIGHTS[k] * part[k] * outer.value[row, owner, k]
@@ -220,19 +211,10 @@ def weigh(
 
 
 @borrowing
-def judge(
-    program: Program,
-    panels: Panels,
-    inner: Messages,
-    outer: Messages,
-    p: int,
-    row: int,
-    nats: float,
-    cut: float,
-    tally: Tally,
-) -> None:
+def judge(scene: Scene, outer: Messages, p: int, row: int, nats: float, cut: float, tally: Tally) -> None:
     """Set whether a panel is too wide for what it holds, and whether that matters."""
-    left, right = panels.left[p], panels.right[p]
+    program, inner = scene.program, scene.inner
+    left, right = scene.panels.left[p], scene.panels.right[p]
     span, bend = surely_resolved(left, right, nats)
     span, bend = math.exp(-span), math.exp(2 * bend)
     bad, matters = False, False
@@ -332,8 +314,9 @@ def solve_on(alpha: FloatArray, beta: FloatArray, setup: Setup, panels: Panels) 
     # All in one direction: no more is needed of the outside than its messages on the panel at hand.
     several = number > 1 and alike(program, number - 2, -1, -1) >= 0
     outer = new_messages(number, count if several else 1)
-    log_weight = inside(program, panels, dense, inner)
+    scene = Scene(program, panels, dense, inner)
+    log_weight = inside(scene)
     tally = new_tally(len(program.arm), len(alpha), count)
-    outside(program, panels, dense, inner, outer, log_weight, nats, cut, tally)
+    outside(scene, outer, log_weight, nats, cut, tally)
     mark_wide(panels, tally)
     return Solved(panels, dense, inner, log_weight, tally.mass, tally.coarse)

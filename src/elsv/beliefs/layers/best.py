@@ -24,7 +24,7 @@ import numpy as np
 
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order
-from elsv.beliefs.layers.conflict import contradicts
+from elsv.beliefs.layers.weights import contradicts
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew

@@ -2,5 +2,5 @@
 
 Read `run` first: it gives the optimum and the value of policies as `elsv.exact` does, which calls it for
 ``device="cuda"``. A policy on layers names its kernel (`elsv.policies.layers.kernel_of`), `sweeps` starts the
-kernels of `lattice.cu`, and `device` alone knows CuPy.
+kernels of `lattice.cu`, and its `Device` alone knows CuPy.
 """

@@ -31,7 +31,7 @@ typedef const Int* __restrict__ Ints;
 #define NODES_AT_ONCE 2
 #endif
 #define PADDED 8   // rows of the arms' tables are padded to a multiple of this many numbers
-// TIE, the tolerance of the tie rule, stands in front of this source: elsv/exact/cuda/device.py puts it there.
+// TIE, the tolerance of the tie rule, stands in front of this source: elsv/exact/cuda/sweeps.py puts it there.
 
 // Where the numbers of the arms lie in `arms`.
 #define REWARD(i) arms[i]

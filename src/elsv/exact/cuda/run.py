@@ -6,11 +6,8 @@ r"""The Bayes optimum and the value of policies on a GPU.
 as in `elsv.exact.solve`, but only Y is kept, in one array of the last layer's size: a layer overwrites the
 next one batch by batch, through room for one batch, and weights come from tables (`elsv.exact.cuda.sweeps`).
 
-A policy that searches ahead goes over whole layers. A search of depth d from all states of layer m is the
-commit value of layer m + d, swept back by the best arm to layer m + 1, and one sweep that chooses. Where it
-goes by a step of several pulls, those of each arm are swept back apart until the best of them is taken. Many
-pulls of one arm are swept back side by side with it (`elsv.policies.plan_layers`). Weights of a layer serve
-all arrays that are swept through it.
+A policy that searches ahead goes over whole layers (`Search`). Weights of a layer serve all arrays that are
+swept through it.
 """
 
 from __future__ import annotations
@@ -26,19 +23,19 @@ import numpy as np
 from elsv._base.numbers import counted
 from elsv._base.numbers import memory as in_words
 from elsv._base.progress import Progress
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.device import NULL, Device
-from elsv.exact.cuda.sweeps import ARMS, LayerSweeps, Numbering, weighted
+from elsv.exact.cuda.sweeps import ARMS, NULL, Device, LayerSweeps, Numbering, weighted
 from elsv.exact.passes import SHORTER, Cost
 from elsv.lattice.numbering import layer_size, states_up_to
-from elsv.lattice.steps import Sweep
+from elsv.lattice.sweeps import Sweep
 from elsv.policies.layers import Optimum, kernel_of
-from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED, Way
+from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED
 from elsv.problem import Problem
 
 _SPARE = 300 << 20  # bytes that are left alone
 _NODES = 0.5  # of quadrature, for each pull
+_SCORING = 64  # threads
 Watch = Callable[[LayerSweeps, int, Any], None]  # called before a layer is swept, with the next one's values
 
 
@@ -78,7 +75,7 @@ def evaluate_cost(
         if hasattr(policy, "earns"):
             continue
         if _searches(problem, policy):
-            arrays = arrays_of(problem, kernel_of(problem, policy, 1))
+            arrays = 5 + 4 * problem.arms * (_named(problem, policy, 1).stops > 0)
             size = max(size, arrays * whole + _table_bytes(problem) + _SPARE)
         else:
             size = max(size, room_for(problem, free).bytes)
@@ -93,7 +90,7 @@ def evaluate_cost(
 
 def _searches(problem: Problem, policy: object) -> bool:
     """Return whether a policy reads more than the next layer, somewhere."""
-    return isinstance(kernel_of(problem, policy, problem.steps), Way)
+    return _named(problem, policy, problem.steps).name == "search"
 
 
 def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
@@ -109,9 +106,8 @@ def root_scores(
     watch: Watch | None = None,
 ) -> FloatArray:
     """Return what each first arm is worth if the optimum follows, ``[N]``."""
-    sweeps, first = _in_place(
-        problem, Optimum(problem.belief), device, _limit(device, memory), progress, watch
-    )
+    best = Optimum(problem.belief)
+    sweeps, first = _in_place(problem, best, device, _limit(device, memory), progress, watch)
     scores: FloatArray = scores_of(sweeps, 0, np.zeros((1, 2 * ARMS), np.int64), first)[0]
     return scores[sweeps.first :]
 
@@ -137,15 +133,15 @@ def value_of(
         value = _by_layers(problem, policy, device, progress)
     else:
         sweeps, later = _in_place(problem, policy, device, _limit(device, memory), progress)
-        out, (kernel, extra) = device.empty(1), sweeps.kernel(_sweep(problem, policy, 1), 0)
+        out, (kernel, extra) = device.empty(1), sweeps.kernel(_named(problem, policy, 1), 0)
         sweeps.sweep(kernel, 0, (0, 1), later, out, extra)
         value = float(device.fetch(out)[0]) / _root_weight(sweeps)
     return value, time.perf_counter() - began
 
 
-def _sweep(problem: Problem, policy: object, step: int) -> Sweep:
+def _named(problem: Problem, policy: object, step: int) -> Sweep:
     found = kernel_of(problem, policy, step)
-    assert isinstance(found, Sweep), "checked by check_policy"
+    assert found is not None, "checked by check_policy"
     return found
 
 
@@ -171,7 +167,7 @@ def _in_place(
     for layer in range(horizon - 1, 0, -1):
         if watch is not None:
             watch(sweeps, layer, later)
-        kernel, extra = sweeps.kernel(_sweep(problem, policy, layer + 1), layer)
+        kernel, extra = sweeps.kernel(_named(problem, policy, layer + 1), layer)
         whole = sweeps.numbering.groups_of(layer)
         for first, stop in sweeps.batches(layer, room.batch):
             low, high = (int(sweeps.numbering.groups[layer, k]) for k in (first, stop))
@@ -194,12 +190,15 @@ def _by_layers(problem: Problem, policy: object, device: Device, progress: Progr
     """Return the value of a policy that searches, on whole layers."""
     horizon = problem.steps
     sweeps = LayerSweeps(device, problem, layer_size(problem.arms, horizon))
-    buffers = Buffers(sweeps, kernel_of(problem, policy, 1))
+    search = Search(sweeps, _named(problem, policy, 1).stops > 0)
     values = [device.empty(sweeps.numbering.size(horizon - 1)) for _ in range(2)]
     for layer in range(horizon - 1, -1, -1):
-        way = kernel_of(problem, policy, layer + 1)
-        assert way is not None, "checked by check_policy"
-        follow_search(sweeps, way, values, buffers, layer)
+        later, named = values[0] if layer + 1 < horizon else NULL, _named(problem, policy, layer + 1)
+        if named.name == "search":
+            search.follow(named, layer, later, values[1])
+        else:
+            kernel, extra = sweeps.kernel(named, layer)
+            sweeps.whole(kernel, layer, later, values[1], extra)
         values.reverse()
         progress(horizon - layer, horizon)
     return float(device.fetch(values[0][:1])[0]) / _root_weight(sweeps)
@@ -221,9 +220,8 @@ def scores_of(sweeps: LayerSweeps, layer: int, counts: Any, later: Any) -> Float
         tables, nodes = weights.tables, weights.nodes
     out = device.empty(ARMS * len(counts))
     given = (layer, len(counts), sweeps.first, sweeps.groups, sweeps.numbering.width, sweeps.arms, later)
-    threads = 64
     extra = (*given, device.array(counts), nodes, *tables, out)
-    device.launch("score", -(-len(counts) // threads), threads, extra)
+    device.launch("score", -(-len(counts) // _SCORING), _SCORING, extra)
     return np.asarray(device.fetch(out)).reshape(len(counts), ARMS)
 
 
@@ -239,9 +237,9 @@ def check_arms(problem: Problem) -> None:
 
 def _nodes(problem: Problem) -> float:
     whole = bool((problem.prior == problem.prior.round()).all())
-    return (
-        _NODES * (problem.steps + float(problem.prior.sum())) if whole else 26.0 * problem.steps**0.5 + 60.0
-    )
+    if whole:
+        return _NODES * (problem.steps + float(problem.prior.sum()))
+    return 26.0 * float(problem.steps**0.5) + 60.0
 
 
 def _table_bytes(problem: Problem) -> int:
@@ -251,111 +249,59 @@ def _table_bytes(problem: Problem) -> int:
     return int(8 * ARMS * _nodes(problem) * entries)
 
 
-def losses(
-    problem: Problem, device: Device, wins: IntArray, pulls: IntArray, arms: AnyArray, progress: Progress
-) -> tuple[FloatArray, float]:
-    r"""Return what each simulated path loses against the optimum ``[K]``, and what the optimum earns.
+class Search:
+    """A search from all states of a layer, swept back from its frontier.
 
-    A policy that pulls a(s) earns less than the optimum by
-
-    .. math:: V_1 - V^a_1 = E\Bigl[\sum_t V_t(s_t) - Q_t(s_t, a(s_t))\Bigr]
-
-    over its own paths. The terms are at least 0 and mostly 0, so that a few thousand simulated paths give the
-    difference far better than simulated regrets would. V and Q are read while the optimum is computed.
-    `wins` and `pulls` ``[T, K, N]`` are the counts before each step, `arms` ``[T, K]`` what was pulled then.
+    The commit value of layer m + d goes back by the best arm to layer m + 1, and one sweep chooses. In a step
+    of several pulls those of each arm are swept back apart until the best of them is taken. Many pulls of one
+    arm are swept back side by side with it (`elsv.policies.plan_layers`).
     """
-    horizon, paths = problem.steps, wins.shape[1]
-    if wins.shape != (horizon, paths, problem.arms) or arms.shape != (horizon, paths):
-        raise InvalidInputError(
-            f"paths of {horizon} steps have counts [{horizon}, K, {problem.arms}] and arms [{horizon}, K], "
-            f"got {wins.shape} and {arms.shape}"
-        )
-    lost = np.zeros(paths)
-    first = ARMS - problem.arms
 
-    def watch(sweeps: LayerSweeps, layer: int, later: Any) -> None:
-        counts = np.zeros((paths, 2 * ARMS), np.int64)
-        counts[:, first:ARMS], counts[:, ARMS + first :] = wins[layer], pulls[layer]
-        states, inverse = np.unique(counts, axis=0, return_inverse=True)
-        scores = scores_of(sweeps, layer, states, later)[:, first:]
-        chosen = scores[inverse.ravel(), arms[layer]]
-        lost[:] += scores.max(axis=1)[inverse.ravel()] - chosen
-
-    best = root_scores(problem, device, progress, watch=watch)
-    return lost, float(best.max())
-
-
-def arrays_of(problem: Problem, way: Sweep | Way | None) -> int:
-    """Return how many layers a search holds at one time, by the way from the first step."""
-    return 5 + 4 * problem.arms * _is_long(way)
-
-
-def _is_long(way: Sweep | Way | None) -> bool:
-    return isinstance(way, Way) and way.stops > 0
-
-
-class Buffers:
-    """Arrays that searches use in turn, two of each kind: of the search, of one step, of many pulls."""
-
-    def __init__(self, sweeps: LayerSweeps, first: Sweep | Way | None) -> None:
-        arms, horizon = sweeps.problem.arms, sweeps.problem.steps
-        self.size = sweeps.numbering.size(horizon - 1)
-        rows = {"ahead": 1, **({"step": arms, "stops": arms} if _is_long(first) else {})}
+    def __init__(self, sweeps: LayerSweeps, long: bool) -> None:
+        self._sweeps, arms = sweeps, sweeps.problem.arms
+        self._size = sweeps.numbering.size(sweeps.problem.steps - 1)
+        rows = {"ahead": 1, **({"step": arms, "stops": arms} if long else {})}
         self._arrays = {
-            kind: [sweeps.device.empty(self.size * count) for _ in range(2)] for kind, count in rows.items()
+            kind: [sweeps.device.empty(self._size * count) for _ in range(2)] for kind, count in rows.items()
         }
 
-    def of(self, kind: str, made: int, arm: int = 0) -> Any:
+    def _of(self, kind: str, made: int, arm: int = 0) -> Any:
         """Return the array of a layer, from an arm on: step and stops have those of all arms in a row."""
-        return self._arrays[kind][made % 2][arm * self.size :]
+        return self._arrays[kind][made % 2][arm * self._size :]
 
-
-def follow_search(
-    sweeps: LayerSweeps, way: Sweep | Way, values: list[Any], room: Buffers, layer: int
-) -> None:
-    """Set values[1] to the worth of the policy in a layer, values[0] being that of the next one."""
-    arms, horizon = sweeps.problem.arms, sweeps.problem.steps
-    left = horizon - layer
-    later = values[0] if layer + 1 < horizon else NULL
-    if isinstance(way, Sweep):
-        kernel, extra = sweeps.kernel(way, layer)
-        sweeps.whole(kernel, layer, later, values[1], extra)
-        return
-    most = way.stops
-    top = layer + way.depth
-    chosen = {layer + made for made in accumulate(way.steps)}  # layers where an arm is chosen
-    ahead: Any = NULL  # of the layer after the one swept
-    stops: list[Any] = [NULL] * arms
-    for made in range(layer + max(way.depth, most), layer, -1):
-        times = float(horizon - made)
-        if made == horizon:
-            continue  # nothing is earned any more
-        here = room.of("ahead", made)
-        if most:
-            for arm in range(arms):
-                own = room.of("stops", made, arm)
+    def follow(self, named: Sweep, layer: int, later: Any, out: Any) -> None:
+        """Set `out` to the worth of the policy in a layer, `later` being that of the next one."""
+        sweeps, horizon, most = self._sweeps, self._sweeps.problem.steps, named.stops
+        first, arms = sweeps.first, range(sweeps.problem.arms)
+        chosen = [layer + made for made in accumulate(named.steps)]  # layers where an arm is chosen
+        top = chosen[-1]
+        ahead: Any = NULL  # of the layer after the one swept
+        for made in range(max(top, layer + most), layer, -1):
+            times = float(horizon - made)
+            if made == horizon:
+                continue  # nothing is earned any more
+            here = self._of("ahead", made)
+            for arm in arms if made <= layer + most else ():
+                own = self._of("stops", made, arm)
                 if made == layer + most:
                     sweeps.whole("sweep_commit", made, NULL, own, (times,))
                 else:
-                    more = (arm + sweeps.first, times)
-                    sweeps.whole("sweep_stop", made, stops[arm], own, more)
-                stops[arm] = own
-        if made == top:
-            sweeps.whole("sweep_commit", made, NULL, here, (times,))
-        elif made < top and made not in chosen:
-            for arm in range(arms):
-                before = ahead if made + 1 in chosen else room.of("step", made + 1, arm)
-                sweeps.whole(
-                    "sweep_stop", made, before, room.of("step", made, arm), (arm + sweeps.first, 0.0)
-                )
-        elif made < top and made + 1 not in chosen:
-            sweeps.whole("sweep_step", made, NULL, here, (room.of("step", made + 1), room.size))
-        elif made < top:
-            sweeps.whole("sweep_best", made, ahead, here)
-        if made in chosen:
-            ahead = here
-    if most:
-        extra = (ahead, room.of("stops", layer + 1), room.size, float(left), RECOVERED, OUTWEIGH, EQUAL)
-        sweeps.whole("sweep_plan", layer, later, values[1], extra)
-    else:
-        sweeps.whole("sweep_search", layer, later, values[1], (ahead,))
+                    before = self._of("stops", made + 1, arm) if made + 1 < horizon else NULL
+                    sweeps.whole("sweep_stop", made, before, own, (arm + first, times))
+            if made == top:
+                sweeps.whole("sweep_commit", made, NULL, here, (times,))
+            elif made < top and made not in chosen:
+                for arm in arms:
+                    before = ahead if made + 1 in chosen else self._of("step", made + 1, arm)
+                    sweeps.whole("sweep_stop", made, before, self._of("step", made, arm), (arm + first, 0.0))
+            elif made < top and made + 1 not in chosen:
+                sweeps.whole("sweep_step", made, NULL, here, (self._of("step", made + 1), self._size))
+            elif made < top:
+                sweeps.whole("sweep_best", made, ahead, here)
+            if made in chosen:
+                ahead = here
+        if most:
+            stops = self._of("stops", layer + 1), self._size, float(horizon - layer)
+            sweeps.whole("sweep_plan", layer, later, out, (ahead, *stops, RECOVERED, OUTWEIGH, EQUAL))
+        else:
+            sweeps.whole("sweep_search", layer, later, out, (ahead,))

@@ -1,4 +1,4 @@
-r"""Sweeps over layers of two or three arms: which states a kernel goes over, and the weights that it reads.
+r"""The GPU of this process, and sweeps over layers of two or three arms on it.
 
 Layer m is computed from layer m + 1 by **batches** of whole groups (blocks with one :math:`n_1`): group k
 reads the groups k and k + 1 of the next layer. Weights are not kept: those of the groups that a batch reads
@@ -10,23 +10,95 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from elsv._base.triangle import size
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.abilities import factors
-from elsv.errors import InvalidInputError
-from elsv.exact.cuda.device import NULL, Device
-from elsv.lattice.steps import Sweep
+from elsv.choice import TIE
+from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.lattice.sweeps import Sweep
 from elsv.problem import Problem
 
 ARMS = 3  # that the kernels know; the first of them may be missing
+NULL = 0  # in the place of an array that a kernel must not read
 _ROWS, _COLUMNS, _PADDED = 8, 8, 8  # of a tile of weights and of the arms' tables, as in lattice.cu
 _THREADS, _TILE_THREADS = 256, 128
 _MOST_EACH = 16  # states that a thread goes over
 _FULL = 132 * 8 * _THREADS  # threads that fill a large card
+
+
+def source() -> str:
+    """Return the source of the kernels, with the constant of the tie rule (`elsv.choice`) in front."""
+    own = files("elsv.exact.cuda").joinpath("lattice.cu").read_text(encoding="utf-8")
+    return f"#define TIE {TIE!r}\n{own}"
+
+
+class Device:
+    """The current CUDA device through CuPy; tests have another, which runs the kernels on the CPU."""
+
+    def __init__(self) -> None:
+        self._cupy = _cupy()
+        properties = self._cupy.cuda.runtime.getDeviceProperties(self._cupy.cuda.Device().id)
+        self.name = properties["name"].decode()
+        self._module = self._cupy.RawModule(code=source(), options=("--std=c++17",))
+        self._kernels: dict[str, Any] = {}
+
+    def free(self) -> int:
+        """Return how many bytes can be allocated, after giving back what earlier answers left behind."""
+        self._cupy.get_default_memory_pool().free_all_blocks()
+        return int(self._cupy.cuda.runtime.memGetInfo()[0])
+
+    def empty(self, size: int) -> Any:
+        """Return room for `size` doubles."""
+        return self._cupy.empty(size, dtype=self._cupy.float64)
+
+    def array(self, values: AnyArray) -> Any:
+        """Return a copy on the card."""
+        return self._cupy.asarray(values)
+
+    def launch(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
+        """Start a kernel on the current stream."""
+        if kernel not in self._kernels:
+            self._kernels[kernel] = self._module.get_function(kernel)
+        self._kernels[kernel]((blocks,), (threads,), tuple(arguments))
+
+    def fetch(self, values: Any) -> AnyArray:
+        """Return a copy as a NumPy array."""
+        found: AnyArray = self._cupy.asnumpy(values)
+        return found
+
+
+def find_device() -> Device:
+    """Return the CUDA device, or raise in one line why there is none."""
+    cupy = _cupy()
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise InvalidInputError(
+            f"device='cuda' needs an NVIDIA driver and a GPU ({error}); use device='cpu'"
+        ) from None
+    if count == 0:
+        raise InvalidInputError("device='cuda' needs a GPU, and CUDA finds none; use device='cpu'")
+    return Device()
+
+
+def check_device(name: str) -> bool:
+    """Return whether the answer is to be computed on a GPU."""
+    if name not in ("cpu", "cuda"):
+        raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {name!r}")
+    return name == "cuda"
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise MissingExtraError("device='cuda'", "gpu") from error
+    return cupy
 
 
 @dataclass(frozen=True)
@@ -192,7 +264,7 @@ class LayerSweeps:
         self.device.launch(kernel, blocks, _THREADS, (*given, later, weights, shift, out, *more))
 
     def kernel(self, sweep: Sweep, layer: int) -> tuple[str, tuple[Any, ...]]:
-        """Return the kernel that a policy names and its extra arguments in a layer."""
+        """Return the kernel of a sweep that reads the next layer alone, and its arguments in a layer."""
         if sweep.name == "best":
             return "sweep_best", ()
         if sweep.name == "arm":
