@@ -5,6 +5,7 @@ import html
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -405,6 +406,12 @@ def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeyp
     assert found.gains == whole.gains  # all who were held out still count
     assert sum(seen for arm in campaign._said.values[0].halves for _, seen in arm) == 100
     assert sum(campaign._said.values[0].split.given) <= 100
+
+
+def test_who_held_customers_out_is_told_to_hold_out_more(tmp_path):
+    over = replace(played(tmp_path / "shop.db").status(), phase="over", gains=())
+    assert over.advice().endswith("with a larger holdout.")
+    assert replace(over, holdout=0.0).advice().endswith("with a holdout.")
 
 
 def told_everywhere(store):

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from elsv.cli.reproduce import reproduce as command
+from elsv.cli.exact import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
 from elsv.paper import (

@@ -17,7 +17,7 @@ from elsv import Campaign, Problem
 from elsv.campaign.report import style_sheet
 from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of
 from elsv.report.style import DARK, styles
-from elsv.service.page.rendering import name_in, page_of, static_files
+from elsv.service.page.browser import name_in, page_of, static_files
 from pages import send, tags_of, text_of, visit
 
 PAGE = resources.files("elsv.service.page")
@@ -333,6 +333,8 @@ def test_scales_have_round_numbers():
     assert scale_of([]) == Scale(0.0, 1.0)
     assert scale_of([float("nan"), -3, 12]) == Scale(-3, 12)
     assert Scale(-3, 12).ticks() == pytest.approx([0, 5, 10])
+    assert Scale(-5908, 1291).ticks() == [-5000, -2500, 0]  # −4,000 and −2,000 would touch
+    assert Scale(0, 0.119).ticks() == pytest.approx([0, 0.05, 0.1])
     assert all(0 <= Scale(0, 1).place(x) <= 100 for x in (-5, 0, 0.5, 1, 7))
     assert [figure(x) for x in (0, 0.0123456, 3, 45.67, 1e20)] == ["0", "0.0123", "3.00", "45.7", "1e+20"]
     assert percent(0.99999).endswith("99\xa0%")

@@ -15,7 +15,7 @@ SMALL = """() => [...document.querySelectorAll('body *')].filter((e) =>
 OTHERS = ("/ui/new", "/ui/campaigns/nobody")
 TOO_WIDE = "() => document.documentElement.scrollWidth - window.innerWidth"
 COLUMNS = "() => document.querySelector('#part-days svg.columns-picture path').getAttribute('d')"
-STATES = ("none yet", "spring", "wrong", "paused", "over", "apart")
+STATES = ("none yet", "spring", "wrong", "paused", "over", "less", "apart")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,7 @@ def fill(db):
             ("wrong", 300, "random"),
             ("paused", 300, "greedy"),
             ("over", 120, "thompson"),
+            ("less", 300, "thompson"),
         )
     }
     names = [f"{who}: {option}" for who in ("new", "old") for option in ("none", "15 % off")]
@@ -57,6 +58,7 @@ def fill(db):
         if day == 2:
             opened["paused"].pause()
             opened["spring"].extend(400)
+            opened["less"].withdraw("40 % off")
         clock.pass_(86400)
     for campaign in (*opened.values(), apart):
         campaign.close()
@@ -168,6 +170,17 @@ def test_from_the_form_to_the_end_of_a_campaign(page, address):
     assert "Over" in page.get_by_role("row", name="summer").inner_text()
 
 
+def test_the_preview_says_that_it_is_computing(page):
+    held = []
+    page.route("**/ui/new/preview", lambda route: held.append(route))
+    page.goto("/ui/new")
+    word = page.get_by_text("Computing…")
+    word.wait_for(state="visible")
+    held.pop().continue_()
+    word.wait_for(state="hidden")
+    assert "Give at least two arms" in page.locator("#preview").inner_text()
+
+
 def test_live_updates_stop_when_asked_and_say_when_there_is_no_answer(page, address):
     page.goto("/ui/campaigns/spring")
     toggle = page.locator("#live-toggle")
@@ -209,7 +222,7 @@ def test_pages_suit_every_screen_and_reader(chrome, address, viewport, scheme):
     context = new_context(chrome, address, viewport, color_scheme=scheme)
     page = context.new_page()
     campaigns = [f"/ui/campaigns/{name.replace(' ', '%20')}" for name in STATES]
-    reports = [f"{campaigns[k]}/report.html" for k in (1, 2, 4, 5)]
+    reports = [f"{campaigns[k]}/report.html" for k in (1, 2, 4, 5, 6)]
     for path in ("/", *campaigns, *reports, *OTHERS):
         page.goto(path)
         page.wait_for_load_state("networkidle")
@@ -265,7 +278,13 @@ def test_charts_follow_their_container_at_once(page):
 def test_changes_stand_on_the_time_axis_with_what_they_were(page):
     page.goto("/ui/campaigns/spring")
     changes = page.locator("#part-days .changes li")
-    assert changes.count() == page.locator("#part-days .mark").count() == 1
+    assert changes.count() == page.locator("#part-days .marks text").count() == 1
+    headings = [heading.bounding_box() for heading in page.locator("#part-days h3").all()]
+    marks = [mark.bounding_box() for mark in page.locator("#part-days .marks").all()]
+    assert len(marks) == 3, "one in each picture"
+    for mark, heading in ((mark, heading) for mark in marks for heading in headings):
+        top, bottom = heading["y"], heading["y"] + heading["height"]
+        assert mark["y"] + mark["height"] <= top or mark["y"] >= bottom, "a mark crosses a heading"
     assert "extended from 300 to 400 customers" in changes.first.inner_text()
     page.get_by_text("Every day as a table").click()
     rows = page.locator("#part-table tbody tr")
@@ -316,6 +335,9 @@ def test_pages_print_well(page):
         page.goto(path)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("button:visible").count() == 0
+        page.set_viewport_size({"width": 688, "height": 1002})  # A4 within its margins
+        assert page.locator("thead").first.is_visible(), "a table stays a table on paper"
+        assert page.evaluate(TOO_WIDE) <= 0, path
         pages = page.pdf(format="A4").count(b"/Type /Page\n") or page.pdf(format="A4").count(b"/Type /Page ")
         assert pages <= 5, path
 

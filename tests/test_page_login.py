@@ -15,8 +15,8 @@ from campaigns import Clock, shop
 from elsv import Campaign
 from elsv.cli import app
 from elsv.errors import InvalidInputError
+from elsv.service.page.browser import COOKIE, LIFETIME
 from elsv.service.page.routes import inner_address
-from elsv.service.page.sessions import COOKIE, LIFETIME
 from elsv.service.tokens import TokenFile
 from pages import ELSEWHERE, HERE, code_of, send, tags_of, text_of, visit
 
@@ -255,7 +255,7 @@ def test_a_login_leads_to_pages_of_ours_only(given, onward):
 
 def test_no_page_shows_a_secret(client, keys, tokens):
     log_in(client, keys["admin"])
-    digests = [digest for digest, _ in tokens.live()]
+    digests = [one.digest for one in tokens.tokens()]
     for address in ("/", "/ui/new", "/ui/campaigns/spring", "/ui/campaigns/nobody"):
         html = client.get(address).text
         assert not any(secret in html for secret in (*keys.values(), *digests, client.cookies[COOKIE]))

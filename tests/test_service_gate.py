@@ -2,20 +2,21 @@
 
 import asyncio
 import contextlib
-import hashlib
 import sqlite3
 import threading
 
 import pytest
 from starlette.requests import Request
 
+from elsv import Campaign, Problem
 from elsv.campaign.batches import DecisionRequest
 from elsv.campaign.opening import open_store
+from elsv.service.app import create_app
 from elsv.service.batching import MOST_WAITING, Lane
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.reading import json_of
 from elsv.service.settings import ServiceSettings
-from elsv.service.tokens import Role
+from elsv.service.tokens import Role, Token, digest_of
 from elsv.stores.base import StoreError
 from elsv.stores.pool import Pool
 from shops import SHOP, shop
@@ -24,14 +25,9 @@ from shops import SHOP, shop
 class Known:
     """Tokens that are known by heart."""
 
-    def role_of(self, token):
-        return {role.word: role for role in Role}.get(token)
-
-    def named(self, digest):
-        return {known: role.word for known, role in self.live()}.get(digest)
-
-    def live(self):
-        return [(hashlib.sha256(role.word.encode()).hexdigest(), role) for role in Role]
+    def find(self, digest):
+        known = {digest_of(role.word): Token(role.word, role.word, digest_of(role.word), "") for role in Role}
+        return known.get(digest)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +38,22 @@ def guarded(tmp_path_factory):
         while not opened.service.ready:
             threading.Event().wait(0.05)
         yield opened
+
+
+def test_what_pages_need_is_loaded_before_the_server_is_ready(tmp_path, monkeypatch):
+    with Campaign.open(tmp_path / "shop.db", "spring", Problem([1.0, 0.5], horizon=9), policy="greedy"):
+        pass
+    order, status = [], Campaign.status
+    monkeypatch.setattr(Campaign, "status", lambda *given, **how: order.append(how) or status(*given, **how))
+    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).state.service
+    service.when_ready = lambda: order.append("ready")
+
+    async def start():
+        await service.start()
+        await service.stop()
+
+    asyncio.run(start())
+    assert order == [{"patient": False}, "ready"]
 
 
 def test_every_answer_has_the_headers_that_keep_browsers_safe(guarded):

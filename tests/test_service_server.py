@@ -11,7 +11,7 @@ import pytest
 
 from campaigns import postgres_server
 from elsv import Campaign, Problem
-from elsv.cli.serve import serve
+from elsv.cli.serving import serve
 from elsv.structure import samples, where
 from pages import code_of, text_of
 from services import serving

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import elsv
 from elsv._base.export import write_columns
-from elsv.cli.serve import serve
+from elsv.cli.serving import serve
 
 ARMS = "rewards = [0.8, 0.9, 1.0]\nhorizon = 8\n"
 ORDER = 'order = "decreasing"\n'

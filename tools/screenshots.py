@@ -28,6 +28,7 @@ from elsv import Campaign, Problem
 OPTIONS = {"none": 20.0, "5 % off": 19.0, "10 % off": 18.0, "15 % off": 17.0}
 TRUE = {"none": 0.04, "5 % off": 0.05, "10 % off": 0.075, "15 % off": 0.08}
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+PAPER = {"width": 688, "height": 1002}  # A4 within the margins of the style sheet
 _DAY = 86400.0
 
 
@@ -147,6 +148,11 @@ def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
                         page.screenshot(path=out / f"{name}-first.png")
                     if screen == "wide" and scheme == "light":
                         page.pdf(path=out / f"{name}.pdf", format="A4")
+                        page.emulate_media(media="print")
+                        page.set_viewport_size(PAPER)
+                        page.screenshot(path=out / f"{name}-printed.png", full_page=True)
+                        page.emulate_media(media="screen")
+                        page.set_viewport_size(viewport)
                 context.close()
         chrome.close()
     return made

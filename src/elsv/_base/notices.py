@@ -13,7 +13,7 @@ _COMPILES = (
     "elsv compiles its kernels on their first use, which takes a while and is kept for the next time; "
     "`elsv warm` does it all in advance"
 )
-_PIPED = "elsv: compiling for the first time, about 20 s; `elsv warm` does it all in advance"
+_PIPED = "elsv: compiling for the first time, about 15 to 45 s; `elsv warm` does it all in advance"
 
 
 def hush() -> None:

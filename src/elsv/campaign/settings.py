@@ -63,6 +63,16 @@ class Settings:
         except (TypeError, ValueError) as error:
             raise CorruptFileError(f"the settings of a campaign are damaged: {error}") from error
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with arms from 1."""
+        values = asdict(self)
+        for key in ("control", "fallback", "withdrawn"):
+            if isinstance(values[key], tuple):  # one for each segment, or those that are withdrawn
+                values[key] = [arm + 1 for arm in values[key]]
+            elif values[key] is not None:
+                values[key] += 1
+        return values
+
     def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment: the first of these that is on offer."""
         return segments.each(

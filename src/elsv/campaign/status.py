@@ -197,11 +197,15 @@ class Status:
         shown = with_minus(f"{0.0 if nothing else amount:{'+' if sign and not nothing else ''},.{digits}f}")
         return f"{shown}{' ' + self.unit if self.unit else ''}"
 
+    def amount(self, amount: float, sign: bool = False, near: bool = False, whole: bool = False) -> str:
+        """Return the same without the unit, for a column whose head has it."""
+        shown = self.money(amount, sign, near, whole)
+        return shown.removesuffix(f" {self.unit}") if self.unit else shown
+
     def between(self, gain: GainSoFar) -> str:
         """Return both ends of a gain's interval."""
         whole = max(abs(gain.low), abs(gain.high)) >= _ROUND
-        low, high = (self.money(end, True, whole=whole) for end in (gain.low, gain.high))
-        return f"{low.removesuffix(' ' + self.unit) if self.unit else low} to {high}"
+        return f"{self.amount(gain.low, True, whole=whole)} to {self.money(gain.high, True, whole=whole)}"
 
     def worth(self, arm: ArmStatus) -> str:
         """Return what one customer of an arm is expected to earn, with as many decimals for every arm."""
@@ -516,7 +520,8 @@ class Status:
         keep = all(arm.today for arm in tops.values())
         begin = f"Stay with {best}" if keep else f"Offer {best} from now on: it earns most by what is known"
         if gain is None or (not self.sure and not keep):
-            return f"{begin}. To measure what it brings by itself, extend the campaign with a holdout."
+            held = "a larger holdout" if self.holdout else "a holdout"
+            return f"{begin}. To measure what it brings by itself, extend the campaign with {held}."
         return f"{begin}."
 
     def _rests(self) -> str:

@@ -22,7 +22,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 COLOURS = 9  # classes c0 … c8 of the style sheet
 _EDGE = 3.0  # per cent at both sides, so that dots and labels are not cut off
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_STEPS = (1.0, 2.0, 2.5, 5.0)
+_AXIS = 23  # characters of labels that a narrow axis has room for
 _MOST_BARS = 45  # in a picture of days; longer campaigns have bars of several days
 _WIDE = 10  # units of a bar's width in its picture, one of which is a gap
 _CLOSE = 0.02  # of the leader's worth: nearer arms are said to be about as good
@@ -41,12 +42,16 @@ class Scale:
         return round(_EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, share)), 2)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Return round values within the scale, `most` at most."""
+        """Return round values within the scale, `most` at most, whose labels do not touch."""
         raw = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(raw))
-        step = next(k * power for k in _STEPS if k * power >= raw * (1 - 1e-9))
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [k * step for k in range(first, last + 1)]
+        steps = (k * times * power for times in (1, 10, 100) for k in _STEPS)
+        for step in (step for step in steps if step >= raw * (1 - 1e-9)):
+            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            found = [k * step for k in range(first, last + 1)]
+            if _AXIS * step / (self.high - self.low) > 1 + max((len(tick(x)) for x in found), default=0):
+                break
+        return found
 
 
 def scale_of(values: Iterable[float]) -> Scale:

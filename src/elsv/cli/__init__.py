@@ -1,7 +1,7 @@
-"""The command line: one file for each command, no logic of its own.
+"""The command line: no logic of its own.
 
-Read `app` first, which lists the commands and turns errors into exit code 2, then `console`, which has what
-the commands share.
+Read `app` first, which lists the commands and turns errors into exit code 2, then `options` and `console`,
+which have what the commands share.
 """
 
 from elsv.cli.app import app, main

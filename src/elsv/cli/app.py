@@ -17,22 +17,15 @@ import typer
 
 from elsv._base.files import inputs
 from elsv._base.notices import hush, tell_compiling
-from elsv.cli.cache import cache
 from elsv.cli.campaign import campaign
-from elsv.cli.check import check
 from elsv.cli.compare import compare
 from elsv.cli.console import complain, discard_output, print_in_any_encoding
-from elsv.cli.decide import decide
-from elsv.cli.exact import evaluate, solve
-from elsv.cli.gittins import gittins
-from elsv.cli.prior import prior
+from elsv.cli.exact import evaluate, reproduce, solve
+from elsv.cli.options import HELP
+from elsv.cli.problem import check, decide, prior
 from elsv.cli.rehearse import rehearse
-from elsv.cli.reproduce import reproduce
-from elsv.cli.serve import serve
-from elsv.cli.storage import backup, copy
-from elsv.cli.token import token
-from elsv.cli.value import value
-from elsv.cli.warm import warm
+from elsv.cli.serving import backup, copy, serve, token
+from elsv.cli.tables import cache, gittins, value, warm
 from elsv.errors import ElsvError
 
 app = typer.Typer(
@@ -41,7 +34,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={
-        "help_option_names": ["-h", "--help"],
+        **HELP,
         "token_normalize_func": lambda word: {"workers": "jobs"}.get(word, word),  # another word for it
     },
 )

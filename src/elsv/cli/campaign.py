@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from elsv._base.files import unreadable
-from elsv.cli.console import (
-    Expect,
-    Factor,
-    HistoryFile,
-    Json,
-    ProblemFile,
-    SegmentName,
-    print_json,
-    show_explanations,
-    working,
-)
+from elsv.cli.console import note, show, show_explanations, working
+from elsv.cli.options import HELP, STORE, Expect, Factor, HistoryFile, Json, ProblemFile, SegmentName
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elsv.campaign import Campaign
 
+T = TypeVar("T")
 campaign = typer.Typer(
     name="campaign",
     help="Live decisions whose outcomes come late, in one file or database.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
 )
-Store = Annotated[
-    str, typer.Argument(metavar="STORE", help="Path of a file, or postgresql://user@host/database.")
-]
+Store = Annotated[str, typer.Argument(metavar="STORE", help=STORE)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.")]
 DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id that decide printed.")]
 Success = Annotated[bool, typer.Option("--success/--failure", help="What happened.")]
@@ -80,14 +71,14 @@ def new(
     from elsv.prior.sources import problem_from
 
     loaded, notes = problem_from(problem, history, expect or [], factor)
-    for note in notes:
-        print(note, file=sys.stderr)
+    for text in notes:
+        note(text)
     given: dict[str, Any] = {"policy": policy, "window": window, "unit": unit, "floor": floor}
     given |= {"holdout": holdout, "accept_late": late, "sticky": "never" if no_sticky else sticky}
     given |= {"control": control, "fallback": fallback, "timezone": timezone}
     settings = {key: value for key, value in given.items() if value is not None}
     with Campaign.open(store, name, loaded, seed=seed, who=_who(), **settings) as opened:
-        _show(opened.status().to_dict() if as_json else opened.status())
+        show(opened.status(), as_json)
 
 
 @campaign.command()
@@ -115,14 +106,14 @@ def decide(
             made = opened.decide(count=count, key=key, segment=segment)
         else:
             made = [opened.decide(customer, key=key, segment=segment)]
-    if as_json and customers is None and count is None:
-        _show(made[0].to_dict())
-    elif as_json:
-        _show({"decisions": [decision.to_dict() for decision in made]})
-    else:
-        for one in made:
-            who = "" if one.customer is None else f"\t{one.customer}"
-            print(f"{one.id}\t{one.arm + 1}\t{one.propensity:.6g}\t{one.name}{who}")
+    told = [decision.to_dict() for decision in made]
+    lines = (
+        f"{one.id}\t{one.arm + 1}\t{one.propensity:.6g}\t{one.name}"
+        + ("" if one.customer is None else f"\t{one.customer}")
+        for one in made
+    )
+    alone = customers is None and count is None
+    show("\n".join(lines), as_json, told[0] if alone else {"decisions": told})
 
 
 @campaign.command()
@@ -137,39 +128,36 @@ def reward(
     """Report an outcome: recorded, late, duplicate or conflict."""
     from elsv.campaign.records import REFUSED
 
-    with _open(store, name) as opened:
-        receipt = opened.reward(decision, success=success)
+    receipt = _told(store, name, lambda opened: opened.reward(decision, success=success))
     if strict and receipt.status in REFUSED:
         known = "void" if receipt.success is None else "a success" if receipt.success else "a failure"
         raise InvalidInputError(
             f"an outcome must agree with the log: {decision} is {known}; correct an outcome with "
             "`elsv campaign correct`"
         )
-    _show(receipt.to_dict() if as_json else receipt.status)
+    show(receipt.status, as_json, receipt.to_dict())
 
 
 @campaign.command()
 def void(store: Store, name: Name, decision: DecisionId, as_json: Json = False) -> None:
     """Take back a decision that the customer never saw: it counts as nothing, and its place is free."""
-    with _open(store, name) as opened:
-        receipt = opened.void(decision)
-    _show(receipt.to_dict() if as_json else receipt.status)
+    receipt = _told(store, name, lambda opened: opened.void(decision))
+    show(receipt.status, as_json, receipt.to_dict())
 
 
 @campaign.command()
 def correct(store: Store, name: Name, decision: DecisionId, success: Success, as_json: Json = False) -> None:
     """Replace an outcome, as after a return or a cancelled order; the log keeps both."""
-    with _open(store, name) as opened:
-        receipt = opened.correct(decision, success=success)
-    _show(receipt.to_dict() if as_json else receipt.status)
+    receipt = _told(store, name, lambda opened: opened.correct(decision, success=success))
+    show(receipt.status, as_json, receipt.to_dict())
 
 
 @campaign.command()
 def status(store: Store, name: Name, as_json: Json = False) -> None:
     """Say how the campaign stands: earnings, gains with intervals, every arm."""
-    with _open(store, name) as opened, working("computing"):
-        found = opened.status()
-    _show(found.to_dict() if as_json else found)
+    with working("computing"):
+        found = _told(store, name, lambda opened: opened.status())
+    show(found, as_json)
 
 
 @campaign.command()
@@ -187,15 +175,14 @@ def digest(
 
     with working("computing"):
         found = digest_of(open_store(store, create=False), since)
-    _show(found.to_dict() if as_json else found.html() if html else found)
+    show(found.html() if html and not as_json else found, as_json)
 
 
 @campaign.command()
 def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json = False) -> None:
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
-        segments = opened.problem.segments
-        names = (segment,) if segment is not None else segments.named or (None,)
+        names = (segment,) if segment is not None else opened.problem.segments.named or (None,)
         found = [opened.explain(one) for one in names]
     show_explanations(found, as_json)
 
@@ -211,9 +198,9 @@ def report(
     from elsv.report.page import slug
 
     target = out if out.name else Path(f"{slug(name)}.html")
-    with _open(store, name) as opened, working("writing the page"):
-        opened.report(target)
-    _show({"out": str(target)} if as_json else f"wrote {target}")
+    with working("writing the page"):
+        _told(store, name, lambda opened: opened.report(target))
+    show(f"wrote {target}", as_json, {"out": str(target)})
 
 
 @campaign.command()
@@ -224,9 +211,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write all decisions with their outcomes."""
-    with _open(store, name) as opened:
-        rows = opened.export(out)
-    _show({"out": str(out), "rows": rows} if as_json else f"wrote {rows:,} decisions to {out}")
+    rows = _told(store, name, lambda opened: opened.export(out))
+    show(f"wrote {rows:,} decisions to {out}", as_json, {"out": str(out), "rows": rows})
 
 
 @campaign.command(name="import")
@@ -248,9 +234,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Take outcomes of decisions, or history from before the campaign, from a .csv or .parquet file."""
-    with _open(store, name) as opened:
-        found = opened.import_outcomes(file, strict, kind)
-    _show(found.to_dict() if as_json else found)
+    show(_told(store, name, lambda opened: opened.import_outcomes(file, strict, kind)), as_json)
 
 
 @campaign.command()
@@ -261,9 +245,8 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Remove a customer's name from the whole log; the counts stay."""
-    with _open(store, name) as opened:
-        count = opened.forget(customer)
-    _show({"decisions": count} if as_json else f"removed the name from {count:,} decisions")
+    count = _told(store, name, lambda opened: opened.forget(customer))
+    show(f"removed the name from {count:,} decisions", as_json, {"decisions": count})
 
 
 @campaign.command()
@@ -302,8 +285,8 @@ def add(
     with _open(store, name) as opened:
         number = opened.add(arm, reward, expect, after=after, segment=segment, structure=known)
         row = opened.problem.prior[number].tolist()
-    found = {"arm": number + 1, "name": arm, "prior": row}
-    _show(found if as_json else f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}")
+    said = f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}"
+    show(said, as_json, {"arm": number + 1, "name": arm, "prior": row})
 
 
 @campaign.command()
@@ -357,15 +340,14 @@ def delete(
                 raise InvalidInputError(f"to delete a campaign type its name again: --again {name!r}")
             again = typer.prompt(f"Type {name} again to delete it", prompt_suffix=": ")
         opened.delete(again, target)
-    _show({"deleted": name, "out": str(target)} if as_json else f"deleted {name}; its log is in {target}")
+    show(f"deleted {name}; its log is in {target}", as_json, {"deleted": name, "out": str(target)})
 
 
 @campaign.command()
 def audit(store: Store, name: Name, as_json: Json = False) -> None:
     """Replay the whole log and compare every count; exit code 1 if anything differs."""
-    with _open(store, name) as opened:
-        found = opened.audit()
-    _show(found.to_dict() if as_json else found)
+    found = _told(store, name, lambda opened: opened.audit())
+    show(found, as_json)
     if not found.exact:
         raise typer.Exit(1)
 
@@ -374,6 +356,12 @@ def _open(store: str, name: str) -> Campaign:
     from elsv.campaign import Campaign
 
     return Campaign.open(store, name, who=_who())
+
+
+def _told(store: str, name: str, ask: Callable[[Campaign], T]) -> T:
+    """Return what a campaign answers."""
+    with _open(store, name) as opened:
+        return ask(opened)
 
 
 def _who() -> str:
@@ -386,29 +374,14 @@ def _who() -> str:
         return "command line"
 
 
-def _set(store: str, name: str, as_json: bool, change: Any) -> None:
-    from dataclasses import asdict
-
+def _set(store: str, name: str, as_json: bool, change: Callable[[Campaign], object]) -> None:
     with _open(store, name) as opened:
         change(opened)
         settings, phase, arms = opened.settings, opened.phase, opened.problem.names
     planned = "no end" if settings.horizon is None else f"{settings.horizon:,} customers"
     gone = ", ".join(arms[arm] for arm in settings.withdrawn)
     line = f"{name}: {phase}, planned for {planned}{f'; withdrawn: {gone}' if gone else ''}"
-    values = asdict(settings)
-    for key in ("control", "fallback", "withdrawn"):
-        if isinstance(values[key], tuple):
-            values[key] = [arm + 1 for arm in values[key]]
-        elif values[key] is not None:
-            values[key] += 1
-    _show(values if as_json else line)
-
-
-def _show(what: object) -> None:
-    if isinstance(what, dict):
-        print_json(what)
-    else:
-        print(what)
+    show(line, as_json, settings.to_dict())
 
 
 def _json(name: str, text: str) -> Any:

@@ -12,23 +12,9 @@ import typer
 
 from elsv._base.files import unreadable
 from elsv._base.numbers import counted, numbers
-from elsv.cli.console import (
-    Against,
-    AtMost,
-    Batch,
-    Delay,
-    Horizon,
-    Json,
-    Lost,
-    Seed,
-    command_line,
-    load_problem,
-    policies_option,
-    policy_named,
-    print_json,
-    progress_bar,
-    working,
-)
+from elsv._base.progress import progress_bar
+from elsv.cli.console import command_line, load_problem, note, policies_option, policy_named, show, working
+from elsv.cli.options import Against, AtMost, Batch, Delay, Horizon, Json, Lost, Overwrite, Seed
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -98,9 +84,7 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with what an interrupted run kept.")
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace another run that is in DIR.")
-    ] = False,
+    overwrite: Overwrite = False,
     raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
     sharing: Annotated[
         bool,
@@ -132,67 +116,38 @@ def compare(
     if only:
         raise InvalidInputError("--only names problems of a suite: give --suite v1 too")
     instances = 5000 if instances is None else instances
-    _check(
-        out, means, grid, jobs, processes, dask, {"--resume": resume, "--raw": raw, "--overwrite": overwrite}
-    )
+    if means is not None and grid is not None:
+        raise InvalidInputError("--means and --grid both say which means to use; give one of them")
+    if dask is not None and (jobs is not None or processes):
+        raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
+    _check_out(out, {"--resume": resume, "--raw": raw, "--overwrite": overwrite})
     loaded = load_problem(problem, horizon)
     table = _means(loaded, means, grid)
     _warn_of_contradiction(loaded, table)
     names, played = _policies(loaded, policy, sharing)
+    asked: dict[str, Any] = {"instances": instances, "seed": seed, "until": until, "against": against}
+    asked |= {"delay": delay, "batch": batch, "lost": lost, "out": out}
+    how: dict[str, Any] = {"jobs": jobs, "workers": "processes" if processes else "threads", "dask": dask}
+    how |= {"resume": resume, "overwrite": overwrite, "keep_raw": raw, "at_most": at_most}
+    shared = names[0] if sharing else None
     with _kept_on_interrupt(out):
-        with progress_bar(
-            f"comparing {len(names)} {'policy' if len(names) == 1 else 'policies'}"
-        ) as progress:
-            comparison = run(
-                loaded,
-                played,
-                instances,
-                seed,
-                until=until,
-                against=against,
-                means=table,
-                delay=delay,
-                batch=batch,
-                lost=lost,
-                jobs=jobs,
-                workers="processes" if processes else "threads",
-                dask=dask,
-                out=out,
-                resume=resume,
-                overwrite=overwrite,
-                keep_raw=raw,
-                progress=progress,
-                at_most=at_most,
-            )
+        many = "policy" if len(names) == 1 else "policies"
+        with progress_bar(f"comparing {len(names)} {many}") as progress:
+            comparison = run(loaded, played, means=table, progress=progress, **asked, **how)
         if out is not None:
             # How many workers shared the run does not matter.
-            options = {
-                "--instances": instances,
-                "--seed": seed,
-                "--horizon": horizon,
-                "--until": until,
-                "--against": against,
-                "--means": means,
-                "--grid": grid,
-                "--delay": delay,
-                "--batch": batch,
-                "--lost": lost,
-                "--out": out,
-            }
-            command = command_line("compare", problem, names, options)
-            if sharing:
-                command += " --sharing"
+            more = {"horizon": horizon, "means": means, "grid": grid, "sharing": sharing}
             try:
-                _write(comparison, out, command)
+                _write(comparison, out, command_line("compare", problem, names, asked | more))
             except ElsvError:
-                _show(comparison, as_json, names[0] if sharing else None)
+                _show(comparison, as_json, shared)
                 raise
-    _show(comparison, as_json, names[0] if sharing else None)
+    _show(comparison, as_json, shared)
     if table is not None and instances % len(table):
         whole = -(-instances // len(table)) * len(table)
-        print(f"--instances {whole} would use each of the {len(table):,} rows equally often", file=sys.stderr)
+        note(f"--instances {whole} would use each of the {len(table):,} rows equally often")
     if out is not None:
-        print(f"wrote {out / 'report.html'}", file=sys.stderr)
+        note(f"wrote {out / 'report.html'}")
 
 
 def _policies(
@@ -242,19 +197,15 @@ def _on_suite(
 
         outputs = Outputs.read(out)
         outputs.check(suite.FILES)
-        key = digest_of(("suite", version, policies, tuple(only), instances, seed))
-        outputs.begin(key, overwrite)
+        outputs.begin(digest_of(("suite", version, policies, tuple(only), instances, seed)), overwrite)
     count = suite.INSTANCES if instances is None else instances
     options: dict[str, Any] = {"only": only, "jobs": jobs, "at_most": at_most, "progress": True}
     found = suite.run(policies, version, count, seed, **options)
     if outputs is not None:
         for name in suite.FILES:
             found.write(name, outputs.path(name))
-        print(f"wrote {', '.join(str(outputs.directory / name) for name in suite.FILES)}", file=sys.stderr)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print(found)
+        note(f"wrote {', '.join(str(outputs.directory / name) for name in suite.FILES)}")
+    show(found, as_json)
 
 
 def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
@@ -263,7 +214,7 @@ def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
 
     sharing = None if shared is None else Sharing(comparison, shared)
     if as_json:
-        print_json((sharing or comparison).to_dict())
+        show(sharing or comparison, as_json)
         return
     from rich.console import Console
 
@@ -275,22 +226,10 @@ def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
         print(sharing.verdict())
 
 
-def _check(
-    out: Path | None,
-    means: Path | None,
-    grid: int | None,
-    jobs: int | None,
-    processes: bool,
-    dask: str | None,
-    about_out: dict[str, bool],
-) -> None:
-    """Refuse options that do not go together, and a report that could not be written, before simulating."""
-    if out is None and any(about_out.values()):
-        raise InvalidInputError(f"{next(key for key in about_out if about_out[key])} needs --out DIR")
-    if means is not None and grid is not None:
-        raise InvalidInputError("--means and --grid both say which means to use; give one of them")
-    if dask is not None and (jobs is not None or processes):
-        raise InvalidInputError("--dask runs on the cluster's workers; leave out --jobs and --processes")
+def _check_out(out: Path | None, options: dict[str, bool]) -> None:
+    """Refuse `options` that need a directory, and a report that could not be written, before simulating."""
+    if out is None and any(options.values()):
+        raise InvalidInputError(f"{next(key for key in options if options[key])} needs --out DIR")
     if out is None:
         return
     from elsv._base.files import Outputs
@@ -328,10 +267,9 @@ def _warn_of_contradiction(problem: Problem, table: FloatArray | None) -> None:
         return
     wrong = ~problem.structure.holds(table)
     if wrong.any():
-        print(
+        note(
             f"note: {int(wrong.sum()):,} of {len(table):,} rows of means contradict the problem "
-            f"({problem.structure.describe()}); policies that use it are misled there",
-            file=sys.stderr,
+            f"({problem.structure.describe()}); policies that use it are misled there"
         )
 
 
@@ -388,13 +326,12 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
 
         kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))
         if out is None:
-            print("interrupted; nothing is kept without --out", file=sys.stderr)
+            note("interrupted; nothing is kept without --out")
         elif kept == 0:
-            print("interrupted before any part was finished", file=sys.stderr)
+            note("interrupted before any part was finished")
         else:
-            print(
+            note(
                 f"interrupted; {kept} finished {'part is' if kept == 1 else 'parts are'} kept in {out}: "
-                "repeat the command with --resume to go on",
-                file=sys.stderr,
+                "repeat the command with --resume to go on"
             )
         raise typer.Exit(130) from None

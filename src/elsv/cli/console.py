@@ -1,4 +1,4 @@
-"""What the commands share: their common arguments, a spinner, and how results are printed."""
+"""How commands read problems and policies, and how they print: results, notes and errors, a spinner."""
 
 from __future__ import annotations
 
@@ -7,73 +7,19 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from elsv._base.numbers import finite
-from elsv._base.progress import progress_bar
 from elsv.errors import ElsvError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from elsv._base.typing import AnyArray
     from elsv.problem import Problem
-
-__all__ = ["progress_bar"]
-
-ProblemFile = Annotated[
-    Path, typer.Argument(metavar="PROBLEM.toml", help="Rewards, order, horizon or discount, prior.")
-]
-Horizon = Annotated[
-    int | None, typer.Option(help="Number of pulls, instead of the problem's own horizon or discount.")
-]
-SegmentName = Annotated[
-    str | None,
-    typer.Option("--segment", help="Who has come, where customers are of segments: name or number."),
-]
-Against = Annotated[
-    str | None,
-    typer.Option(metavar="ARM", help="Also show the gain over always pulling this arm: its name or number."),
-]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers, whoever runs them.")]
-Delay = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CUSTOMERS",
-        help="Outcomes are known so many customers later, or geometric:60 for 60 on average.",
-    ),
-]
-Batch = Annotated[int | None, typer.Option(help="Look at outcomes after batches of so many customers only.")]
-Lost = Annotated[float | None, typer.Option(help="Share of outcomes that never come and count as failures.")]
-Expect = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ARM=RATE", help='What you expect, such as "none=4%" or "10 % off=3-8%"; repeatable.'
-    ),
-]
-HistoryFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Outcomes of last season, .csv or .parquet, as for elsv prior."),
-]
-Factor = Annotated[
-    float | None,
-    typer.Option(
-        help="Odds of an arm of which nothing is known are within this factor of its neighbour's, for each "
-        "step; default: 2, or 3 without an order."
-    ),
-]
-AtMost = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="End early, with exit code 2, once it is seen to take longer, such as 10min or 2h.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
 
 def policies_option(default: Sequence[str], files: bool = False) -> Any:
@@ -88,21 +34,6 @@ def policies_option(default: Sequence[str], files: bool = False) -> Any:
         help=f"Policy, NAME[:key=value,…]{own}; repeat for more. Default: {', '.join(default)}.",
         show_default=False,
     )
-
-
-def command_line(
-    command: str,
-    problem: Path,
-    names: Sequence[str],
-    options: Mapping[str, object],
-    repeated: Mapping[str, Sequence[str]] | None = None,
-) -> str:
-    """Return the line that repeats a command; options that were not given are left out."""
-    chosen = (word for name in names for word in ("-p", name))
-    given = (word for option in options.items() if option[1] is not None for word in option)
-    pairs = ((option, value) for option, values in (repeated or {}).items() for value in values)
-    again = (word for pair in pairs for word in pair)
-    return shlex.join(map(str, ("elsv", command, problem, *chosen, *given, *again)))
 
 
 def policy_named(text: str) -> Any:
@@ -134,12 +65,29 @@ def policy_named(text: str) -> Any:
     return found
 
 
-def load_problem(path: Path, horizon: int | None) -> Problem:
+def load_problem(path: Path, horizon: int | None = None) -> Problem:
     """Return the problem of a file, with another horizon if one is given."""
     from elsv.problem import Problem
 
     loaded = Problem.load(path)
     return loaded if horizon is None else loaded.with_horizon(horizon)
+
+
+def command_line(command: str, problem: Path, names: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return the line that repeats a command.
+
+    Options that were not given (None, False, nothing in a list) are left out; a list repeats its option.
+    """
+    words: list[object] = ["elsv", command, problem, *(word for name in names for word in ("-p", name))]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [
+                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
+            ]
+    return shlex.join(map(str, words))
 
 
 def print_in_any_encoding() -> None:
@@ -178,29 +126,36 @@ def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **set
     """
     from elsv._base.export import csv_text, write_columns
 
-    rows = len(next(iter(columns.values())))
+    about = {"rows": len(next(iter(columns.values()))), **settings}
     try:
         write_columns(out, columns)
     except ElsvError:
-        if as_json:
-            table = {name: column.tolist() for name, column in columns.items()}
-            print_json({"out": None, "rows": rows, **settings, "columns": table})
-        else:
-            print(csv_text(columns), end="")
+        table = {name: column.tolist() for name, column in columns.items()}
+        show(csv_text(columns).rstrip("\n"), as_json, {"out": None, **about, "columns": table})
         raise
     if as_json:
-        print_json({"out": str(out), "rows": rows, **settings})
+        print_json({"out": str(out), **about})
     else:
-        print(f"wrote {rows:,} rows to {out}", file=sys.stderr)
+        note(f"wrote {about['rows']:,} rows to {out}")
 
 
 def show_explanations(found: Sequence[Any], as_json: bool) -> None:
     """Print an explanation, or those of several segments one after the other."""
+    told = [one.to_dict() for one in found]
+    show("\n\n".join(map(str, found)), as_json, told[0] if len(told) == 1 else {"segments": told})
+
+
+def show(found: Any, as_json: bool, values: Any = None) -> None:
+    """Print a result for people, or as one JSON object: `values`, or what its `to_dict` returns."""
     if as_json:
-        told = [one.to_dict() for one in found]
-        print_json(told[0] if len(told) == 1 else {"segments": told})
+        print_json(found.to_dict() if values is None else values)
     else:
-        print("\n\n".join(map(str, found)))
+        print(found)
+
+
+def note(text: str) -> None:
+    """Print something beside the result, on stderr."""
+    print(text, file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

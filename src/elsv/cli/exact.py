@@ -1,9 +1,8 @@
-"""The commands `elsv solve` and `elsv evaluate`: exact answers, printed."""
+"""``elsv solve``, ``elsv evaluate`` and ``elsv reproduce``: exact answers, and the paper's figures again."""
 
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,20 +11,14 @@ import typer
 from elsv._base.notices import compiling
 from elsv._base.numbers import counted, duration
 from elsv._base.numbers import memory as memory_in_words
-from elsv.cli.console import (
-    Against,
-    AtMost,
-    Horizon,
-    Json,
-    ProblemFile,
-    load_problem,
-    policies_option,
-    print_json,
-)
+from elsv._base.progress import progress_bar
+from elsv.cli.console import load_problem, note, policies_option, print_json
+from elsv.cli.options import Against, AtMost, Horizon, Jobs, Json, Overwrite, ProblemFile
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
     from elsv.exact import Cost, Solution
+    from elsv.paper.run import Reproduction
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
@@ -34,7 +27,6 @@ _SMALL = 10**7  # bytes
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
 _NOTICED = 0.1  # seconds of compiling that are worth a word
-Jobs = Annotated[int | None, typer.Option(help="Threads; default: one a core.")]
 Memory = Annotated[
     float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
 ]
@@ -84,24 +76,17 @@ def solve(
         raise
     _show(loaded, found, as_json, {"saved": str(save)} if save is not None else {})
     if save is not None and not as_json:
-        print(f"wrote {save}", file=sys.stderr)
+        note(f"wrote {save}")
 
 
 def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
     """Print what was found: lines for people, or one JSON object with `more` in it."""
     if as_json:
-        result: dict[str, Any] = {
-            "horizon": problem.horizon,
-            "value": found.value,
-            "regret": found.regret,
-            "first_arms": [arm + 1 for arm in found.actions],
-            "scores": found.scores.tolist(),
-            "reward_by_step": None if found.rewards is None else found.rewards.tolist(),
-            "states": found.states,
-            "bytes": found.bytes,
-            "seconds": found.seconds,
-        }
-        print_json(result | more)
+        by_step = None if found.rewards is None else found.rewards.tolist()
+        told: dict[str, Any] = {"horizon": problem.horizon, "value": found.value, "regret": found.regret}
+        told |= {"first_arms": [arm + 1 for arm in found.actions], "scores": found.scores.tolist()}
+        told |= {"reward_by_step": by_step, "states": found.states, "bytes": found.bytes}
+        print_json(told | {"seconds": found.seconds} | more)
         return
     from elsv.report.terminal import solution_text
 
@@ -148,7 +133,7 @@ def _announce(cost: Cost) -> None:
     room = f"about {room}" if room.endswith("B") else room
     if cost.bytes < _SMALL:  # lost in what the interpreter itself takes
         room = f"under {_SMALL // 10**6} MB of memory"
-    print(f"{counted(cost.states)} states, {room}", file=sys.stderr)
+    note(f"{counted(cost.states)} states, {room}")
 
 
 def _bytes(gigabytes: float | None) -> int | None:
@@ -158,3 +143,61 @@ def _bytes(gigabytes: float | None) -> int | None:
     if not 0 < room < math.inf:
         raise InvalidInputError(f"--memory must be a positive number of GB, got {gigabytes:g}")
     return int(room)
+
+
+def reproduce(
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Write report.html, summary.json, results and figures here."),
+    ],
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick", help="Smaller problems and fewer instances; under a minute after compilation."
+        ),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Experiment: transition, values, theorem, cost, depth, discount, optimum, long-horizon, "
+            "arms, growth or decomposition; repeat for more. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    overwrite: Overwrite = False,
+    device: Annotated[
+        str, typer.Option(metavar="cpu|cuda", help="cuda: T = 290 is computed again on a GPU (extra gpu).")
+    ] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
+    from elsv.paper.run import reproduce as run
+
+    if seed < 0:
+        raise InvalidInputError(f"--seed must be at least 0, got {seed}")
+    if jobs is not None and jobs < 1:
+        raise InvalidInputError(f"--jobs must be at least 1, got {jobs}")
+    try:
+        with progress_bar("reproducing") as bar:
+            part = lambda name, share: bar(share, 1.0, name)  # noqa: E731
+            found = run(out, only or (), quick, seed, jobs, part, overwrite, device)
+    except KeyboardInterrupt:
+        note(f"interrupted; what was finished is in {out / 'results'}")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show_verdicts(found)
+    note(f"wrote {out / 'report.html'}")
+
+
+def _show_verdicts(found: Reproduction) -> None:
+    """Print the verdicts, one line for each claim."""
+    claims = [claim for _, outcome in found.parts for claim in outcome.claims]
+    for claim in sorted(claims, key=lambda c: c.label):
+        print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
+        if claim.in_short != claim.verdict.value:
+            print(f"{' ':<32}{claim.in_short}")

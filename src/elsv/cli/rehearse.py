@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from elsv.cli.console import (
-    AtMost,
-    Batch,
-    Delay,
-    Expect,
-    Factor,
-    HistoryFile,
-    Json,
-    Lost,
-    ProblemFile,
-    Seed,
-    command_line,
-    policies_option,
-    print_json,
-)
+from elsv.cli.console import command_line, note, policies_option, print_json
+from elsv.cli.options import AtMost, Batch, Delay, Expect, Factor, HistoryFile, Json, Lost, ProblemFile, Seed
 from elsv.errors import InvalidInputError
 
 DEFAULT_POLICIES = ("plan:effort=4096",)
@@ -79,45 +65,20 @@ def rehearse(
         check_writable(out)
     names = policy or list(default_policies(loaded))
     sizes = None if customers is None else _sizes(customers)
-    found = run(
-        loaded,
-        sizes,
-        against=against,
-        policies=names,
-        instances=instances,
-        seed=seed,
-        delay=delay,
-        batch=batch,
-        lost=lost,
-        progress=True,
-        at_most=at_most,
-        unit=unit,
-        truth=truth,
-    )
+    asked: dict[str, Any] = {"against": against, "instances": instances, "seed": seed, "unit": unit}
+    asked |= {"truth": truth, "delay": delay, "batch": batch, "lost": lost}
+    found = run(loaded, sizes, policies=names, progress=True, at_most=at_most, **asked)
     if as_json:
         print_json(found.to_dict())
     else:
-        print(found, *(wrapped([note]) for note in notes), sep="\n")
+        print(found, *(wrapped([text]) for text in notes), sep="\n")
     if out is not None:
         from elsv.report.rehearsal import rehearsal_page
 
-        options = {
-            "--customers": customers,
-            "--against": against,
-            "--history": history,
-            "--factor": factor,
-            "--unit": unit or None,
-            "--truth": truth,
-            "--delay": delay,
-            "--batch": batch,
-            "--lost": lost,
-            "--instances": instances,
-            "--seed": seed,
-        }
-        rehearsal_page(
-            found, command_line("rehearse", problem, names, options, {"--expect": expect or []})
-        ).write(out)
-        print(f"wrote {out}", file=sys.stderr)
+        more = {"customers": customers, "history": history, "factor": factor, "expect": expect}
+        options = {**more, **asked, "unit": unit or None}
+        rehearsal_page(found, command_line("rehearse", problem, names, options)).write(out)
+        note(f"wrote {out}")
 
 
 def _sizes(text: str) -> list[int]:

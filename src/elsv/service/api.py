@@ -10,9 +10,9 @@ import json
 import re
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -22,7 +22,6 @@ from elsv._base.numbers import finite, shown
 from elsv.campaign import Campaign
 from elsv.campaign.batches import check_taken
 from elsv.campaign.records import Outcome
-from elsv.campaign.settings import Settings
 from elsv.service import models
 from elsv.service.errors import RefusedError
 from elsv.service.models import MOST_AT_ONCE
@@ -36,8 +35,9 @@ from elsv.service.reading import (
     with_arms_from_0,
 )
 from elsv.service.service import Service
-from elsv.service.tokens import Role, digest_of
+from elsv.service.tokens import Role, Token, digest_of
 
+T = TypeVar("T")
 PARQUET, CSV = "application/vnd.apache.parquet", "text/csv; charset=utf-8"
 REPORT_POLICY = (  # the report has no script; its own styles and pictures are inside it
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
@@ -76,22 +76,22 @@ def role_of(request: Request) -> Role | None:
 
     Where the server has no tokens, which it allows on loopback only, everybody may do everything.
     """
-    tokens = service_of(request).tokens
-    if tokens is None:
+    if service_of(request).tokens is None:
         return Role.ADMIN
     token = _token_of(request)
-    return tokens.role_of(token) if token else None
+    return None if token is None else token.may
 
 
 def who_of(request: Request) -> str | None:
     """Return the name of the token that a request came with, which the log keeps; None without tokens."""
+    token = _token_of(request)
+    return None if token is None else token.name
+
+
+def _token_of(request: Request) -> Token | None:
     tokens = service_of(request).tokens
-    return None if tokens is None else tokens.named(digest_of(_token_of(request)))
-
-
-def _token_of(request: Request) -> str:
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
+    kind, _, sent = request.headers.get("authorization", "").partition(" ")
+    return tokens.find(digest_of(sent.strip())) if tokens and kind.lower() == "bearer" else None
 
 
 def check_role(mine: Role | None, needed: Role) -> None:
@@ -111,6 +111,11 @@ def check_role(mine: Role | None, needed: Role) -> None:
             f"one with the role {mine.word}",
             f"make one with the role {needed.word}: `elsv token`",
         )
+
+
+async def look(request: Request, call: Callable[[Campaign], T], long: bool = False) -> T:
+    """Return what `call` finds out about the campaign of a request, or does to it; see `Service.look`."""
+    return await service_of(request).look(part_of_path(request, "name"), call, long)
 
 
 async def decide(request: Request) -> Response:
@@ -134,10 +139,7 @@ async def decide(request: Request) -> Response:
 
 async def reward(request: Request) -> Response:
     """Report the outcome of a decision; the same outcome twice counts once."""
-    body = await json_of(request)
-    only(body, "success")
-    outcome = _outcome({"decision": part_of_path(request, "id"), **body})
-    (receipt,) = await service_of(request).reward([outcome])
+    (receipt,) = await service_of(request).reward([await _one_outcome(request)])
     return _json(receipt.to_dict())
 
 
@@ -150,19 +152,16 @@ async def void(request: Request) -> Response:
 
 async def void_request(request: Request) -> Response:
     """Take back what a request with this key decided and nobody saw; no receipts if none had the key."""
-    body, name = await read(models.VoidBody, request), part_of_path(request, "name")
-    who, service = who_of(request), service_of(request)
-    found = await service.look(name, lambda campaign: campaign.by(who).void_request(body.key))
-    service.metrics.rewarded(found)
+    body, who = await read(models.VoidBody, request), who_of(request)
+    found = await look(request, lambda campaign: campaign.by(who).void_request(body.key))
+    service_of(request).metrics.rewarded(found)
     return _json({"receipts": [receipt.to_dict() for receipt in found]})
 
 
 async def correction(request: Request) -> Response:
     """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
-    body = await json_of(request)
-    only(body, "success")
-    told = _outcome({"decision": part_of_path(request, "id"), **body})
-    (receipt,) = await service_of(request).reward([told._replace(corrects=True, who=who_of(request))])
+    told = (await _one_outcome(request))._replace(corrects=True, who=who_of(request))
+    (receipt,) = await service_of(request).reward([told])
     return _json(check_taken(receipt).to_dict())
 
 
@@ -195,23 +194,21 @@ async def campaigns(request: Request) -> Response:
 async def status(request: Request) -> Response:
     """Say how a campaign stands: earnings, gains with intervals, every arm, settings."""
 
-    def look(campaign: Campaign) -> dict[str, Any]:
-        version, settings, problem = campaign.version, campaign.settings, campaign.problem
-        more = {"settings": _settings(settings, version), "problem": problem.to_dict()}
-        return campaign.status().to_dict() | more
+    def say(campaign: Campaign) -> dict[str, Any]:
+        settings = {"version": campaign.version, **campaign.settings.to_dict()}
+        return campaign.status().to_dict() | {"settings": settings, "problem": campaign.problem.to_dict()}
 
-    found = await service_of(request).look(part_of_path(request, "name"), look)
+    found = await look(request, say)
     return _json(finite(found), headers={"ETag": f'"{found["settings"]["version"]}"'})
 
 
 async def change(request: Request) -> Response:
     """Change settings, as one new version: policy, floor, paused, horizon and others."""
     body, name = await read(models.ChangeBody, request), part_of_path(request, "name")
-    service, expected = service_of(request), _version(request.headers.get("if-match"))
-    arms = await service.look(name, lambda campaign: campaign.problem.arms)
-    given = with_arms_from_0(body.given(), arms)
-    settings, version = await service.set(name, given, expected, who_of(request))
-    return _json(_settings(settings, version), headers={"ETag": f'"{version}"'})
+    expected = _version(request.headers.get("if-match"))
+    given = with_arms_from_0(body.given(), await look(request, lambda campaign: campaign.problem.arms))
+    settings, version = await service_of(request).set(name, given, expected, who_of(request))
+    return _json({"version": version, **settings.to_dict()}, headers={"ETag": f'"{version}"'})
 
 
 async def add(request: Request) -> Response:
@@ -227,9 +224,8 @@ async def add(request: Request) -> Response:
 
 async def forget(request: Request) -> Response:
     """Remove a customer's name from the whole log; the counts stay."""
-    body, name = await read(models.ForgetBody, request), part_of_path(request, "name")
-    who = who_of(request)
-    count = await service_of(request).look(name, lambda campaign: campaign.by(who).forget(body.customer))
+    body, who = await read(models.ForgetBody, request), who_of(request)
+    count = await look(request, lambda campaign: campaign.by(who).forget(body.customer))
     return _json({"decisions": count})
 
 
@@ -238,15 +234,13 @@ async def explain(request: Request) -> Response:
     segment = request.query_params.get("segment")
     if segment is not None and len(segment) > 500:
         raise RefusedError(422, "segment must have at most 500 characters", f"{len(segment):,}")
-    name = part_of_path(request, "name")
-    found = await service_of(request).look(name, lambda campaign: campaign.explain(segment))
+    found = await look(request, lambda campaign: campaign.explain(segment))
     return _json(finite(found.to_dict()))
 
 
 async def audit(request: Request) -> Response:
     """Replay the whole log and compare every count with what is stored, exactly."""
-    found = await service_of(request).look(part_of_path(request, "name"), Campaign.audit, long=True)
-    return _json(found.to_dict())
+    return _json((await look(request, Campaign.audit, long=True)).to_dict())
 
 
 async def export(request: Request) -> Response:
@@ -261,11 +255,9 @@ async def export_csv(request: Request) -> Response:
 
 async def exported(request: Request, file: str, kind: str) -> Response:
     """Return the file of all decisions with their outcomes."""
-    name = part_of_path(request, "name")
-    content = await service_of(request).look(name, lambda one: _file(one.export, file), long=True)
-    return Response(
-        content, headers={"Content-Disposition": f'attachment; filename="{file}"'}, media_type=kind
-    )
+    content = await look(request, lambda one: _file(one.export, file), long=True)
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(content, headers=headers, media_type=kind)
 
 
 async def delete(request: Request) -> Response:
@@ -276,7 +268,7 @@ async def delete(request: Request) -> Response:
 
 async def report(request: Request) -> Response:
     """Return the status as one page that needs nothing else."""
-    content = await service_of(request).look(part_of_path(request, "name"), report_of, long=True)
+    content = await look(request, report_of, long=True)
     headers = {"Content-Security-Policy": REPORT_POLICY}
     return Response(content, headers=headers, media_type="text/html; charset=utf-8")
 
@@ -306,6 +298,13 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.text(service.ready), media_type="text/plain; version=0.0.4")
 
 
+async def _one_outcome(request: Request) -> Outcome:
+    """Return the outcome in a request whose address has the decision."""
+    body = await json_of(request)
+    only(body, "success")
+    return _outcome({"decision": part_of_path(request, "id"), **body})
+
+
 def _outcome(given: object) -> Outcome:
     if not isinstance(given, dict) or not isinstance(given.get("decision"), str):
         raise RefusedError(422, "an outcome must be {decision, success}", shown(given))
@@ -325,16 +324,6 @@ def _file(write: Callable[[Path], object], name: str) -> bytes:
         path = Path(folder) / name
         write(path)
         return path.read_bytes()
-
-
-def _settings(settings: Settings, version: int) -> dict[str, Any]:
-    values = asdict(settings)
-    for key in ("control", "fallback", "withdrawn"):
-        if isinstance(values[key], tuple):  # one for each segment, or those that are withdrawn
-            values[key] = [arm + 1 for arm in values[key]]
-        elif values[key] is not None:
-            values[key] += 1
-    return {"version": version, **values}
 
 
 def _version(if_match: str | None) -> int | None:

@@ -6,7 +6,7 @@ documented here: `api` reads them by hand, since they come by the thousand each 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,6 +39,7 @@ _DECISION: Any = {
     "repeated": False,
 }
 _NULLABLE = ("window", "control", "fallback")  # null is a value of these: for ever, no arm
+Named = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
 Arm = str | int | list[str | int] | None
 
 
@@ -154,12 +155,7 @@ class ForgetBody(BaseModel):
     """A customer to forget."""
 
     model_config = _shown({"customer": "c-17"}, strict=True)
-    customer: str = Field(
-        min_length=1,
-        max_length=500,
-        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
-        description="The name that decisions were asked for with.",
-    )
+    customer: Named = Field(description="The name that decisions were asked for with.")
 
 
 class ForgottenAnswer(BaseModel):
@@ -172,13 +168,7 @@ class DecisionsBody(BaseModel):
     """Whom to decide for."""
 
     model_config = _shown({"customer": "c-17"}, {"count": 20})
-    customer: str | None = Field(
-        None,
-        min_length=1,
-        max_length=500,
-        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
-        description="Any text that tells customers apart.",
-    )
+    customer: Named | None = Field(None, description="Any text that tells customers apart.")
     count: int | None = Field(
         None, ge=1, le=MOST_AT_ONCE, description="The number of unknown customers to decide for."
     )

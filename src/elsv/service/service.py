@@ -26,9 +26,8 @@ from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
 from elsv.service.reading import MOST_ARMS
-from elsv.service.settings import ServiceSettings
-from elsv.service.stores import stores_of
-from elsv.service.tokens import Tokens
+from elsv.service.settings import ServiceSettings, stores_of
+from elsv.service.tokens import TokenFile
 from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
 
@@ -54,7 +53,7 @@ class Service:
     def __init__(
         self,
         settings: ServiceSettings,
-        tokens: Tokens | None = None,
+        tokens: TokenFile | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings, self.tokens, self._clock = settings, tokens, clock
@@ -213,11 +212,11 @@ class Service:
                 pass  # one that cannot decide any more, such as one whose tables have ended
             except Exception as error:  # it must not keep the others from being served
                 self._note_unreadable(name, refusal_of(error).detail)
-        self.ready = True
-        self.when_ready()
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
             with suppress(Exception):
-                await self.look(name, Campaign.status, long=True)
+                await self.look(name, lambda campaign: campaign.status(patient=False))
+        self.ready = True
+        self.when_ready()
 
     async def stop(self) -> None:
         """Finish what is under way and give everything back."""

@@ -1,15 +1,25 @@
-"""What a server is started with."""
+"""What a server is started with, and its connections: who writes, and that a file has one server."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from elsv._base.files import fcntl
 from elsv._base.numbers import shown
+from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
+from elsv.stores.base import Store, Transaction
+from elsv.stores.group_commit import SharedCommits
+from elsv.stores.pool import Apart, Pool
 
 PORT = 8763
+T = TypeVar("T")
+READERS = 4
 
 
 @dataclass(frozen=True)
@@ -60,3 +70,93 @@ class ServiceSettings:
                 f"an SQLite file has one server, got --workers {self.workers}; one shares its commits among "
                 "all requests. For several give --db postgresql://…"
             )
+
+
+def stores_of(settings: ServiceSettings) -> SingleFile | SharedDatabase:
+    """Return the connections that a server needs."""
+    return SharedDatabase(settings) if settings.on_postgres else SingleFile(settings)
+
+
+class SingleFile:
+    """An SQLite file: it has one writer at a time, so lanes plan before and share its commits.
+
+    `store` is for everything but decisions and outcomes; `run` returns what its work returns, when it is on
+    disk.
+    """
+
+    plans_first = True  # decisions are planned before the transaction that writes them
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._path = settings.db
+        self._lock = lock_file(settings)
+        self._writer = open_store(self._path)
+        self._readers = Pool(self._reader, READERS, settings.patience)
+        self.store: Store = Apart(self._readers, self._writer)
+        self.run = SharedCommits(self._writer).run
+
+    def of_lane(self) -> Store:
+        """Return a store that reads by a connection of its own: a plan may take long."""
+        return Apart(self._reader(), self._writer)
+
+    def close(self) -> None:
+        """Close the file and let others serve it."""
+        self._readers.close()
+        self._writer.close()
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def _reader(self) -> Store:
+        return open_store(self._path, create=False)
+
+
+class SharedDatabase:
+    """PostgreSQL: writers of different campaigns do not wait for each other.
+
+    Other servers may write the same campaign, so that a plan made before the transaction would seldom hold:
+    it is made inside, with the campaign's row held.
+    """
+
+    plans_first = False
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.store: Store = Pool(
+            lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience
+        )
+
+    def of_lane(self) -> Store:
+        """Return the pool: a lane takes a connection for as long as its transaction lasts."""
+        return self.store
+
+    def run(self, work: Callable[[Transaction], T]) -> T:
+        """Return what `work` returns, when it is on disk."""
+        with self.store.writing() as writing:
+            return work(writing)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.store.close()
+
+
+def lock_file(settings: ServiceSettings) -> int | None:
+    """Keep other servers from a file; return what holds the lock until it is closed."""
+    if fcntl is None:
+        return None
+    place = os.path.realpath(settings.db.removeprefix("sqlite:///"))  # also where --db is a link
+    path = Path(f"{place}-served")
+    if not path.parent.is_dir():
+        raise InvalidInputError(
+            f"there is no directory {path.parent} for {settings.db}; make it, or give another --db"
+        )
+    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        who = os.read(held, 200).decode(errors="replace").strip() or "another process"
+        os.close(held)
+        raise InvalidInputError(
+            f"an SQLite file has one server, and {settings.db} is served by {who}; stop that one, give "
+            "another --db, or use PostgreSQL for several"
+        ) from error
+    os.ftruncate(held, 0)
+    os.write(held, f"process {os.getpid()} at {settings.host}:{settings.port}".encode())
+    return held

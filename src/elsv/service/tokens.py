@@ -13,24 +13,17 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
-from elsv._base.files import write_text
+from elsv._base.files import fcntl, write_text
 from elsv._base.numbers import shown
 from elsv.errors import CorruptFileError, InvalidInputError
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None
 
 
 class Role(IntEnum):
@@ -44,26 +37,6 @@ class Role(IntEnum):
     def word(self) -> str:
         """The role as people write it."""
         return self.name.lower()
-
-
-class Tokens(Protocol):
-    """Where a server looks tokens up."""
-
-    def role_of(self, token: str) -> Role | None:
-        """Return what a token allows; None if it is unknown or revoked. Takes the same time for all."""
-        ...
-
-    def named(self, digest: str) -> str | None:
-        """Return the name of the token with this digest; None if it is unknown or revoked."""
-        ...
-
-    def live(self) -> Iterable[tuple[str, Role]]:
-        """Return the SHA-256 digest, in hexadecimal digits, and the role of all that are valid."""
-        ...
-
-    def link_until(self, digest: str) -> float | None:
-        """Return until when a link is valid, in seconds since 1970; None: it is no link."""
-        ...
 
 
 ROLES = tuple(role.word for role in Role)  # each may do what those before it may
@@ -89,6 +62,16 @@ class Token:
     def live(self) -> bool:
         """Whether it is neither revoked nor past its time."""
         return self.revoked is None and (self.expires is None or self.expires > _now())
+
+    @property
+    def may(self) -> Role:
+        """What it allows."""
+        return Role[self.role.upper()]
+
+    @property
+    def link_until(self) -> float | None:
+        """Until when its link logs in, in seconds since 1970; None: it is no link."""
+        return datetime.fromisoformat(self.expires or "").timestamp() if self.link else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the digest."""
@@ -136,34 +119,21 @@ class TokenFile:
                 raise _damaged(self._path, str(error)) from error
             return self._tokens
 
-    def role_of(self, token: str) -> Role | None:
-        """Return what the bearer of a token may do, or None if it is unknown or revoked.
+    def find(self, digest: str) -> Token | None:
+        """Return the valid token with this digest; None if it is unknown, revoked or past its time.
 
         Every digest is compared, in a time that does not depend on where they differ.
         """
-        found = self._of(digest_of(token))
-        return None if found is None else Role[found.role.upper()]
-
-    def named(self, digest: str) -> str | None:
-        """Return the name of the token with this digest, or None if it is unknown or revoked."""
-        found = self._of(digest)
-        return None if found is None else found.name
-
-    def _of(self, asked: str) -> Token | None:
         found = None
         for known in self.tokens():
-            if hmac.compare_digest(known.digest, asked) and known.live:
+            if hmac.compare_digest(known.digest, digest) and known.live:
                 found = known
         return found
 
-    def live(self) -> list[tuple[str, Role]]:
-        """Return digest and role of all tokens that are valid."""
-        return [(known.digest, Role[known.role.upper()]) for known in self.tokens() if known.live]
-
-    def link_until(self, digest: str) -> float | None:
-        """Return until when a link is valid, in seconds since 1970; None: it is no link."""
-        found = (known for known in self.tokens() if known.link and known.digest == digest)
-        return next((datetime.fromisoformat(known.expires or "").timestamp() for known in found), None)
+    def role_of(self, token: str) -> Role | None:
+        """Return what the bearer of a token may do; None if it is not valid."""
+        found = self.find(digest_of(token))
+        return None if found is None else found.may
 
     def new(self, name: str, role: str, days: float | None = None) -> str:
         """Add a token and return it: this is the only time that it can be seen.

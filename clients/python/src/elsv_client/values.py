@@ -44,6 +44,10 @@ def _each(kind: type[T]) -> Callable[[Any], tuple[T, ...]]:
     return lambda listed: tuple(read(kind, one) for one in listed)
 
 
+def _maybe(kind: type[T]) -> Callable[[Any], T | None]:
+    return lambda told: None if told is None else read(kind, told)
+
+
 Arm = int | tuple[int, ...]
 _ARM, _TIME, _TUPLE = {"read": _arm}, {"read": _time}, {"read": tuple}
 
@@ -59,9 +63,7 @@ class Decision:
     propensity: float  # the probability with which this arm was chosen
     reason: str  # policy, floor, holdout, paused, after (the last customer) or fallback
     at: datetime = field(metadata=_TIME)
-    expires: datetime | None = field(
-        metadata={"read": _time}
-    )  # without an outcome by then, the decision counts as a failure
+    expires: datetime | None = field(metadata=_TIME)  # if no outcome arrives by then, it counts as a failure
     customer: str | None = None
     repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None
@@ -127,12 +129,8 @@ class Settings:
     sticky: str = "campaign"  # how long a customer keeps the arm: campaign, open or never
     floor: float = 0.0  # least probability of every arm
     holdout: float = 0.0  # share of customers who get the control arm
-    control: int | tuple[int, ...] | None = field(
-        metadata={"read": _arm}, default=None
-    )  # the arm that others are measured against
-    fallback: int | tuple[int, ...] | None = field(
-        metadata={"read": _arm}, default=None
-    )  # the arm while paused
+    control: Arm | None = field(metadata=_ARM, default=None)  # the arm that others are measured against
+    fallback: Arm | None = field(metadata=_ARM, default=None)  # the arm while paused
     paused: bool = False
     unit: str = ""  # of the rewards, such as EUR
     timezone: str = ""  # whose days are the campaign's; empty: that of the server
@@ -274,9 +272,7 @@ class Status:
     notes: tuple[str, ...] = field(metadata=_TUPLE, default=())  # what else there is to say of the gain
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())
     sure: bool = False  # whether the headline tells more from less and the outcomes agree
-    sources: Sources | None = field(
-        metadata={"read": lambda told: None if told is None else read(Sources, told)}, default=None
-    )
+    sources: Sources | None = field(metadata={"read": _maybe(Sources)}, default=None)
     expected: float | None = None  # customers that the prior rows of today's arm are worth
     precision: dict[str, Any] | None = None  # before the start: how precisely the gain will be known
     unsaid: str | None = None  # before the start: that nothing is expected, so that no sum can be told
@@ -328,10 +324,6 @@ class Evidence:
     parts: tuple[str, ...] = field(metadata=_TUPLE, default=())
 
 
-def _evidence(told: Any) -> Evidence | None:
-    return None if told is None else read(Evidence, told)
-
-
 @dataclass(frozen=True)
 class Explanation:
     """What the next customer would get, and why."""
@@ -341,9 +333,7 @@ class Explanation:
     policy: str
     arms: tuple[ArmExplanation, ...] = field(metadata={"read": _each(ArmExplanation)})
     assumed: str | None = None  # in words; None where nothing is
-    evidence: Evidence | None = field(
-        metadata={"read": lambda told: None if told is None else read(Evidence, told)}, default=None
-    )
+    evidence: Evidence | None = field(metadata={"read": _maybe(Evidence)}, default=None)
     segment: str | None = None  # who has come: `arms` are those on offer; None without segments
     share: float | None = None  # the chance that the next customer is one of them
     doubts: tuple[Doubt, ...] = field(metadata={"read": _each(Doubt)}, default=())

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,7 +32,6 @@ from elsv.prior.history import from_history
 from elsv.prior.sources import read_history
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
-from elsv.simulation.precision import Precision
 from elsv.simulation.rehearsal import Rehearsal
 from elsv.simulation.rehearse import rehearse
 
@@ -116,28 +115,9 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     rows = max(map(len, columns.values()), default=0)
     padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
     arms = tuple(map(ArmFields, *(padded[key] for key in keys)))
-    defaults = NewForm()
-    rest = (
-        "name",
-        "today",
-        "unit",
-        "order",
-        "share",
-        "sureness",
-        "segments",
-        "history",
-        "horizon",
-        "window",
-        "policy",
-        "floor",
-        "holdout",
-        "timezone",
-    )
-    return NewForm(
-        arms=arms or defaults.arms,
-        softened=single.get("softened") == "yes",
-        **{key: single.get(key, getattr(defaults, key)) for key in rest},
-    )
+    blank = asdict(NewForm())
+    rest = {key: single.get(key, blank[key]) for key in blank.keys() - {"arms", "softened"}}
+    return NewForm(arms=arms or NewForm().arms, softened=single.get("softened") == "yes", **rest)
 
 
 def problem_of(form: NewForm) -> tuple[Problem, Arm | None]:
@@ -151,16 +131,16 @@ def problem_of(form: NewForm) -> tuple[Problem, Arm | None]:
     if len(filled) > MOST_ARMS:
         raise FieldError("arms", f"give at most {MOST_ARMS} arms here, got {len(filled)}")
     names, rewards, prior = [], [], []
-    sureness = _number("sureness", "how sure you are", form.sureness or "10", least=0.1, most=1e6)
+    sureness = number("sureness", "how sure you are", form.sureness or "10", least=0.1, most=1e6)
     for place, (_, arm) in enumerate(filled, 1):
         if len(arm.name) > _LONGEST_ARM:
             raise FieldError("arms", f"the name of arm {place} must have at most {_LONGEST_ARM} characters")
         names.append(arm.name or f"arm {place}")
-        rewards.append(_number("arms", f"what a success of arm {place} earns", arm.reward, least=0.0))
+        rewards.append(number("arms", f"what a success of arm {place} earns", arm.reward, least=0.0))
         prior.append(_prior(place, arm, sureness))
     today = next((k for k, (row, _) in enumerate(filled) if form.today == str(row)), None)
     stated = _structure(form)
-    horizon = int(_number("horizon", "the number of customers", form.horizon, least=1, whole=True))
+    horizon = int(number("horizon", "the number of customers", form.horizon, least=1, whole=True))
     segments = _segments(form.segments)
     more: dict[str, Any] = {"structure": stated}
     if segments is not None:
@@ -220,9 +200,9 @@ def _history(
     counts = np.zeros((2, len(arms)))
     for place, arm in enumerate(arms):
         if arm.won or arm.seen:
-            seen = _number("arms", f"who had arm {place + 1} before", arm.seen or "0", least=1, whole=True)
+            seen = number("arms", f"who had arm {place + 1} before", arm.seen or "0", least=1, whole=True)
             what = f"who bought of the {seen:,.0f} who had arm {place + 1} before"
-            won = _number("arms", what, arm.won or "0", least=0, most=seen, whole=True)
+            won = number("arms", what, arm.won or "0", least=0, most=seen, whole=True)
             counts[:, place] = won, seen - won
     return counts[0], counts[1]
 
@@ -234,9 +214,7 @@ def _with_share(form: NewForm, problem: Problem, today: int, known: AnyArray, fi
     """
     arms = [group[today] for group in problem.segments.groups]
     if form.share and not known[arms].any():
-        points = _number(
-            "share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0
-        )
+        points = number("share", "the share that buys today", form.share.removesuffix("%").strip(), least=0.0)
         expected = {problem.names[arm]: points / 100 for arm in arms}
         return from_expectations(problem, expected, fill=fill).problem
     if fill and known.any() and not known.all():
@@ -275,17 +253,7 @@ def settings_of(form: NewForm, problem: Problem, today: Arm | None) -> dict[str,
 
 def share(name: str, text: str) -> float:
     """Return a share that was typed in per cent."""
-    return _number(name, name, text.removesuffix("%").strip(), least=0.0, most=100.0) / 100
-
-
-def whole_number(name: str, what: str, text: str) -> int:
-    """Return a number of customers that was typed, with or without separators."""
-    return int(_number(name, what, text, least=1, whole=True))
-
-
-def positive_number(name: str, what: str, text: str) -> float:
-    """Return a positive number that was typed."""
-    return _number(name, what, text.strip(), least=1e-9)
+    return number(name, name, text.removesuffix("%").strip(), least=0.0, most=100.0) / 100
 
 
 def _structure(form: NewForm) -> Mapping[str, Any] | None:
@@ -302,13 +270,13 @@ def _prior(place: int, arm: ArmFields, sureness: float) -> tuple[float, float]:
     if not arm.expected:
         return 1.0, 1.0
     what = f"the expected conversion of arm {place}"
-    points = _number("arms", what, arm.expected.removesuffix("%").strip(), least=0.0, most=100.0)
+    points = number("arms", what, arm.expected.removesuffix("%").strip(), least=0.0, most=100.0)
     if not 0 < points < 100:
         raise FieldError("arms", f"{what} must lie between 0 and 100 per cent, got {shown(arm.expected)}")
     return sureness * points / 100, sureness * (1 - points / 100)
 
 
-def _number(
+def number(
     name: str, what: str, text: str, *, least: float, most: float = 1e15, whole: bool = False
 ) -> float:
     """Return a number that was typed; 1,000 and 1 000 are 1000 where it is a whole one."""
@@ -357,15 +325,12 @@ def rehearsed(
     )
 
 
-def answers(found: Rehearsal) -> list[str]:
-    """Return what the rehearsal says, or what to type so that it can say something."""
+def verdict(found: Rehearsal) -> dict[str, Any]:
+    """Return what the rehearsal says and how precisely the gain will be known, or what to type for it."""
     nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
-    return found.answers() if nothing is None else [nothing]
-
-
-def precision(found: Rehearsal) -> Precision | None:
-    """Return how precisely the gain will be known; None where nothing was said of the shop."""
-    return found.precision() if nothing_said(found.problem) is None else None
+    if nothing is not None:
+        return {"answers": [nothing], "precision": None}
+    return {"answers": found.answers(), "precision": found.precision()}
 
 
 @contextmanager

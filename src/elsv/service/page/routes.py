@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,28 +28,13 @@ from elsv.policies.single import choice_name
 from elsv.problem import Problem
 from elsv.service.api import CSV, REPORT_POLICY, check_role, exported, report_of
 from elsv.service.errors import RefusedError, refusal_of
-from elsv.service.page import forms
-from elsv.service.page.rendering import HEADERS, name_in, page, page_of, static_files
-from elsv.service.page.sessions import Visitor, from_our_page, keep, log_out, logged_in, visitor_of
+from elsv.service.page import browser, forms
+from elsv.service.page.browser import HEADERS, Visitor, keep, logged_in, name_in, page, page_of, static_files
 from elsv.service.service import Service
 from elsv.service.tokens import Role
 from elsv.simulation.precision import HEADS
 
 Handler = Callable[[Request], Awaitable[Response]]
-PARTS = (
-    "first",
-    "phase",
-    "trouble",
-    "days",
-    "table",
-    "arms",
-    "outcomes",
-    "gains",
-    "others",
-    "why",
-    "settings",
-    "changes",
-)
 MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
@@ -110,7 +96,7 @@ def _guarded(handler: Handler, needs_login: bool) -> Handler:
     async def answer(request: Request) -> Response:
         try:
             request.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
-            visitor = request.state.visitor = await visitor_of(request)
+            visitor = request.state.visitor = await browser.visitor_of(request)
             return _to_login(request) if needs_login and visitor.role is None else await handler(request)
         except (ElsvError, RefusedError, RecursionError) as error:
             return _error_page(request, refusal_of(error))
@@ -144,7 +130,7 @@ def _sentence(text: str) -> str:
 async def form_of(request: Request) -> list[tuple[str, str]]:
     """Return the fields of a form, if it was sent from a page of ours."""
     fields = await forms.fields_of(request)
-    if not from_our_page(request, request.state.visitor, dict(fields).get("code", "")):
+    if not browser.from_our_page(request, request.state.visitor, dict(fields).get("code", "")):
         raise RefusedError(
             403, "a form must be sent from its page", "another origin or an old page", "load the page again"
         )
@@ -238,7 +224,7 @@ class Pages:
         """End a session."""
         await form_of(request)
         response = _to("/ui/login")
-        await log_out(request, response)
+        await browser.log_out(request, response)
         return response
 
     async def static(self, request: Request) -> Response:
@@ -262,13 +248,11 @@ class Pages:
     async def campaign(self, request: Request) -> Response:
         """Show a campaign."""
         said = SAID.get(request.query_params.get("said", ""), "")
-        values = await self._moment(name_in(request))
-        return page(request, "campaign.html", said=said, seconds=SECONDS, **values)
+        return page(request, "campaign.html", said=said, **await self._moment(name_in(request)))
 
     async def live(self, request: Request) -> Response:
         """Return the parts of a campaign's page, brought up to date."""
-        parts = (*PARTS, "manage") if request.state.visitor.may_change else PARTS
-        return page(request, "live.html", parts=parts, **await self._moment(name_in(request)))
+        return page(request, "live.html", **await self._moment(name_in(request)))
 
     async def report(self, request: Request) -> Response:
         """Show the report of a campaign, to be sent, printed or kept."""
@@ -288,16 +272,7 @@ class Pages:
     async def change(self, request: Request) -> Response:
         """Change a campaign by one of the forms of its page."""
         name, what = name_in(request), request.path_params["what"]
-        fields = dict(await admin_form(request))
-        if what == "delete":
-            try:
-                await self._service.delete(name, fields.get("again", "").strip())
-                return _to("/?said=delete")
-            except UnknownCampaignError:
-                raise
-            except InvalidInputError as error:
-                values = await self._moment(name) | {"errors": {"delete": str(error)}}
-                return page(request, "campaign.html", 422, said="", seconds=SECONDS, **values)
+        fields = defaultdict(str, await admin_form(request))
         try:
             await self._change(name, what, fields, request.state.visitor.who)
         except UnknownCampaignError:
@@ -305,12 +280,10 @@ class Pages:
         except InvalidInputError as error:
             values = await self._moment(name)
             values["errors"] = {"customers" if what == "extend" else what: str(error)}
-            values["manage"] |= {
-                "floor": fields.get("floor", values["manage"]["floor"]),
-                "extended": fields.get("customers", values["manage"]["extended"]),
-            }
-            return page(request, "campaign.html", 422, said="", seconds=SECONDS, **values)
-        return _to(f"{page_of(name)}?said={what}")
+            typed = {"floor": fields.get("floor"), "extended": fields.get("customers")}
+            values["manage"] |= {key: text for key, text in typed.items() if text is not None}
+            return page(request, "campaign.html", 422, said="", **values)
+        return _to("/?said=delete" if what == "delete" else f"{page_of(name)}?said={what}")
 
     async def new(self, request: Request) -> Response:
         """Show the form of a new campaign."""
@@ -380,36 +353,21 @@ class Pages:
             cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
             values: dict[str, Any] = {"error": None, "found": found, "cut": cut}
             values |= {"against": choice_name(problem, found.against), "heads": HEADS}
-            job.values = values | {"answers": forms.answers(found), "precision": forms.precision(found)}
+            job.values = values | forms.verdict(found)
         except ElsvError as error:
             job.values = {"error": _sentence(str(error))}
 
     async def _change(self, name: str, what: str, fields: Mapping[str, str], who: str | None) -> None:
-        service, decision = self._service, fields.get("decision", "").strip()
-        if what == "floor":
-            await service.set(name, {"floor": forms.share("floor", fields.get("floor", ""))}, who=who)
-        elif what == "extend":
-            total = forms.whole_number("customers", "customers", fields.get("customers", ""))
-            await service.look(name, lambda campaign: campaign.by(who).extend(total))
-        elif what == "end":
-            await service.set(name, {"ended": True}, who=who)
-        elif what in ("pause", "resume"):
-            await service.set(name, {"paused": what == "pause"}, who=who)
+        if what == "delete":
+            await self._service.delete(name, fields["again"].strip())
         elif what == "add":
-            reward = forms.positive_number("reward", "reward", fields.get("reward", ""))
-            about = {key: fields.get(key, "").strip() or None for key in ("expect", "segment")}
-            await service.add(name, fields.get("arm", "").strip(), reward, who, **about)
-        elif what == "void":
-            await service.look(name, lambda campaign: campaign.by(who).void(decision))
-        elif what == "correct":
-            success = fields.get("success") == "yes"
-            await service.look(name, lambda campaign: campaign.by(who).correct(decision, success))
-        elif what == "forget":
-            customer = fields.get("customer", "").strip()
-            if not await service.look(name, lambda campaign: campaign.by(who).forget(customer)):
-                raise InvalidInputError(f"no decision has the customer {customer!r}; check the name")
-        elif what in ("withdraw", "restore"):
-            await service.set(name, {what: fields.get("arm", "")}, who=who)
+            reward = forms.number("reward", "reward", fields["reward"].strip(), least=1e-9)
+            about = {key: fields[key].strip() or None for key in ("expect", "segment")}
+            await self._service.add(name, fields["arm"].strip(), reward, who, **about)
+        elif what == "floor":
+            await self._service.set(name, {"floor": forms.share("floor", fields["floor"])}, who=who)
+        elif what in _CHANGES:
+            await self._service.look(name, lambda campaign: _CHANGES[what](campaign.by(who), fields))
         else:
             raise RefusedError(404, "there is no such page")
 
@@ -452,6 +410,29 @@ class Pages:
         )
 
 
+def _forget(campaign: Campaign, fields: Mapping[str, str]) -> None:
+    customer = fields["customer"].strip()
+    if not campaign.forget(customer):
+        raise InvalidInputError(f"no decision has the customer {customer!r}; check the name")
+
+
+_CHANGES: dict[str, Callable[[Campaign, Mapping[str, str]], object]] = {  # by the names of their forms
+    "pause": lambda campaign, fields: campaign.pause(),
+    "resume": lambda campaign, fields: campaign.resume(),
+    "end": lambda campaign, fields: campaign.end(),
+    "extend": lambda campaign, fields: campaign.extend(
+        int(forms.number("customers", "customers", fields["customers"], least=1, whole=True))
+    ),
+    "withdraw": lambda campaign, fields: campaign.withdraw(fields["arm"]),
+    "restore": lambda campaign, fields: campaign.restore(fields["arm"]),
+    "void": lambda campaign, fields: campaign.void(fields["decision"].strip()),
+    "correct": lambda campaign, fields: campaign.correct(
+        fields["decision"].strip(), fields["success"] == "yes"
+    ),
+    "forget": _forget,
+}
+
+
 def _stated(form: forms.NewForm) -> tuple[Problem, dict[str, Any]]:
     problem, today = forms.problem_of(form)
     return problem, forms.settings_of(form, problem, today)
@@ -473,6 +454,7 @@ def _moment_of(campaign: Campaign) -> dict[str, Any]:
         "answers": shown,
         "others": [gain for gain in status.gains if gain not in shown],
         "most": MOST_DAYS,
+        "seconds": SECONDS,
         "manage": {
             "resting": status.resting,
             "floor": f"{100 * settings.floor:g}",

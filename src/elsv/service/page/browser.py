@@ -1,4 +1,4 @@
-"""Who looks at a page: a cookie instead of a token, and a proof that a form was sent from a page of ours.
+"""What a browser gets and sends: pages from templates, a cookie instead of a token, forms that are ours.
 
 A cookie is a random number. Whoever logs in gets a new one, and the database keeps its SHA-256 with that of
 the token and the time. So neither the file of tokens nor a copy of the database lets anybody in, and every
@@ -16,15 +16,33 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
+from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
+from elsv.campaign.report import environment, style_sheet
 from elsv.service.api import service_of
 from elsv.service.service import Service
 from elsv.service.tokens import LONGEST_LINK, Role, digest_of
 
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+_SERVED = ("page.js", "icon.svg", "vendor/htmx.min.js")
 COOKIE = "elsv_session"
 LIFETIME = 12 * 3600  # seconds
 _LONGEST = LONGEST_LINK * 86400  # of a session by a link, which ends with it
@@ -66,11 +84,8 @@ async def logged_in(service: Service, token: str, by_link: bool = False) -> Visi
 
     `by_link`: the token comes with an address, which only those of links may.
     """
-    tokens = service.tokens
-    role, until = (
-        (None, None) if tokens is None else (tokens.role_of(token), tokens.link_until(digest_of(token)))
-    )
-    if role is None or (by_link and until is None):
+    found = None if service.tokens is None else service.tokens.find(digest_of(token))
+    if found is None or (by_link and found.link_until is None):
         return None
     cookie, now = secrets.token_urlsafe(32), service.now()
     await service.write("DELETE FROM elsv_session WHERE made < ?", (now - _LONGEST,))
@@ -78,7 +93,8 @@ async def logged_in(service: Service, token: str, by_link: bool = False) -> Visi
         "INSERT INTO elsv_session (cookie, token, made) VALUES (?, ?, ?)",
         (digest_of(cookie), digest_of(token), now),
     )
-    return Visitor(cookie, role, fresh=True, lasts=LIFETIME if until is None else max(1.0, until - now))
+    lasts = LIFETIME if found.link_until is None else max(1.0, found.link_until - now)
+    return Visitor(cookie, found.may, fresh=True, lasts=lasts)
 
 
 async def log_out(request: Request, response: Response) -> None:
@@ -119,8 +135,64 @@ async def _role_of(service: Service, cookie: str) -> tuple[Role | None, str | No
     if service.tokens is None:
         return Role.ADMIN, None
     query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
-    for token, made in await service.read(query, (digest_of(cookie),)):
-        most = LIFETIME if service.tokens.link_until(token) is None else _LONGEST
-        if -_CLOCKS_APART <= service.now() - made <= most:
-            return dict(service.tokens.live()).get(token), service.tokens.named(token)
+    for digest, made in await service.read(query, (digest_of(cookie),)):
+        token = service.tokens.find(digest)
+        most = _LONGEST if token is not None and token.link else LIFETIME
+        if token is not None and -_CLOCKS_APART <= service.now() - made <= most:
+            return token.may, token.name
     return None, None
+
+
+@cache
+def _environment() -> Environment:
+    found: Environment = environment(PackageLoader("elsv.service.page"))
+    found.globals.update(static=static_address, page_of=page_of)
+    return found
+
+
+def page(request: Request, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
+    """Return a page, or a part of one, with the HTTP status `answer`; values are escaped."""
+    visitor, with_tokens = request.state.visitor, service_of(request).tokens is not None
+    found = _environment().get_template(template)
+    content = found.render(visitor=visitor, with_tokens=with_tokens, here=here, **values)
+    response = HTMLResponse(content, answer, headers={**HEADERS, "Cache-Control": "no-store"})
+    keep(response, request, visitor)
+    return response
+
+
+def page_of(name: str) -> str:
+    """Return the address of a campaign's page.
+
+    Slashes and dots are encoded twice: proxies and browsers have their own ideas of them in a path.
+
+    Examples
+    --------
+    >>> page_of("spring"), page_of("20 % off"), page_of("a/b")
+    ('/ui/campaigns/spring', '/ui/campaigns/20%20%2525%20off', '/ui/campaigns/a%252Fb')
+    """
+    if not name.strip("."):
+        return f"/ui/campaigns/{'%252E' * len(name)}"
+    return f"/ui/campaigns/{quote(name.replace('%', '%25').replace('/', '%2F'), safe='')}"
+
+
+def name_in(request: Request) -> str:
+    """Return the name of the campaign whose page is asked for."""
+    part = unquote(request.path_params["name"])
+    return part.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
+
+
+@cache
+def static_files() -> dict[str, tuple[bytes, str, str]]:
+    """Return content, kind and digest of the files that pages load, by their names; there are no others."""
+    folder = resources.files("elsv.service.page") / "static"
+    found = {}
+    read = {path.rpartition("/")[2]: folder.joinpath(*path.split("/")).read_bytes() for path in _SERVED}
+    for name, content in {"page.css": style_sheet().encode(), **read}.items():
+        kind = f"{_KINDS[name.rpartition('.')[2]]}; charset=utf-8"
+        found[name] = content, kind, hashlib.sha256(content).hexdigest()[:16]
+    return found
+
+
+def static_address(name: str) -> str:
+    """Return where a page loads a file from; it changes with the content, so that it can be kept."""
+    return f"/ui/static/{static_files()[name][2]}/{name}"

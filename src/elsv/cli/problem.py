@@ -1,0 +1,123 @@
+"""``elsv check``, ``elsv prior`` and ``elsv decide``: what a problem assumes, its prior, its next arm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from elsv.cli.console import load_problem, note, print_json, show, show_explanations, working
+from elsv.cli.options import Expect, Factor, Horizon, Json, ProblemFile, SegmentName
+
+
+def check(
+    problem: ProblemFile,
+    state: Annotated[
+        str | None,
+        typer.Option(help='Data to hold against it: alpha,beta for each arm, such as "3,1 2,2 1,1".'),
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="File for a drawing of it, .svg.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Assumptions of a problem: what they say and imply, what they cost, whether data contradict them."""
+    from elsv._base.files import check_writable, write_text
+    from elsv.assumptions import check as check_problem
+    from elsv.errors import InvalidInputError
+    from elsv.state import State
+
+    if svg is not None:
+        if svg.suffix.lower() != ".svg":
+            raise InvalidInputError(f"a drawing is written as .svg, got {str(svg)!r}")
+        check_writable(svg)
+    loaded = load_problem(problem)
+    counts = None if state is None else State.parse(state)
+    with working("looking at what is assumed"):
+        found = check_problem(loaded, counts)
+    show(found, as_json)
+    if svg is not None:
+        write_text(svg, found.svg())
+        note(f"wrote {svg}")
+
+
+def prior(
+    history: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[HISTORY]",
+            help="Outcomes, .csv or .parquet: columns arm, success; or arm, successes, failures (or trials); "
+            "or what elsv campaign export wrote.",
+        ),
+    ] = None,
+    problem: Annotated[
+        Path | None,
+        typer.Option(metavar="PROBLEM.toml", help="Whose arms these are; its \\[expect] is taken too."),
+    ] = None,
+    weight: Annotated[
+        float, typer.Option(help="What an old outcome is worth beside a new one, from 0 to 1.")
+    ] = 0.3,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="match: means as after all of the history, as sure as a share WEIGHT of it leaves; "
+            "power: as if only that share had been seen."
+        ),
+    ] = "match",
+    expect: Expect = None,
+    factor: Factor = None,
+    coverage: Annotated[
+        float, typer.Option(help="Probability with which the mean lies in an interval that you expect.")
+    ] = 0.9,
+    out: Annotated[
+        Path | None, typer.Option(metavar="NEW.toml", help="File for the problem with the new prior.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Prior rows from last season's outcomes, or from what you expect, and what they imply."""
+    from elsv._base.files import check_writable
+    from elsv.prior.sources import prior_from
+
+    if out is not None:
+        check_writable(out)
+    with working("looking for prior rows"):
+        found = prior_from(
+            problem, history, expect or [], weight, method, coverage, factor, keep=out is not None
+        )
+    if as_json:
+        print_json({"steps": [one.to_dict() for one in found], **found[-1].to_dict()})
+    else:
+        print("\n\n".join(map(str, found)))
+    if out is not None:
+        found[-1].problem.save(out)
+        note(f"wrote {out}")
+
+
+def decide(
+    problem: ProblemFile,
+    policy: Annotated[
+        str | None, typer.Option("-p", "--policy", help="Policy, NAME[:key=value,…]; default: plan.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(help='One alpha,beta pair for each arm, such as "3,1 2,2 1,1"; default: the prior.'),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step t, from 1; default: one more than the pulls in the state.")
+    ] = None,
+    segment: SegmentName = None,
+    horizon: Horizon = None,
+    seed: Annotated[int, typer.Option(help="Seed, for policies that draw.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Which arm to pull in a state, and why; for each segment of customers, or for one."""
+    from elsv.live import Bandit
+    from elsv.policies import DEFAULT_POLICY
+    from elsv.state import State
+
+    loaded = load_problem(problem, horizon)
+    counts = None if state is None else State.parse(state)
+    bandit = Bandit(loaded, DEFAULT_POLICY if policy is None else policy, seed, counts)
+    names = (segment,) if segment is not None else loaded.segments.named or (None,)
+    with working(f"deciding with {bandit.policy_name}"):
+        found = [bandit.explain(step, name) for name in names]
+    show_explanations(found, as_json)
