@@ -14,7 +14,7 @@ from commands import elsv
 from elsv._base import cache
 from elsv.errors import InvalidInputError
 
-STATES = cache.LARGE + 5
+STATES = 100_005  # large
 KEY = ("kind-1", 1.0, 0.1, 0.99)
 
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from elsv import Problem, State
 from elsv._base import cache, triangle
 from elsv.errors import InvalidInputError
 from elsv.indices import _gittins_solver, _gittins_tables, finite_gittins, gittins
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins, finite_gittins_index
 from elsv.indices.gittins import Gittins, gittins_index, gittins_table
+from elsv.policies.library import IndexPolicy
 from paper_gittins import exact_index, index_by_bisection, infinite_index
 
 
@@ -262,6 +264,30 @@ def test_index_takes_its_own_discount_then_the_problems_then_the_default():
     assert Gittins(0.9)(one, one, 1, setting(discount=0.5))[0] == pytest.approx(0.7029, abs=5e-5)
     assert Gittins()(one, one, 1, setting(discount=0.9))[0] == pytest.approx(0.7029, abs=5e-5)
     assert Gittins()(one, one, 1, setting(horizon=9))[0] == pytest.approx(0.8699, abs=5e-5)
+
+
+@pytest.mark.parametrize("index", [Gittins(0.9), FiniteGittins()])
+def test_one_instance_is_solved_state_by_state_within_the_tolerance(index, monkeypatch):
+    problem = Problem([1.0, 0.9], horizon=90, prior=[[1, 1], [2, 3]])
+    alpha, beta = np.array([5.0, 9.0]), np.array([3.0, 11.0])
+    tabled = index(alpha, beta, 24, Setting.of(problem))
+    monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("built a table"))
+    np.testing.assert_allclose(
+        index(alpha, beta, 24, Setting.of(problem, alone=True)), tabled, rtol=0, atol=2e-6
+    )
+    policy = IndexPolicy(problem, index)
+    assert policy.scores(State(alpha, beta), 24, None) == pytest.approx(problem.rewards * tabled, abs=2e-6)
+
+
+def test_a_table_that_takes_a_tenth_of_a_second_is_kept_on_disk(tmp_path, monkeypatch):
+    """A service that starts again does not solve blocks of 64 levels and more again."""
+    monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
+    arm = setting(discount=0.9).arm(0)
+    Gittins(tolerance=1e-3).prepare(arm, 127)
+    cache.memory.clear()
+    monkeypatch.setattr(_gittins_solver.LevelSolver, "finish", lambda solver: pytest.fail(f"{solver.first}"))
+    source = _gittins_solver.Source(1.0, 1.0, 0.9, 1e-3)
+    assert len(_gittins_tables.block(source, 64, 128)) == triangle.size(128) - triangle.size(64)
 
 
 def test_states_off_the_priors_lattice_are_solved():

@@ -22,9 +22,17 @@ from elsv.indices import (
     make_index,
     parameters_of,
 )
-from elsv.indices.closed_form import MOSS, UCB, UCB1, UCBV, Greedy
-from elsv.indices.log_step import KLUCB, BayesUCB, divergence_bound
-from elsv.indices.optimistic import OptimisticGittins
+from elsv.indices.formulas import (
+    KLUCB,
+    MOSS,
+    UCB,
+    UCB1,
+    UCBV,
+    BayesUCB,
+    Greedy,
+    OptimisticGittins,
+    divergence_bound,
+)
 from elsv.indices.tables import triangles
 from elsv.problem import Problem
 

@@ -15,7 +15,7 @@ from elsv.problem import Problem
 from elsv.search import lookahead
 from elsv.state import State
 from elsv.values import SeparableValue
-from elsv.values._separable_kernels import extend
+from elsv.values._value_kernels import extend
 
 
 def rational_bonus(a, b, t):
@@ -144,8 +144,27 @@ def test_steps_in_a_row_do_not_depend_on_what_is_evaluated_in_advance():
     followed = SeparableValue(problem, FunctionIndex(index, uses_step=False))
     tables = [followed.table(step) for step in range(1, 77)]
     assert asked == [7, 15, 31, 63, 74]
-    table = tables[0]
+    table = np.zeros(triangle.size(76))
     for level, found in enumerate(tables[1:]):
         bonus = followed.bonus(level + 1, range(level, level + 1), 0)
-        table = extend(table, bonus, 1.0, 1.0, level + 1)
-        assert found.tobytes() == table.tobytes()
+        extend(table, bonus, 1.0, 1.0, level + 1)
+        assert found.tobytes() == table[: len(found)].tobytes()
+
+
+def test_a_leap_asks_the_index_for_new_levels_alone():
+    """A campaign looks ahead and comes back: tables are built again, bonuses are not."""
+    asked = []
+
+    def index(a, b, t):
+        asked.append(a.size)
+        return rational_free_index(a, b, t)
+
+    problem = Problem(rewards=[1.0], horizon=75)
+    leaping = SeparableValue(problem, FunctionIndex(index, uses_step=False))
+    kept = leaping.table(41)
+    copy = kept.copy()
+    for step in (20, 41, 61, 3, 61):
+        plain = SeparableValue(problem, FunctionIndex(rational_free_index, uses_step=False))
+        assert leaping.table(step).tobytes() == plain.table(step).tobytes()
+    assert asked == [triangle.size(40), triangle.size(60) - triangle.size(40)]
+    assert kept.tobytes() == copy.tobytes()  # a table that was given away stays as it is

@@ -8,6 +8,7 @@ import pytest
 from elsv import Bandit, Campaign, Problem, make_policy, policy_names
 from elsv._base import cache
 from elsv.indices import INDEX_NAMES, _gittins_solver, _gittins_tables
+from elsv.structure.evidence import contradiction
 from elsv.values import SeparableValue
 
 STEPS = 3000
@@ -66,10 +67,9 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
         assert watch.blocks[:9] == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 11))]
         assert watch.blocks[9:] == [(2048, 2862), (2862, 3491)]
         assert watch.most < 400  # of some 10,000 for a block
-    elif name == "gittins":
-        assert watch.blocks == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 10))]
     else:
-        assert len(watch.blocks) <= 2 * 128  # of the finite horizon, where few pulls are made and left
+        assert len(watch.blocks) <= 2 * 32  # of the finite horizon, where few pulls are made and left
+        assert max((stop for _, stop in watch.blocks), default=0) <= 32
 
 
 def _only_the_first_block(*given):
@@ -119,4 +119,17 @@ def test_a_campaign_with_every_policy_goes_to_3000_customers(tmp_path, name, mon
         assert campaign.status().decided == STEPS
         assert campaign.audit().exact
     assert len(watch.blocks) == len(set(watch.blocks))
-    assert len(watch.blocks) <= (2 * 128 if name == "finite-gittins" else 11)
+    assert len(watch.blocks) <= (2 * 32 if name == "finite-gittins" else 11)
+
+
+@pytest.mark.parametrize("truth", [(0.5, 0.45), (0.1, 0.9)])
+def test_the_look_at_what_is_assumed_says_what_the_evidence_says(truth, monkeypatch):
+    """A look on the way takes no time for the Bayes factor."""
+    rng, bandit, said = np.random.default_rng(5), Bandit(PROBLEM, "ucb1", seed=1), []
+    monkeypatch.setattr("elsv.live.bandit.say_once", said.append)
+    for _ in range(40):
+        arm = bandit.choose()
+        bandit.observe(arm, rng.random() < truth[arm])
+        assert contradiction(PROBLEM, bandit.state) == bandit.evidence().warning()
+    monkeypatch.setattr("elsv.structure.evidence.log_weight", lambda *_: pytest.fail("weighed"))
+    assert bool(said) == (contradiction(PROBLEM, bandit.state) is not None) == (truth[0] < truth[1])

@@ -33,7 +33,7 @@ from elsv._base.files import remove_abandoned, write_atomically
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
-LARGE = 100_000
+LARGE = 5_000
 """Tables with more states than this are kept on disk."""
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,6 +1,6 @@
 """Indices by name: ``make_index("ucb", scale=0.4)`` or ``index_from_name("ucb:scale=0.4")``.
 
-An index scores one arm by itself and is imported when it is asked for. Read `base` first, then `closed_form`,
+An index scores one arm by itself and is imported when it is asked for. Read `base` first, then `formulas`,
 which has the smallest ones. `tables` gives an index in all states of an arm; the `_gittins_*` modules compute
 Gittins indices for `gittins` and `finite_gittins`.
 """
@@ -31,16 +31,16 @@ __all__ = [
 
 # name: module within this package and class
 _CLASSES = {
-    "greedy": ("closed_form", "Greedy"),
-    "ucb": ("closed_form", "UCB"),
-    "ucb1": ("closed_form", "UCB1"),
-    "ucb-v": ("closed_form", "UCBV"),
-    "kl-ucb": ("log_step", "KLUCB"),
-    "moss": ("closed_form", "MOSS"),
-    "bayes-ucb": ("log_step", "BayesUCB"),
+    "greedy": ("formulas", "Greedy"),
+    "ucb": ("formulas", "UCB"),
+    "ucb1": ("formulas", "UCB1"),
+    "ucb-v": ("formulas", "UCBV"),
+    "kl-ucb": ("formulas", "KLUCB"),
+    "moss": ("formulas", "MOSS"),
+    "bayes-ucb": ("formulas", "BayesUCB"),
     "gittins": ("gittins", "Gittins"),
     "finite-gittins": ("finite_gittins", "FiniteGittins"),
-    "optimistic-gittins": ("optimistic", "OptimisticGittins"),
+    "optimistic-gittins": ("formulas", "OptimisticGittins"),
 }
 INDEX_NAMES = tuple(_CLASSES)
 

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from elsv._base.jit import helper, inlined, kernel
+from elsv._base.jit import borrowing, helper, inlined, kernel
 from elsv._base.typing import FloatArray, IntArray
 
 LONE = 0.125  # expected successes, or failures, below which one outcome decides
@@ -101,7 +101,7 @@ def last_level(
     return boundary, s - 1
 
 
-@helper
+@borrowing
 def expect(
     excess: FloatArray,
     slopes: FloatArray,
@@ -112,12 +112,11 @@ def expect(
     total: float,
 ) -> None:
     r"""Replace e and g of cells start … stop-1 by :math:`\gamma E e'` and :math:`\gamma E g'`, in place."""
-    e, g, a = excess[start : stop + 1], slopes[start : stop + 1], counts[start:stop]
     scale = discount / total
-    for i in range(stop - start):
-        chance = scale * a[i]
-        e[i] = discount * e[i] + chance * (e[i + 1] - e[i])
-        g[i] = discount * g[i] + chance * (g[i + 1] - g[i])
+    for s in range(np.uint64(start), np.uint64(stop)):
+        chance = scale * counts[s]
+        excess[s] = discount * excess[s] + chance * (excess[s + np.uint64(1)] - excess[s])
+        slopes[s] = discount * slopes[s] + chance * (slopes[s + np.uint64(1)] - slopes[s])
 
 
 @inlined

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elsv._base import triangle
+from elsv._base.numbers import counted, duration, numbers
 from elsv._base.typing import FloatArray, IntArray
-from elsv.indices._common import check_ahead, check_pulls_left, check_work
+from elsv.errors import InvalidInputError
+from elsv.indices.base import parameter
 
+MOST_AHEAD = 10_000_000  # about a minute for one state
+_FINEST, _COARSEST = 1e-12, 0.1
+_LEAST_COUNT, _MOST_COUNT = 1e-200, 1e200  # beyond, sums and quotients of counts leave the range of floats
+_MOST_SECONDS = 3600.0
 _BRACKET_SHARE = 0.9
 _BAND_SHARE = 5e-4
 _CELLS_PER_SWEEP = 2.0
@@ -28,13 +35,55 @@ STATE_SWEEPS = 8
 """About how many sweeps one state takes."""
 
 
+def check_tolerance(value: object) -> float:
+    """Return the tolerance if it is one that double precision can keep."""
+    tolerance = parameter("tolerance", value, "tolerance=1e-6")
+    if not _FINEST <= tolerance <= _COARSEST:
+        raise InvalidInputError(
+            f"tolerance must lie between {_FINEST:g} and {_COARSEST:g}, got {tolerance:g}; "
+            "for example tolerance=1e-6"
+        )
+    return tolerance
+
+
+def check_pulls_left(pulls: int) -> None:
+    """Raise if a finite horizon is so long that following it would take minutes for each state."""
+    if pulls > MOST_AHEAD:
+        raise InvalidInputError(
+            f"the finite-horizon Gittins index takes at most {MOST_AHEAD:,} pulls left, "
+            f"got {counted(pulls)}; use the Gittins index with a discount"
+        )
+
+
+def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return alpha and beta as float arrays of one shape if they are positive and finite."""
+    checked = []
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        counts = numbers(name, value)
+        outside = (counts < _LEAST_COUNT) | (counts > _MOST_COUNT)
+        for bad, rule in (
+            (~(np.isfinite(counts) & (counts > 0.0)), "be positive and finite"),
+            (outside, f"lie between {_LEAST_COUNT:g} and {_MOST_COUNT:g}"),
+        ):
+            if bad.any():
+                found = counts[bad].flat[0]
+                raise InvalidInputError(f"{name} must {rule}, got {found:g}; the uniform prior is 1")
+        checked.append(counts)
+    try:
+        a, b = np.broadcast_arrays(*checked)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"alpha and beta must have shapes that fit, got {checked[0].shape} and {checked[1].shape}"
+        ) from error
+    return a, b
+
+
 def table_sweeps(total: float, tolerance: float) -> float:
     """Return about how many sweeps a table takes whose last level has alpha + beta = `total`."""
     return 2.5 * total * max(1.0, math.pow(1e-4 / tolerance, 0.37))
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What all states share that count from one corner."""
 
     alpha: float
@@ -53,8 +102,7 @@ class Source:
         return 2.0 * _BRACKET_SHARE * self.tolerance
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """What every sweep from one prior shares, by level or by successes."""
 
     annuity: FloatArray  # [end + 1], by level
@@ -81,7 +129,13 @@ def ground(source: Source, levels: int, pulls_left: int | None) -> Ground:
 def run_out(discount: float, tolerance: float) -> int:
     """Return how many levels past the last one asked for an infinite horizon is followed."""
     lifetimes = max(2.0, 5.5 + 0.9 * math.log(1e-4 / tolerance))
-    return check_ahead(math.ceil(lifetimes / (1.0 - discount)) + 1, discount, tolerance)
+    pulls = math.ceil(lifetimes / (1.0 - discount)) + 1
+    if pulls > MOST_AHEAD:
+        raise InvalidInputError(
+            f"the Gittins index of discount {discount!r} and tolerance {tolerance:g} looks {counted(pulls)} "
+            f"pulls ahead, more than {MOST_AHEAD:,}; use a smaller discount (0.99999), or a coarser tolerance"
+        )
+    return pulls
 
 
 def band_cut(life: float, total: FloatArray, tolerance: float) -> FloatArray:
@@ -110,8 +164,7 @@ def solve_state(
 def _bounds(source: Source, pulls_left: int | None) -> tuple[float, float]:
     from elsv.indices import _gittins_kernels as kernels
 
-    g = ground(source, 1, pulls_left)
-    return kernels.solve_state(source.discount, source.base, source.width, g.annuity, g.cut, g.counts)
+    return kernels.solve_state(source.discount, source.base, source.width, *ground(source, 1, pulls_left))
 
 
 def part_stop(start: int, levels: int, states: int | None = None) -> int:
@@ -129,7 +182,12 @@ def solve_levels(source: Source, first: int, levels: int, pulls_left: int | None
     ahead = levels + run_out(source.discount, source.tolerance) if pulls_left is None else pulls_left
     # However large the prior's counts, the boundary passes over no more states than there are.
     sweeps = table_sweeps(min(source.base, levels) + levels, source.tolerance)
-    check_work(_SWEEP_SECONDS * sweeps * ahead**1.5, levels)
+    seconds = _SWEEP_SECONDS * sweeps * ahead**1.5
+    if seconds > _MOST_SECONDS:
+        raise InvalidInputError(
+            f"a Gittins table of {levels:,} levels would take about {duration(seconds)}; "
+            "use fewer levels, a smaller discount or a coarser tolerance"
+        )
     parts, start = [], first
     while start < levels:
         solver = LevelSolver(source, start, part_stop(start, levels), pulls_left)
@@ -206,9 +264,8 @@ class LevelSolver:
             for k in range(0, len(self._points), _SWEEPS_AT_ONCE):
                 points, lowest = self._points[k : k + _SWEEPS_AT_ONCE], self._lowest[k : k + _SWEEPS_AT_ONCE]
                 kernels.sweep_all(
-                    points, lowest, source.discount, source.base, first, levels,
-                    g.annuity, g.cut, g.counts, self._records,
-                )  # fmt: skip
+                    points, lowest, source.discount, source.base, first, levels, *g, self._records
+                )
                 yield float(len(points))
             swept = self._swept = np.union1d(self._swept, self._points)
             total, count = np.zeros(len(swept) + 1), np.zeros(len(swept) + 1)
@@ -252,11 +309,11 @@ def _first_points(source: Source, first: int, levels: int, pulls_left: int | Non
     From one point to the next the boundary of the last level moves by at most `_CELLS_PER_SWEEP` states.
     """
     pulls, total = levels - 1, source.base + (levels - 1)
-    rough = replace(source, tolerance=max(source.tolerance, min(0.01, 0.1 / total)))
+    rough = source._replace(tolerance=max(source.tolerance, min(0.01, 0.1 / total)))
     least = None if pulls_left is None else pulls_left - pulls
     most = None if pulls_left is None else pulls_left - first
-    low = _bounds(replace(rough, beta=source.beta + pulls), least)[0]
-    high = _bounds(replace(rough, alpha=source.alpha + pulls), most)[1]
+    low = _bounds(rough._replace(beta=source.beta + pulls), least)[0]
+    high = _bounds(rough._replace(alpha=source.alpha + pulls), most)[1]
     ends = np.arcsin(np.sqrt([low, min(high, 1.0)]))
     count = 2 + math.ceil((ends[1] - ends[0]) * total / _CELLS_PER_SWEEP)
     grid = np.sin(np.linspace(ends[0], ends[1], count)) ** 2

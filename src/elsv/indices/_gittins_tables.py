@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from dataclasses import astuple
-from itertools import pairwise
 
 import numpy as np
 
@@ -62,14 +60,8 @@ def of_states(source: Source, wins: IntArray, pulls: IntArray) -> FloatArray:
     return index
 
 
-def up_to(source: Source, pulls: int) -> None:
-    """Solve or load all blocks of states with up to `pulls` pulls."""
-    for first, stop in pairwise(_EDGES[: bisect_right(_EDGES, pulls) + 1]):
-        block(source, first, stop)
-
-
-def walk_to(source: Source, pulls: int, most: int) -> None:
-    """Pay for the next block, now that states with so many pulls are asked for.
+def prepare(source: Source, pulls: int, most: int) -> None:
+    """Solve or load all blocks of states with up to `pulls` pulls, and pay for the next one.
 
     `most` is the largest number of pulls that will ever be asked for: no block beyond it is begun.
     """
@@ -93,6 +85,8 @@ class _Walk:
         """Note that states of `level` are asked for, and pay for it."""
         if level <= self._level:
             return
+        for k in range(max(bisect_right(_EDGES, self._level) - 1, 0), bisect_right(_EDGES, level)):
+            block(self._source, _EDGES[k], _EDGES[k + 1])
         with self._lock:
             passed, self._level = min(level - self._level, _MOST_PAID), level
             place = bisect_right(_EDGES, level)
@@ -128,7 +122,7 @@ class _Walk:
 
 
 def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey:
-    return (_KIND, *astuple(source), first, stop, horizon)
+    return (_KIND, *source, first, stop, horizon)
 
 
 def _early(first: int) -> int:

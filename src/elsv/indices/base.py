@@ -7,9 +7,10 @@ An index is called elementwise on arrays of any shape; what it may know besides 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from elsv.problem import Problem
 FARTHEST = 1024
 """Pulls within which arms may meet; a table from a corner so far off would be larger than it is worth."""
 
+POSITIVE, NOT_NEGATIVE = "must be positive", "must not be negative"
 _WHOLE = 1e-12  # of a count: what rounding makes of whole steps
 
 
@@ -36,18 +38,20 @@ class Setting:
     discount: float | None
     corner: FloatArray | None = field(default=None, repr=False)  # [2], of a single arm among others
     whole: bool = False  # whole levels of states are asked for: an index may use tables however deep
+    alone: bool = False  # one instance is asked for, one state of each arm: no table is worth its time
 
     @classmethod
-    def of(cls, problem: Problem) -> Setting:
+    def of(cls, problem: Problem, alone: bool = False) -> Setting:
         """Return the setting of all arms of `problem`."""
-        return cls(problem.prior[:, 0], problem.prior[:, 1], problem.arms, problem.horizon, problem.discount)
+        alpha, beta = problem.prior.T
+        return cls(alpha, beta, problem.arms, problem.horizon, problem.discount, alone=alone)
 
     def arm(self, i: int) -> Setting:
         """Return the setting of arm i (from 0) alone."""
         alpha, beta = self.prior_alpha[i], self.prior_beta[i]
         return Setting(alpha, beta, self.arms, self.horizon, self.discount, self.corners[i], self.whole)
 
-    @property
+    @cached_property
     def corners(self) -> FloatArray:
         """Where each arm's tables begin, ``[N, 2]`` or ``[2]``; one place for arms that may meet."""
         if self.corner is not None:
@@ -96,11 +100,11 @@ def check_index(value: FloatArray, alpha: FloatArray, beta: FloatArray, step: in
 
 
 @dataclass(frozen=True)
-class FunctionIndex:
+class FunctionIndex(IndexBase):
     """A user's own function of (alpha, beta, step), called on arrays."""
 
     function: Callable[[FloatArray, FloatArray, int], FloatArray]
-    uses_step: bool = True
+    uses_step: bool = True  # type: ignore[misc]
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the function's value, broadcast to the shape of the counts."""
@@ -114,8 +118,24 @@ class FunctionIndex:
             ) from error
         return check_index(value, alpha, beta, step)
 
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Do nothing: a plain function needs no table."""
+
+def parameter(name: str, value: object, example: str, rule: str | None = None) -> float:
+    """Return a parameter of an index as a float if it is finite and keeps the `rule` in words."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InvalidInputError(f"{name} must be a number, got {value!r}; for example {example}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInputError(f"{name} must be finite, got {number:g}; for example {example}")
+    if (rule is not None and number < 0) or (rule == POSITIVE and number == 0):
+        raise InvalidInputError(f"{name} {rule}, got {number:g}; for example {example}")
+    return number
+
+
+def horizon_of(setting: Setting, who: str, remedy: str) -> int:
+    """Return the horizon that an index needs, or say what to do without one."""
+    if setting.horizon is None:
+        raise InvalidInputError(f"{who} needs a horizon, and the problem has a discount instead; {remedy}")
+    return setting.horizon
 
 
 def shared_corners(prior: FloatArray, horizon: int | None) -> FloatArray:

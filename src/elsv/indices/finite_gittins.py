@@ -37,19 +37,18 @@ from elsv._base import triangle
 from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray
 from elsv.errors import InvalidInputError
-from elsv.indices._common import (
+from elsv.indices._gittins_solver import (
+    Source,
     check_counts,
-    check_discount_of_horizon,
     check_pulls_left,
     check_tolerance,
-    horizon_of,
+    solve_state,
 )
-from elsv.indices._gittins_solver import Source, solve_state
 from elsv.indices._gittins_tables import block, distinct_corners, offsets
-from elsv.indices.base import IndexBase, Setting
+from elsv.indices.base import IndexBase, Setting, horizon_of, parameter
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
-_MOST_ALONE = 128  # up to this a table is as quick as a few states
+_MOST_ALONE = 32  # the same for the states of one instance: a table takes as long as a few of them
 _MOST_INTERPOLATED = 2048  # beyond, the tables would not fit into memory
 _FINEST_INTERPOLATED = 1e-6
 _TABLE_SHARE = 0.4
@@ -81,7 +80,7 @@ def finite_gittins_index(
     array([0.5     , 0.555556, 0.590909])
     """
     a, b = check_counts(alpha, beta)
-    gamma, error = check_discount_of_horizon(discount), check_tolerance(tolerance)
+    gamma, error = _check_discount(discount), check_tolerance(tolerance)
     left = _check_pulls_left(pulls_left)
     try:
         a, b, left = np.broadcast_arrays(a, b, left)
@@ -111,14 +110,14 @@ class FiniteGittins(IndexBase):
     -----
     Every step needs tables of its own. They are worth their time for many states, as in a simulation. The few
     states of one instance, one of each arm, are solved one by one where pulls made and left are more than
-    128.
+    32.
     """
 
     discount: float = 1.0
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "discount", check_discount_of_horizon(self.discount))
+        object.__setattr__(self, "discount", _check_discount(self.discount))
         object.__setattr__(self, "tolerance", check_tolerance(self.tolerance))
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
@@ -131,8 +130,7 @@ class FiniteGittins(IndexBase):
         index = np.empty(a.shape)
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
             source = Source(corner_a, corner_b, self.discount, self.tolerance)
-            alone = np.ndim(setting.prior_alpha) == 1 and a.size == np.size(setting.prior_alpha)
-            index[mine] = _indices(a[mine], b[mine], left, source, alone)
+            index[mine] = _indices(a[mine], b[mine], left, source, setting.alone)
         return index
 
     def table_bytes(self, levels: int) -> float:
@@ -143,8 +141,7 @@ class FiniteGittins(IndexBase):
 def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alone: bool) -> FloatArray:
     """Return the indices of flat arrays of states that count from one corner, of one instance if `alone`.
 
-    Which tables a state comes from depends on its own n and m alone, so its index is one number, whatever was
-    asked before.
+    Which tables a state comes from depends on its own n and m alone.
     """
     wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
     index = np.empty(alpha.shape)
@@ -155,7 +152,9 @@ def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alo
     found = np.empty(len(wins))
     for part, grid in parts(pulls, left, source.tolerance, alone):
         if grid is None:
-            found[part] = _one_by_one(wins[part], pulls[part], left, source)
+            states = zip(wins[part].tolist(), pulls[part].tolist(), strict=True)
+            single = [(source.alpha + w, source.beta + n - w) for w, n in states]
+            found[part] = [_one_state(a, b, source.discount, source.tolerance, left) for a, b in single]
         else:
             found[part] = _from_tables(wins[part], pulls[part], left, source, grid)
     index[regular] = found[place]
@@ -178,13 +177,6 @@ def _from_tables(wins: IntArray, pulls: IntArray, left: int, source: Source, gri
             values[start:stop] = table[where[start:stop]]
         index[needed] += weights[needed] * values
     return index
-
-
-def _one_by_one(wins: IntArray, pulls: IntArray, left: int, source: Source) -> list[float]:
-    return [
-        _one_state(source.alpha + s, source.beta + n - s, source.discount, source.tolerance, left)
-        for s, n in zip(wins.tolist(), pulls.tolist(), strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -257,3 +249,13 @@ def _check_pulls_left(pulls_left: ArrayLike) -> FloatArray:
         raise InvalidInputError(f"pulls_left must be whole numbers of at least 1, got {shown(pulls_left)}")
     check_pulls_left(int(left.max(initial=1.0)))
     return left
+
+
+def _check_discount(value: object) -> float:
+    """Return the discount if it lies in (0, 1]; 1 is the plain sum, allowed with a finite horizon only."""
+    discount = parameter("discount", value, "discount=1")
+    if not 0.0 < discount <= 1.0:
+        raise InvalidInputError(
+            f"discount of a finite horizon must lie in (0, 1], got {discount:g}; 1 is no discount"
+        )
+    return discount

@@ -19,22 +19,28 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
-from elsv.indices._common import check_counts, check_tolerance, positive
-from elsv.indices._gittins_solver import STATE_SWEEPS, Source, run_out, solve_state, table_sweeps
+from elsv.indices._gittins_solver import (
+    STATE_SWEEPS,
+    Source,
+    check_counts,
+    check_tolerance,
+    run_out,
+    solve_state,
+    table_sweeps,
+)
 from elsv.indices._gittins_tables import (
     block,
     distinct_corners,
     farthest_prior,
     of_states,
     offsets,
-    up_to,
-    walk_to,
+    prepare,
 )
-from elsv.indices.base import IndexBase, Setting
+from elsv.indices.base import POSITIVE, IndexBase, Setting, parameter
 from elsv.problem import check_discount
 
 _DEFAULT_DISCOUNT = 0.99
-_ALWAYS = 1024  # a state with fewer pulls always comes from a table
+_MOST_TABLED = 1024  # pulls below which the states of many instances come from a table
 _MOST_LEVELS = 4096  # of a table for states that are given one by one
 _WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
 
@@ -90,7 +96,8 @@ def gittins_table(
     >>> gittins_table(1, 1, 2, discount=0.9).round(3)
     array([0.703, 0.5  , 0.8  ])
     """
-    a, b = positive("alpha", alpha, "alpha=1"), positive("beta", beta, "beta=1")
+    a = parameter("alpha", alpha, "alpha=1", POSITIVE)
+    b = parameter("beta", beta, "beta=1", POSITIVE)
     count = whole("levels", levels, 1)
     gamma, error = check_discount(discount), check_tolerance(tolerance)
     return block(Source(a, b, gamma, error), 0, count)
@@ -109,9 +116,10 @@ class Gittins(IndexBase):
 
     Notes
     -----
-    The index of a state is one number, whatever was asked before (`_gittins_tables`). States with fewer than
-    1024 pulls come from a table, and so does every state where whole levels are asked for, as values and
-    simulations do. A deeper state by itself is solved by itself.
+    The index of a state is one number, whatever was asked before (`_gittins_tables`). The states of one
+    instance, one of each arm, are solved one by one, so that no customer waits for a table. Of many instances
+    the states with fewer than 1024 pulls come from a table, and so does every state where whole levels are
+    asked for, as values and simulations do.
     """
 
     discount: float | None = None
@@ -127,40 +135,36 @@ class Gittins(IndexBase):
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""
         a, b = check_counts(alpha, beta)
-        index = np.empty(a.shape)
+        if setting.alone:
+            return _one_by_one(a, b, self._discount(setting), self.tolerance)
+        index, tabled = np.empty(a.shape), triangle.MOST_LEVELS if setting.whole else _MOST_TABLED
         for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
             source = self._source(corner_a, corner_b, setting)
-            index[mine] = self._of_corner(a[mine], b[mine], source, setting)
+            index[mine] = self._of_corner(a[mine], b[mine], source, tabled)
         return index
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the tables of each distinct corner, and go on with the next one."""
         deepest = whole("pulls", pulls, 0)
         for alpha, beta, _ in distinct_corners(setting, np.shape(setting.prior_alpha)):
-            source, far = self._source(alpha, beta, setting), farthest_prior(setting, alpha, beta)
-            up_to(source, min(deepest + far, triangle.MOST_LEVELS - 1))
-            walk_to(source, deepest + far, _most(setting, far))
+            far = farthest_prior(setting, alpha, beta)
+            most = (triangle.MOST_LEVELS if setting.horizon is None else setting.horizon + far) - 1
+            prepare(self._source(alpha, beta, setting), min(deepest + far, triangle.MOST_LEVELS - 1), most)
+
+    def _discount(self, setting: Setting) -> float:
+        return self.discount or setting.discount or _DEFAULT_DISCOUNT
 
     def _source(self, alpha: float, beta: float, setting: Setting) -> Source:
-        gamma = self.discount or setting.discount or _DEFAULT_DISCOUNT
-        return Source(alpha, beta, gamma, self.tolerance)
+        return Source(alpha, beta, self._discount(setting), self.tolerance)
 
-    def _of_corner(self, alpha: FloatArray, beta: FloatArray, source: Source, setting: Setting) -> FloatArray:
+    def _of_corner(self, alpha: FloatArray, beta: FloatArray, source: Source, tabled: int) -> FloatArray:
+        """Return the indices of states that count from one corner; `tabled` levels of them have a table."""
         wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
-        tabled = regular & (pulls < (triangle.MOST_LEVELS if setting.whole else _ALWAYS))
+        regular &= pulls < tabled
         index = np.empty(alpha.shape)
-        index[tabled] = of_states(source, wins[tabled], pulls[tabled])
-        index[~tabled] = _one_by_one(alpha[~tabled], beta[~tabled], source.discount, source.tolerance)
-        if not setting.whole and tabled.any():  # whole levels are announced by `prepare`
-            far = farthest_prior(setting, source.alpha, source.beta)
-            walk_to(source, int(pulls[tabled].max()), _most(setting, far))
+        index[regular] = of_states(source, wins[regular], pulls[regular])
+        index[~regular] = _one_by_one(alpha[~regular], beta[~regular], source.discount, source.tolerance)
         return index
-
-
-def _most(setting: Setting, far: int) -> int:
-    """Return the most pulls since a corner that a table will be asked for; `far` of them are priors'."""
-    most = (triangle.MOST_LEVELS if setting.whole else _ALWAYS) - 1
-    return most if setting.horizon is None else min(most, setting.horizon - 1 + far)
 
 
 def _one_by_one(alpha: FloatArray, beta: FloatArray, discount: float, tolerance: float) -> FloatArray:

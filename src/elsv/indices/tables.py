@@ -1,10 +1,9 @@
 r"""Tables of an index over all states of an arm, for callers that need them at every step.
 
 At step t an arm has at most t − 1 pulls: a triangle of t (t + 1)/2 states in the order of
-`elsv._base.triangle`. `IndexTables` serves all arms of a problem, for simulation and exact evaluation alike;
-`triangles` serves one arm. An index that does not use the step is called once for all steps. One that can be
-evaluated at any real log t (it has a method ``at_log_step``) is interpolated between steps. Any other is
-called at every step.
+`elsv._base.triangle`. `IndexTables` serves all arms of a problem, `triangles` one. An index that does not use
+the step is called once for all steps. One that can be evaluated at any real log t (it has ``at_log_step``) is
+interpolated between steps. Any other is called at every step.
 
 Bayes-UCB and KL-UCB are smooth in :math:`u = \log t`, and between t and 2t the argument moves by log 2 only.
 So one Chebyshev interpolant for each state serves every step of such a panel: ten evaluations of a state
@@ -36,6 +35,7 @@ _FIRST_PANEL = 16  # below this u moves too fast, and a triangle has at most 120
 _ANGLES: FloatArray = math.pi * (np.arange(_NODES) + 0.5) / _NODES
 
 Triangles = Callable[[int], FloatArray]
+AtLogStep = Callable[[FloatArray, FloatArray, float], FloatArray]
 
 
 class IndexTables:
@@ -57,63 +57,37 @@ class IndexTables:
         return np.stack([source(step) for source in self._sources])
 
 
-class AllSteps:
-    """The triangles of one index and prior for all steps, each computed when first asked for."""
+class Steps:
+    """The triangles of one index and prior for all steps, or of `window` steps where all do not fit."""
 
-    def __init__(self, source: Triangles) -> None:
-        self._source = source
-        self._tables: list[FloatArray] = []
-        self._lock = threading.Lock()
-
-    def __call__(self, step: int) -> FloatArray:
-        """Return the table of `step`, all states with fewer than `step` pulls."""
-        if step > len(self._tables):
-            with self._lock:
-                # In order, because an interpolated index is cheapest that way.
-                while len(self._tables) < step:
-                    self._tables.append(self._source(len(self._tables) + 1))
-        return self._tables[step - 1]
-
-
-class SomeSteps:
-    """The triangles of a few steps at a time, asked for one after the other, up or down."""
-
-    def __init__(self, source: Triangles) -> None:
-        self._source = source
-        self._window: dict[int, FloatArray] = {}
+    def __init__(self, source: Triangles, window: int | None = None) -> None:
+        self._source, self._window = source, window
+        self._held: dict[int, FloatArray] = {}
         self._lock = threading.Lock()
 
     def __call__(self, step: int) -> FloatArray:
         """Return the table of `step`, all states with fewer than `step` pulls."""
         with self._lock:
-            if step not in self._window:
-                upwards = step == 1 or step - 1 in self._window
-                # Downwards too, tables are cheap only in increasing order.
-                first = step if upwards else max(1, step - _WINDOW + 1)
-                self._window = {earlier: self._source(earlier) for earlier in range(first, step + 1)}
-            return self._window[step]
+            if step not in self._held:
+                # An interpolated index is cheap only in increasing order, so that many go downwards at once.
+                first = step if step - 1 in self._held else max(1, step - (self._window or step) + 1)
+                steps = range(first, step + 1)
+                fresh = {k: self._held[k] if k in self._held else self._source(k) for k in steps}
+                self._held = fresh if self._window else self._held | fresh
+            return self._held[step]
 
 
 def _source(index: Index, setting: Setting, horizon: int) -> Triangles:
     """Return the triangles of one arm, shared with all who ask for the same while they fit into memory."""
     size = 8 * (horizon if index.uses_step else 1) * triangle.size(horizon) // 3
     if size > _MOST_BYTES:
-        return SomeSteps(triangles(index, setting, horizon - 1))
-    key = (
-        "steps",
-        index,
-        float(setting.prior_alpha),
-        float(setting.prior_beta),
-        *setting.corners.tolist(),
-        setting.arms,
-        setting.horizon,
-        setting.discount,
-        horizon,
-    )
+        return Steps(triangles(index, setting, horizon - 1), _WINDOW)
+    prior = float(setting.prior_alpha), float(setting.prior_beta), *setting.corners.tolist()
+    key = "steps", index, *prior, setting.arms, setting.horizon, setting.discount, horizon
     with memory.making(key):
-        source: AllSteps | None = memory.get(key)
+        source: Steps | None = memory.get(key)
         if source is None:
-            source = AllSteps(triangles(index, setting, horizon - 1))
+            source = Steps(triangles(index, setting, horizon - 1))
             memory.put(key, source, size)
         return source
 
@@ -152,17 +126,9 @@ class StepPanels:
     steps are best asked for in order, and every thread needs panels of its own.
     """
 
-    def __init__(
-        self,
-        evaluate: Callable[[FloatArray, FloatArray, float], FloatArray],
-        alpha: FloatArray,
-        beta: FloatArray,
-        levels: int,
-    ) -> None:
+    def __init__(self, evaluate: AtLogStep, alpha: FloatArray, beta: FloatArray, levels: int) -> None:
         """Serve ``evaluate(alpha, beta, log t)`` on the triangle `alpha`, `beta` ``[size(levels)]``."""
-        self._evaluate = evaluate
-        self._alpha, self._beta = alpha, beta
-        self._levels = levels
+        self._evaluate, self._alpha, self._beta, self._levels = evaluate, alpha, beta, levels
         self._first, self._last = 1, 0  # steps of the panel, both included; empty at first
         self._coefficients: FloatArray = np.empty((0, _NODES))  # [states of the panel, _NODES]
         self._rough: IntArray = np.empty(0, dtype=np.int64)  # states that interpolation does not serve

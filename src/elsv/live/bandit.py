@@ -20,7 +20,7 @@ from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.segments import number_of
 from elsv.state import State, check_arms
-from elsv.structure.evidence import Evidence, evidence
+from elsv.structure.evidence import Evidence, contradiction, evidence
 
 _FORMAT = "elsv-bandit"
 _VERSION = 1
@@ -173,8 +173,7 @@ class Bandit:
         if self.step < self._look_at:
             return
         self._look_at = 3 * self.step // 2
-        found = self.evidence()
-        if found is not None and (warning := found.warning()) is not None:
+        if (warning := contradiction(self.problem, self.state)) is not None:
             say_once(f"after {self.step - 1} outcomes {warning}")
 
     def _later(self, step: int | None) -> int:

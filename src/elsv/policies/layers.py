@@ -24,8 +24,7 @@ from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction
-from elsv.values.layers import layer_reach, layer_rooms, layer_values, search_sweep
+from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, search_sweep
 from elsv.values.separable import SeparableValue, gain_sweep
 
 BATCH = 1 << 14

@@ -40,7 +40,8 @@ class IndexPolicy(BestScore):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the indices of all arms, reward included."""
         check_width(state, self.problem)
-        return self.problem.rewards * self.index(state.alpha, state.beta, step, Setting.of(self.problem))
+        setting = Setting.of(self.problem, alone=state.shape == ())
+        return self.problem.rewards * self.index(state.alpha, state.beta, step, setting)
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return reward times index minus mean, ``[..., N]``."""
@@ -315,5 +316,5 @@ def _sweepable(belief: Belief) -> bool:
 
 
 def _bonus(problem: Problem, index: Index, state: State, step: int) -> FloatArray:
-    value = index(state.alpha, state.beta, step, Setting.of(problem))
+    value = index(state.alpha, state.beta, step, Setting.of(problem, alone=state.shape == ()))
     return np.asarray(problem.rewards * (value - state.mean))

@@ -165,12 +165,14 @@ class Plan(BestScore):
             if problem.discount is not None:
                 share, gamma = float(segments.chances(np.zeros(problem.arms))[g]), problem.discount
                 index = Gittins(share * gamma / (1.0 - (1.0 - share) * gamma))
-                q[:, own] = index(state.alpha, state.beta, 1, Setting.of(problem))[:, own]
+                setting = Setting.of(problem, alone=len(q) == 1)
+                q[:, own] = index(state.alpha, state.beta, 1, setting)[:, own]
                 continue
             expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
             for customers in np.unique(expected).tolist():
                 rows, step = np.flatnonzero(expected == customers), problem.steps - customers + 1
-                found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, Setting.of(problem))
+                setting = Setting.of(problem, alone=len(rows) == 1)
+                found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, setting)
                 q[np.ix_(rows, own)] = found[:, own]
         return problem.rewards * q
 

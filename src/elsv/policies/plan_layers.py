@@ -33,8 +33,8 @@ from elsv.policies.plan_rules import (
     way_ahead,
 )
 from elsv.problem import Problem
+from elsv.values.base import layer_values
 from elsv.values.commit import CommitValue
-from elsv.values.layers import layer_values
 
 MOST_SEARCHES = 200_000  # a few minutes
 _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other

@@ -8,7 +8,7 @@ from typing import Any
 from elsv.beliefs import Belief, Independent
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.indices import INDEX_NAMES, make_index, parameters_of
-from elsv.indices.log_step import BayesUCB
+from elsv.indices.formulas import BayesUCB
 from elsv.names import Name, convert, parse
 from elsv.policies.asking import with_pending
 from elsv.policies.base import BasePolicy, Policy, own_policy

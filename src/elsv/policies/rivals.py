@@ -33,7 +33,7 @@ from elsv.beliefs.ladder.ranking import closure
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
-from elsv.indices.log_step import KLUCB, BayesUCB, divergence_bound
+from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
 from elsv.policies.base import BestScore
 from elsv.policies.layers import BATCH, OnLayers, StateByState
 from elsv.policies.mixing import ByChances

@@ -173,6 +173,14 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
     return Evidence(assumed - nothing, now, before, _assumes_nothing(belief), ratio, chance)
 
 
+def contradiction(problem: _Stated, state: State) -> str | None:
+    """Return the warning of `evidence`, without the time that its Bayes factor takes."""
+    if factors(problem.belief):
+        return None
+    ratio, chance = _ratio(problem, state)
+    return Evidence(None, ratio=ratio, chance=chance).warning()
+
+
 def _assumes_nothing(belief: Belief) -> bool:
     """Return whether a belief, or a part of it, is that of independent arms."""
     return factors(belief) or any(map(_assumes_nothing, getattr(belief, "parts", ())))

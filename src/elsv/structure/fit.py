@@ -72,21 +72,29 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
     low, high = unit * np.array(facts.bounds or ((0.0, 1.0),) * arms).T
     cover = covers(above)
 
-    def slope(of: AnyArray, value: float, up: bool) -> FloatArray:
+    total, most = float((won + lost).sum()), _NEVER / (2 * arms)
+    columns = np.stack([unit, low, high, won, lost], axis=1).tolist()  # plain numbers: arms are few
+
+    def slope(of: AnyArray, value: float, up: bool) -> list[float]:
         """Return what each arm gains by a larger value, or loses by a smaller one, for one customer."""
-        mean = np.clip(value / unit[of], 1e-15, 1 - 1e-15)
-        gain = (won[of] / mean - lost[of] / (1 - mean)) / (unit[of] * (won + lost).sum())
-        gain = np.clip(gain, -_NEVER / (2 * arms), _NEVER / (2 * arms))
-        near = _NEAR if up else -_NEAR
-        gain = np.where(value < low[of] - near, _NEVER, gain)
-        return np.where(value > high[of] - near, -_NEVER, gain)
+        near, gains = _NEAR if up else -_NEAR, []
+        for arm in of.tolist():
+            scale, least, greatest, won_here, lost_here = columns[arm]
+            mean = min(max(value / scale, 1e-15), 1 - 1e-15)
+            gain = min(max((won_here / mean - lost_here / (1 - mean)) / (scale * total), -most), most)
+            if value > greatest - near:
+                gain = -_NEVER
+            elif value < least - near:
+                gain = _NEVER
+            gains.append(gain)
+        return gains
 
     def common(of: AnyArray) -> float:
         """Return the best value for all of some arms."""
         floor, ceiling = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (floor + ceiling)
-            if slope(of, middle, True).sum() > 0:
+            if sum(slope(of, middle, True)) > 0:
                 floor = middle
             else:
                 ceiling = middle
@@ -97,8 +105,8 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
     while waiting:
         of = waiting.pop()
         value = common(of)
-        rising = _best_set(slope(of, value, True), above[np.ix_(of, of)])
-        falling = _best_set(-slope(of, value, False), above[np.ix_(of, of)].T)
+        rising = _best_set(np.array(slope(of, value, True)), above[np.ix_(of, of)])
+        falling = _best_set(-np.array(slope(of, value, False)), above[np.ix_(of, of)].T)
         if rising.any() and not rising.all():
             waiting += [of[rising], of[~rising]]
         elif falling.any() and not falling.all():

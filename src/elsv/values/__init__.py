@@ -1,7 +1,7 @@
 """What a state is worth: value functions for lookahead.
 
 Read `base` first (one method), then `separable`, the paper's value of an index, and `commit`, the worth of
-committing to one arm, which `plan` searches on. `layers` gives values of whole lattice layers.
+committing to one arm, which `plan` searches on.
 """
 
 from elsv.values.base import ValueFunction

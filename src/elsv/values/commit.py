@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import comb
-from typing import Any
 
 import numpy as np
 
@@ -72,10 +71,7 @@ class CommitValue:
         segments = self.problem.segments
         return left * segments.expected_best(worth, segments.chances_in(state, self.problem))
 
-    @property
-    def layer_reach(self) -> int:
-        """Layers past its own that `on_layer` reads: the next one."""
-        return 1
+    layer_reach = 1  # layers past its own that `on_layer` reads
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief."""
@@ -130,10 +126,11 @@ class BlockCommitValue:
         check_width(state, self.problem)
         rows = State.trusted(*state.rows())
         coming = self.problem.segments.chances_in(rows, self.problem)  # [B, G]
-        if factors(self._belief):
-            return self._free(rows, coming, left).reshape(state.shape)
-        size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
         out = np.empty(len(rows.alpha))
+        if factors(self._belief):
+            self._free(rows, coming, left, out)
+            return out.reshape(state.shape)
+        size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
         for first in range(0, len(out), size):
             here = slice(first, first + size)
             out[here] = self._best(State.trusted(rows.alpha[here], rows.beta[here]), coming[here], left)
@@ -144,10 +141,7 @@ class BlockCommitValue:
         """Layers past its own that `on_layer` reads: the longest block, and one after it."""
         return max(self.blocks) + 1
 
-    @property
-    def layer_rooms(self) -> int:
-        """Arrays that `on_layer` uses at one time."""
-        return 3
+    layer_rooms = 3  # arrays that `on_layer` uses at one time
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief.
@@ -167,15 +161,17 @@ class BlockCommitValue:
                 sweeps.give(worth)
         return best
 
-    def _free(self, state: State, coming: FloatArray, left: float) -> FloatArray:
-        """Return the value ``[B]`` of states ``[B, N]`` of independent arms."""
-        from elsv.values._commit_kernels import best_block
+    def _free(self, state: State, coming: FloatArray, left: float, out: FloatArray) -> None:
+        """Set the values ``[B]`` of states ``[B, N]`` of independent arms."""
+        from elsv.values._value_kernels import best_block
 
-        out, lengths = np.empty(len(state.alpha)), np.array(self.blocks, dtype=np.int64)
-        problem, chance = self.problem, np.ascontiguousarray(coming)
-        discount, of_arm = problem.discount or 1.0, problem.segments.of_arm
+        problem, lengths = self.problem, np.array(self.blocks, dtype=np.int64)
+        chance, of_arm, discount = (
+            np.ascontiguousarray(coming),
+            problem.segments.of_arm,
+            problem.discount or 1.0,
+        )
         best_block(state.alpha, state.beta, problem.rewards, of_arm, chance, lengths, left, discount, out)
-        return out
 
     def _best(self, state: State, coming: FloatArray, left: float) -> FloatArray:
         """Return the same under any belief."""
@@ -187,7 +183,11 @@ class BlockCommitValue:
             after = self._after_block(state, k, coming)
             for g, arms in enumerate(segments.places):
                 share, own = coming[:, g, None], worth[:, arms]
-                during, later = _counts(self.problem, k / share, left)
+                customers = k / share
+                during, later = customers, left - customers
+                if self.problem.discount is not None:
+                    later = left * self.problem.discount**customers
+                    during = left - later
                 others = typical[:, None] - share * own.max(axis=1, keepdims=True)
                 block = during * (others + share * own) + later * after[:, arms]
                 np.maximum(best, np.where(later > 0, block, 0.0).max(axis=1), out=best)
@@ -236,11 +236,3 @@ def remaining(problem: Problem, step: int) -> float:
     if not 1 <= step <= problem.horizon + 1:
         raise InvalidInputError(f"step must lie from 1 to the horizon {problem.horizon} + 1, got {step}")
     return float(problem.horizon - step + 1)
-
-
-def _counts(problem: Problem, length: Any, left: float) -> tuple[Any, Any]:
-    """Return what a reward counts during a block, and after it; `length` is a number or an array of them."""
-    if problem.horizon is not None:
-        return length * 1.0, left - length
-    later = left * float(problem.discount or 0.0) ** length
-    return left - later, later

@@ -30,30 +30,24 @@ from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
-_TABLE_ENTRY = 5e-8  # seconds for each state of a table, by measurement
-_TRIED = 64  # levels of states on which an index is tried
 _THREADS = 64  # whose latest tables are kept
 _FEWEST, _MOST = 8, 32  # levels whose bonuses are evaluated at once when steps follow each other
 
 
-class _Bonuses(NamedTuple):
-    """Bonuses of some levels in advance, of an index that does not depend on the step."""
+class _Tables(NamedTuple):
+    """Numbers of every distinct prior on some levels, ``[groups, states]``, with room for more levels."""
 
-    levels: range = range(0)
-    rows: tuple[FloatArray, ...] = ()  # for each distinct prior, in triangle order
-
-    def of(self, level: int) -> list[FloatArray]:
-        """Return copies of those of one level."""
-        first = triangle.size(level) - triangle.size(self.levels.start)
-        return [row[first : first + level + 1].copy() for row in self.rows]
+    levels: int
+    rows: FloatArray
 
 
-class _Latest(NamedTuple):
-    """What a thread asked for last."""
-
-    step: int
-    tables: FloatArray  # [groups, size(step)]
-    bonuses: _Bonuses
+def _with_room(array: FloatArray, states: int) -> FloatArray:
+    """Return an array ``[groups, …]`` with room for so many states: half as many again as are needed now."""
+    if array.shape[1] >= states:
+        return array
+    wider = np.empty((len(array), states + states // 2))
+    wider[:, : array.shape[1]] = array
+    return wider
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +78,8 @@ class SeparableValue:
     _setting: Setting = field(init=False, repr=False)
     _group: IntArray = field(init=False, repr=False)  # [N], which table serves arm i
     _members: tuple[int, ...] = field(init=False, repr=False)  # one arm for each table
-    _latest: dict[int, _Latest] = field(init=False, repr=False, default_factory=dict)
+    _latest: dict[int, _Tables] = field(init=False, repr=False, default_factory=dict)  # υ by thread
+    _bonuses: _Tables = field(init=False, repr=False)  # of an index that does not depend on the step
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.weight):
@@ -93,6 +88,7 @@ class SeparableValue:
         object.__setattr__(self, "_setting", replace(Setting.of(self.problem), whole=True))
         object.__setattr__(self, "_group", group)
         object.__setattr__(self, "_members", tuple(members))
+        object.__setattr__(self, "_bonuses", _Tables(0, np.empty((len(members), 0))))
 
     def table(self, step: int, arm: int = 0) -> FloatArray:
         r"""Return :math:`\upsilon_{step}` of `arm` (from 0) for reward 1 and weight 1.
@@ -101,8 +97,7 @@ class SeparableValue:
         """
         if not 0 <= arm < self.problem.arms:
             raise InvalidInputError(f"arm must lie between 0 and {self.problem.arms - 1}, got {arm}")
-        table: FloatArray = self._tables(step)[self._group[arm]]
-        return table
+        return self._tables(step)[self._group[arm], : triangle.size(step)].copy()
 
     def infinite(self, step: int) -> bool:
         """Return whether υ_step of some arm is infinite without pulls: its bonus is, somewhere."""
@@ -110,7 +105,7 @@ class SeparableValue:
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
-        from elsv.values import _separable_kernels as kernels
+        from elsv.values import _value_kernels as kernels
 
         check_width(state, self.problem)
         tables = self._tables(step)
@@ -124,7 +119,7 @@ class SeparableValue:
 
     def one_step(self, state: State, step: int, mean: FloatArray) -> FloatArray:
         r"""Return :math:`q_t(s, i)` of one pull at `step` when arm i succeeds with `mean[..., i]`."""
-        from elsv.values import _separable_kernels as kernels
+        from elsv.values import _value_kernels as kernels
 
         check_width(state, self.problem)
         if np.shape(mean) != state.alpha.shape:
@@ -135,23 +130,15 @@ class SeparableValue:
         alpha, beta = state.rows()
         out = np.empty(alpha.shape)
         rows = np.ascontiguousarray(mean, dtype=np.float64).reshape(alpha.shape)
+        rewards, prior = self.problem.rewards, self.problem.prior
         outside = kernels.one_step(
-            alpha,
-            beta,
-            rows,
-            self.problem.rewards,
-            self.problem.prior,
-            tables,
-            self._group,
-            self._weights,
-            step + 1,
-            out,
+            alpha, beta, rows, rewards, prior, tables, self._group, self._weights, step + 1, out
         )
         self._check(outside, step - 1)
         return out.reshape(state.alpha.shape)
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
-        """Return the values of all states of a layer, by `elsv.values.layers.layer_values`."""
+        """Return the values of all states of a layer, by `elsv.values.base.layer_values`."""
         tables = np.stack([self.table(layer.step, i) for i in range(self.problem.arms)])
         return sweeps.sum_tables(layer, tables, self._weights, belief)
 
@@ -210,47 +197,59 @@ class SeparableValue:
             )
 
     def _tables(self, step: int) -> FloatArray:
-        """Return υ_step for every distinct prior, ``[groups, size(step)]``; kept for the next call."""
-        from elsv.values import _separable_kernels as kernels
+        """Return υ_step for every distinct prior, ``[groups, size(step) or more]``, until the next call."""
+        from elsv.values import _value_kernels as kernels
 
         if step < 1:
             raise InvalidInputError(f"step must be at least 1, got {step}")
         triangle.check_levels(step)
-        # Each thread goes through the steps at its own pace.
-        thread = threading.get_ident()
-        known, tables, bonuses = self._latest.get(thread, _NOTHING)
-        if known == step:
-            return tables
-        self.index.prepare(self._setting, max(step - 2, 0))
-        priors = [(float(a), float(b)) for a, b in self.problem.prior[list(self._members)]]
-        if not self.index.uses_step and 1 <= known == step - 1:
-            if step - 2 not in bonuses.levels:
-                bonuses = self._in_advance(step - 2)
-            rows = [
-                kernels.extend(table, last, a, b, step - 1)
-                for table, last, (a, b) in zip(tables, bonuses.of(step - 2), priors, strict=True)
-            ]
-        else:
-            rows = [
-                kernels.build(self.bonus(max(step - 1, 1), range(step - 1), arm), a, b, step)
-                for arm, (a, b) in zip(self._members, priors, strict=True)
-            ]
-        fresh = rows[0][None] if len(rows) == 1 else np.stack(rows)  # no copy of a table that is alone
-        self._latest[thread] = _Latest(step, fresh, bonuses)
+        thread = threading.get_ident()  # each thread goes through the steps at its own pace
+        nothing = _Tables(0, np.empty((len(self._members), 0)))
+        known, tables = self._latest.pop(thread, nothing)
+        if known != step:
+            self.index.prepare(self._setting, max(step - 2, 0))
+            tables = _with_room(tables, triangle.size(step))
+            follows = not self.index.uses_step and 1 <= known == step - 1
+            bonuses = self._of_level(step - 2) if follows else self._up_to(step - 1)
+            work, levels = (kernels.extend, known) if follows else (kernels.build, step)
+            for table, bonus, arm in zip(tables, bonuses, self._members, strict=True):
+                alpha, beta = self.problem.prior[arm].tolist()
+                work(table, bonus, alpha, beta, levels)
+        self._latest[thread] = _Tables(step, tables)
         while len(self._latest) > _THREADS:
             self._latest.pop(next(iter(self._latest)))
-        return fresh
+        return tables
 
-    def _in_advance(self, level: int) -> _Bonuses:
-        """Return the bonuses of a level and of some that will be asked for next."""
+    def _of_level(self, level: int) -> FloatArray:
+        """Return copies of the bonuses of one level; those of some levels that come next are prepared."""
         count = min(max(level, _FEWEST), _MOST)
         stop = (level // count + 1) * count
-        levels = range(level, max(min(stop, self.problem.horizon or stop), level + 1))
-        return _Bonuses(levels, tuple(self.bonus(level + 1, levels, arm) for arm in self._members))
+        rows = self._up_to(level + 1, max(min(stop, self.problem.horizon or stop), level + 1))
+        return rows[:, triangle.size(level) : triangle.size(level + 1)].copy()
+
+    def _up_to(self, levels: int, in_advance: int = 0) -> FloatArray:
+        """Return the bonuses of the first levels, those of step `levels` if they depend on it.
+
+        What is missing is evaluated up to `in_advance` levels. Threads may do the same work; none waits.
+        """
+        step = max(levels, 1)
+        if self.index.uses_step:
+            return np.stack([self.bonus(step, range(levels), arm) for arm in self._members])
+        known, rows = self._bonuses
+        if known < levels:
+            fresh = range(known, max(levels, in_advance))
+            rows = _with_room(rows, triangle.size(fresh.stop))
+            for row, arm in zip(rows, self._members, strict=True):
+                row[triangle.size(known) : triangle.size(fresh.stop)] = self.bonus(step, fresh, arm)
+            object.__setattr__(self, "_bonuses", _Tables(fresh.stop, rows))
+        return rows
 
 
 def gain_sweep(problem: Problem, value: SeparableValue | None, step: int) -> Sweep:
-    """Return the sweep of one step of lookahead on a separable value, or on none."""
+    """Return the sweep of one step of lookahead on a separable value, or on none, from tables of each arm.
+
+    They hold what a success, a failure and another arm's pull are worth per reward.
+    """
     members, group = distinct_priors(problem)
     return Sweep("gain", tables=np.stack([_gains(value, step, i) for i in members], axis=1), group=group)
 
@@ -267,6 +266,3 @@ def _gains(value: SeparableValue | None, step: int, arm: int) -> FloatArray:
     won = 1.0 + value.weight * (table[failed + 1] - start)
     lost = value.weight * (table[failed] - start)
     return np.stack([np.where(first, np.inf, won), np.where(first, np.inf, lost), value.weight * start])
-
-
-_NOTHING = _Latest(0, np.empty((0, 0)), _Bonuses())
