@@ -2,7 +2,7 @@
 
 With outcomes d customers late the state of the optimum has the open decisions in it, in their order. For two
 and three ordered arms, d = 1 to 4 and T ≤ 12 that is a plain recursion. ``python -m benchmarks.gaps --late``
-prints how far ``plan`` is above it, with the expected outcomes of the open decisions, and ignoring them.
+prints how far ``plan`` is above it, with open decisions and ignoring them.
 """
 
 from __future__ import annotations

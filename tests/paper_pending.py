@@ -54,3 +54,21 @@ def value_with_delay(rewards, horizon, delay, choose=None):
         return known[state]
 
     return value(((1, 1),) * len(rewards), (), 1)
+
+
+def outcome_chances(mean, counts, waiting):
+    """The probability of each number of successes of the open decisions, one decision after the other.
+
+    `mean(counts)` are the means of a belief, counts (successes, failures) of every arm, waiting the arms of
+    the open decisions.
+    """
+    if not waiting:
+        return {(0,) * len(counts): 1}
+    i, found = waiting[0], {}
+    p, (won, lost) = mean(counts)[i], counts[i]
+    for success, chance in ((1, p), (0, 1 - p)):
+        after = (*counts[:i], (won + success, lost + 1 - success), *counts[i + 1 :])
+        for y, later in outcome_chances(mean, after, waiting[1:]).items():
+            whole = (*y[:i], y[i] + success, *y[i + 1 :])
+            found[whole] = found.get(whole, 0) + chance * later
+    return found

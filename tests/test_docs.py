@@ -177,12 +177,13 @@ def test_the_limits_on_the_page_are_those_of_the_code():
     from elsv.beliefs import abilities, points
     from elsv.beliefs.ladder.ranking import MOST_NODES
     from elsv.lattice.numbering import MOST_ARMS
+    from elsv.policies.plan_layers import MOST_SEARCHES
     from elsv.policies.single import MOST_CHOICES
-    from elsv.search.tree import MOST_STATES
+    from elsv.search.lookahead import MOST_STATES
 
     page = (ROOT / "docs" / "structures.md").read_text().partition("### Limits")[2].partition("\n## ")[0]
     limits = (MOST_LEVELS, abilities._MOST_BEST, points.MOST, MOST_NODES, MOST_ARMS)
-    for limit in (*limits, MOST_CHOICES, MOST_STATES):
+    for limit in (*limits, MOST_CHOICES, MOST_STATES, MOST_SEARCHES):
         assert f"| {limit:,} " in page, limit
 
 

@@ -14,20 +14,7 @@ from typer.testing import CliRunner
 from elsv.cli.exact import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
-from elsv.paper import (
-    arms,
-    cost,
-    decomposition,
-    depth,
-    discount,
-    growth,
-    long_horizon,
-    optimum,
-    run,
-    theorem,
-    transition,
-    values,
-)
+from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, run, theorem
 from elsv.paper.base import Context, Simulation
 from elsv.paper.claims import (
     Change,
@@ -50,10 +37,10 @@ from elsv.report._drawing import last_finite
 from elsv.simulation.compare import compare
 
 TINY = {
-    "transition": transition.Settings(),
-    "values": values.Settings(gittins_steps=(6, 20), ucb_step=6, horizon=24),
+    "transition": pictures.StateSettings(),
+    "values": pictures.ValueSettings(gittins_steps=(6, 20), ucb_step=6, horizon=24),
     "theorem": theorem.Settings(steps=(2, 4, 9), states=20, horizon=9),
-    "cost": cost.Settings(steps=(20, 40, 80), arms=(1, 4), arms_step=20, repeats=1),
+    "cost": growth.CostSettings(steps=(20, 40, 80), arms=(1, 4), arms_step=20, repeats=1),
     "depth": depth.Settings(
         horizon=12, instances=16, sweep_horizon=8, sweep_depths=(1, 2, 3), sweep_instances=16, grid_points=3,
         authors_horizon=4,
@@ -69,7 +56,7 @@ TINY = {
         agreement_instances=16, agreement_horizon=15,
     ),
     "long-horizon": long_horizon.Settings(),
-    "decomposition": decomposition.Settings(
+    "decomposition": theorem.LemmaSettings(
         indices=("gittins", "ucb:count_prior=true"), means=((0.6, 0.4),), horizon=12, instances=20
     ),
 }  # fmt: skip
@@ -184,7 +171,7 @@ def test_what_is_evaluated_once_without_an_order_is_the_same_policy(outcomes):
     names = [*optimum.POLICIES.values(), "fixed:arm=1"]
     found = {label: row.regret for label, row in zip(labels, evaluate(problem, names), strict=True)}
     found["optimum"] = solve(problem).regret
-    assert optimum.regrets_of(case, 6) == pytest.approx(found, rel=1e-12)
+    assert optimum.regrets_of(case, 6, 1, lambda done, total: None) == pytest.approx(found, rel=1e-12)
 
 
 def test_what_does_not_depend_on_chance_holds_in_any_size(outcomes):
@@ -274,8 +261,8 @@ def test_cells_are_those_of_the_triangle(outcomes):
 
 
 def test_lemma_1_by_hand_for_one_step():
-    settings = decomposition.Settings(horizon=1, instances=5)
-    sides = decomposition.both_sides("greedy", np.array([0.3, 0.7]), settings, np.random.default_rng(0))
+    settings = theorem.LemmaSettings(horizon=1, instances=5)
+    sides = theorem.both_sides("greedy", np.array([0.3, 0.7]), settings, np.random.default_rng(0))
     # Greedy ties at the prior and pulls arm 1: q is equal, so the bound is the regret.
     assert sides.regret == pytest.approx(0.4)
     assert sides.bound == pytest.approx(0.4)
@@ -302,12 +289,12 @@ def test_fitted_slope_of_the_bound_itself_is_one():
 
 
 def test_shapes_of_levels():
-    assert values.falls_then_rises(np.array([3.0, 1.0, 2.0]))
-    assert values.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]))
-    assert not values.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]), slack=0.0)
-    assert not values.falls_then_rises(np.array([1.0, 2.0, 3.0]))
-    assert not values.falls_then_rises(np.array([3.0, 1.0, 2.0, 1.5, 4.0]))
-    assert not values.falls_then_rises(np.zeros(4))
+    assert pictures.falls_then_rises(np.array([3.0, 1.0, 2.0]))
+    assert pictures.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]))
+    assert not pictures.falls_then_rises(np.array([3.0, 1.0, 1.001, 1.0, 2.0]), slack=0.0)
+    assert not pictures.falls_then_rises(np.array([1.0, 2.0, 3.0]))
+    assert not pictures.falls_then_rises(np.array([3.0, 1.0, 2.0, 1.5, 4.0]))
+    assert not pictures.falls_then_rises(np.zeros(4))
 
 
 def lead(rival, difference, half=1.0, in_paper=True, setting="a"):
@@ -365,9 +352,9 @@ def test_far_better():
 
 
 def test_small_rules():
-    assert at_most(1.0, 1.0) is Verdict.HOLDS
-    assert at_most(1.1, 1.0) is Verdict.NOT_REPRODUCED
-    assert [all_of(p) for p in ([True, True], [True, False], [False])] == list(Verdict)
+    assert at_most(1.0, 1.0) == (Verdict.HOLDS, "holds")
+    assert at_most(1.1, 1.0) == (Verdict.NOT_REPRODUCED, "not reproduced")
+    assert [all_of(p)[0] for p in ([True, True], [True, False], [False])] == list(Verdict)
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert minus("a-b -1.5") == "a-b −1.5"
@@ -451,6 +438,29 @@ def test_what_others_put_there_is_not_touched(tiny, tmp_path):
         reproduce(tmp_path, ["cost"], quick=True, overwrite=True)
     assert all(path.read_text() == "mine" for path in mine)
     assert (tmp_path / "results" / "theorem.json").exists()
+
+
+def test_an_experiment_that_fails_stops_the_one_beside_it(tmp_path, monkeypatch):
+    steps = []
+
+    def slow(settings, context):
+        for step in range(1000):
+            steps.append(step)
+            context.progress(step / 1000)
+            time.sleep(0.01)
+
+    def broken(settings, context):
+        raise ZeroDivisionError
+
+    first, second, *_ = EXPERIMENTS
+    several = (
+        dataclasses.replace(first, run=slow, weight=2.0),
+        dataclasses.replace(second, run=broken, weight=1.0),
+    )
+    monkeypatch.setattr(run, "EXPERIMENTS", several)
+    with pytest.raises(ZeroDivisionError):
+        reproduce(tmp_path, quick=True, jobs=2)
+    assert len(steps) < 900
 
 
 def test_results_without_a_list_of_files_are_not_ours(tiny, tmp_path):

@@ -36,7 +36,7 @@ LAYERS = (
 )
 # A result can draw and print itself; what does it is imported when it is asked for.
 ALLOWED = {
-    ("simulation/compare.py", "elsv.report.comparison_page"),
+    ("simulation/compare.py", "elsv.report.comparison"),
     ("exact/evaluation.py", "elsv.report.evaluation"),
     ("exact/evaluation.py", "elsv.report.latex"),
     ("simulation/compare.py", "elsv.report.latex"),

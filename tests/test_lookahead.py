@@ -11,7 +11,7 @@ from elsv.errors import InvalidInputError
 from elsv.indices import FunctionIndex
 from elsv.problem import Problem
 from elsv.search import lookahead
-from elsv.search.tree import make_tree, states_within
+from elsv.search.lookahead import make_tree, states_within
 from elsv.state import State
 from elsv.values import SeparableValue
 

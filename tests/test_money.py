@@ -15,8 +15,15 @@ from elsv.policies.single import Gain, best_single_arm, expected_rewards, find_a
 from elsv.problem import Problem
 from elsv.report.evaluation import earned as earned_exactly
 from elsv.report.evaluation import evaluation_table
-from elsv.report.headline import earned, headers, headline_rows, shown_digits
-from elsv.report.money import gain_cells, gain_sentence, number
+from elsv.report.headline import (
+    earned,
+    gain_cells,
+    gain_sentence,
+    headers,
+    headline_rows,
+    number,
+    shown_digits,
+)
 
 NAMES = ("30 % off", "20 % off", "10 % off", "full price")
 SHOP = Problem(rewards=[0.7, 0.8, 0.9, 1.0], order="decreasing", horizon=20, names=NAMES)

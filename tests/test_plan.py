@@ -20,6 +20,7 @@ from elsv.exact import evaluate
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.lattice import small
 from elsv.lattice.numbering import layer_size
 from elsv.lattice.small import singles, steps_within
 from elsv.policies.layers import StateByState
@@ -524,3 +525,21 @@ def test_the_optimum_with_late_outcomes_lies_between_knowing_and_never_knowing(d
     assert never * (1 - 1e-8) <= found <= known * (1 + 1e-8)
     assert late.Late(problem, 0).optimum(task.start, ()) == pytest.approx(known, rel=1e-8)
     assert task.worth("plan") <= found * (1 + 1e-8)
+
+
+def test_a_decision_does_not_work_out_its_way_anew(monkeypatch):
+    """The way depends on the pulls that are left up to the farthest frontier, and no further."""
+    found, real = [], small._steps
+    monkeypatch.setattr(small, "_steps", lambda *given: found.append(given) or real(*given))
+    way_ahead(3, 54_321, 1_000)
+    first = len(found)
+    assert first > 0
+    for left in range(100, 1_000):
+        way_ahead(3, 54_321, left)
+    assert len(found) == first
+
+
+def test_spread_points_have_the_means_of_the_belief():
+    """Second customer of a 2 × 2 grid: 1,024 points that miss the means by 1e-4 chose the third arm."""
+    problem = Problem([0.5, 0.7, 0.8, 1.0], structure=grid(2, 2), horizon=10)
+    assert int(Plan(problem)(State([1.0, 1, 1, 1], [1.0, 1, 2, 1]), 2)) == 1

@@ -223,7 +223,7 @@ def test_what_sharing_is_worth() -> None:
 
 def test_reports_show_the_segments(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from elsv.report.comparison_page import comparison_page, draw
+    from elsv.report.comparison import comparison_page, draw
     from elsv.report.figures import to_svg
 
     found = compare(shop(5), ["greedy", "thompson"], 60, seed=1, against="1+4")

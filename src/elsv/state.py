@@ -8,7 +8,7 @@ Arrays have shape ``[..., N]``: any number of leading instances, arms last.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,6 +105,10 @@ class State:
     def shape(self) -> tuple[int, ...]:
         """The leading, batch shape."""
         return self.alpha.shape[:-1]
+
+    def part(self, here: Any) -> State:
+        """Return some instances: what numpy's index `here` selects of the batch shape."""
+        return State.trusted(self.alpha[here], self.beta[here])
 
     @property
     def mean(self) -> FloatArray:

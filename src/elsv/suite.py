@@ -25,8 +25,7 @@ from elsv.policies import Policy, make_policy
 from elsv.policies.offered import fits_segments
 from elsv.policies.sharing import Separate
 from elsv.problem import Problem
-from elsv.report.headline import shown_digits
-from elsv.report.money import with_half
+from elsv.report.headline import shown_digits, with_half
 from elsv.report.terminal import aligned
 from elsv.simulation.compare import Comparison, compare, named, versions
 

@@ -26,7 +26,7 @@ from elsv.campaign.records import Tally
 from elsv.campaign.settings import Arm, Settings
 from elsv.errors import InvalidInputError
 from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
-from elsv.policies.asking import chances_of, with_expected
+from elsv.policies.asking import Awaiting, chances_of
 from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy
 from elsv.policies.offered import Segment, ask, best_offered
 from elsv.problem import Problem
@@ -275,7 +275,7 @@ class _Planned:
         if id(belief) not in self._means:
             drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
             self._means[id(belief)] = mean_of(belief, self._state, drawn)
-        return with_expected(self._state, self._means[id(belief)], waiting)
+        return Awaiting(self._state, self._means[id(belief)], waiting)
 
 
 def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:

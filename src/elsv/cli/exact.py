@@ -196,8 +196,7 @@ def reproduce(
 
 def _show_verdicts(found: Reproduction) -> None:
     """Print the verdicts, one line for each claim."""
-    claims = [claim for _, outcome in found.parts for claim in outcome.claims]
-    for claim in sorted(claims, key=lambda c: c.label):
+    for claim in found.claims:
         print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
         if claim.in_short != claim.verdict.value:
             print(f"{' ':<32}{claim.in_short}")

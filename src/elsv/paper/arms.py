@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of, numbers_of
+from elsv.paper import base
+from elsv.paper.base import Context, Drawing, Outcome, Simulation, Table
 from elsv.paper.claims import GROWS, Claim, Verdict, grows, listed, minus
 from elsv.problem import Problem
 from elsv.report import figures
@@ -35,6 +36,7 @@ class Settings:
 
 
 Runs = Mapping[tuple[float, int], Comparison]
+Leads = Mapping[tuple[float, int], tuple[float, float]]
 
 
 def run(settings: Settings, context: Context) -> Outcome:
@@ -51,85 +53,58 @@ def run(settings: Settings, context: Context) -> Outcome:
             for arms, instances in zip(settings.arms, settings.instances, strict=True)
         }
     )
-    names = [_ladder(least) for least in settings.least]
-    table = [
-        [found[least, n].difference("Gittins", "ELSV-Gittins") for n in settings.arms]
-        for least in settings.least
-    ]
-    verdict, in_short = grows(table, names)
-    overtaken = _overtaken(found)
-    if overtaken and verdict is not Verdict.NOT_REPRODUCED:
-        verdict, in_short = Verdict.PARTLY, f"{in_short} against Gittins, not against {listed(overtaken)}"
-    leads = "; ".join(
-        f"{name}: " + ", ".join(minus(f"{lead:.1f} ± {half:.1f}") for lead, half in row)
-        for name, row in zip(names, table, strict=True)
-    )
-    counts = ", ".join(map(str, settings.arms))
-    claim = Claim(
-        "C5",
-        "The lead of ELSV-Gittins over the Gittins index grows with the number of arms.",
-        f"lead for N = {counts}: {leads}",
-        verdict,
-        in_short,
-        _why(found, settings),
-        f"{GROWS}; in part as well if a rival that knows the order has clearly less regret at some N",
-    )
+    leads = {key: c.difference("Gittins", "ELSV-Gittins") for key, c in found.items()}
+    ladders = {least: f"rewards {least:g} to 1" for least in settings.least}
+    named = {f"{ladders[least]}, N = {n}": (least, n) for least, n in found}
     return Outcome(
         text=(
             f"Arms 1 … N with decreasing means and rewards evenly spaced up to 1, {settings.horizon} steps, "
-            f"means drawn from the ordered prior, exact beliefs. Two ladders: {listed(names)}. Gittins "
-            "ignores the order and treats every arm as new; the other policies know it."
+            f"means drawn from the ordered prior, exact beliefs. Two ladders: {listed(ladders.values())}. "
+            "Gittins ignores the order and treats every arm as new; the other policies know it."
         ),
         numbers={
-            f"{_ladder(least)}, N = {n}": {
-                **numbers_of(c, POLICIES),
-                "lead_over_gittins": list(c.difference("Gittins", "ELSV-Gittins")),
-            }
-            for (least, n), c in found.items()
+            name: {**base.numbers_of(found[key], POLICIES), "lead_over_gittins": list(leads[key])}
+            for name, key in named.items()
         },
-        drawings=[_drawing(settings, found)],
-        tables=[_table(settings, found)],
-        claims=[claim],
-        columns=columns_of({f"{_ladder(least)}, N = {n}": c for (least, n), c in found.items()}),
+        drawings=[_drawing(settings, found, ladders)],
+        tables=[_table(settings, found, leads)],
+        claims=[_claim(settings, found, leads, ladders)],
+        columns=base.columns_of({name: found[key] for name, key in named.items()}),
     )
 
 
-def _ladder(least: float) -> str:
-    return f"rewards {least:g} to 1"
+def _claim(settings: Settings, found: Runs, leads: Leads, ladders: Mapping[float, str]) -> Claim:
+    rows = [[leads[least, n] for n in settings.arms] for least in ladders]
+    verdict, in_short = grows(rows, list(ladders.values()))
+    apart = {rival: [c.difference(rival, "ELSV-Gittins") for c in found.values()] for rival in _RIVALS}
+    overtaken = [rival for rival, row in apart.items() if any(x < -half for x, half in row)]
+    if overtaken and verdict is not Verdict.NOT_REPRODUCED:
+        verdict, in_short = Verdict.PARTLY, f"{in_short} against Gittins, not against {listed(overtaken)}"
+    told = [", ".join(minus(f"{lead:.1f} ± {half:.1f}") for lead, half in row) for row in rows]
+    measured = "; ".join(f"{name}: {row}" for name, row in zip(ladders.values(), told, strict=True))
+    most, regrets = settings.arms[-1], []
+    for least, name in ladders.items():
+        last = {label: found[least, most][label].mean[-1] for label in ("Gittins", "ELSV-Gittins", *_RIVALS)}
+        each = ", ".join(f"{label} {regret:.2f}" for label, regret in last.items())
+        regrets.append(f"{name}, N = {most}: {each}")
+    return Claim(
+        "C5",
+        "The lead of ELSV-Gittins over the Gittins index grows with the number of arms.",
+        f"lead for N = {', '.join(map(str, settings.arms))}: {measured}",
+        verdict,
+        in_short,
+        f"Gittins pays for trying every arm. Regret for the most arms: {'; '.join(regrets)}.",
+        f"{GROWS}; in part as well if a rival that knows the order has clearly less regret at some N",
+    )
 
 
-def _overtaken(found: Runs) -> list[str]:
-    """Return the rivals that know the order and have clearly less regret somewhere."""
-    return [
-        rival
-        for rival in _RIVALS
-        if any(
-            c.difference(rival, "ELSV-Gittins")[0] < -c.difference(rival, "ELSV-Gittins")[1]
-            for c in found.values()
-        )
-    ]
-
-
-def _why(found: Runs, settings: Settings) -> str:
-    parts = []
-    for least in settings.least:
-        c = found[least, settings.arms[-1]]
-        regrets = ", ".join(
-            f"{name} {c[name].mean[-1]:.2f}" for name in ("Gittins", "ELSV-Gittins", *_RIVALS)
-        )
-        parts.append(f"{_ladder(least)}, N = {settings.arms[-1]}: {regrets}")
-    return "Gittins pays for trying every arm. Regret for the most arms: " + "; ".join(parts) + "."
-
-
-def _drawing(settings: Settings, found: Runs) -> Drawing:
-    panels = {
-        _ladder(least): (
-            settings.arms,
-            {name: [float(found[least, n][name].mean[-1]) for n in settings.arms] for name in POLICIES},
-            {name: [float(found[least, n][name].ci95[-1]) for n in settings.arms] for name in POLICIES},
-        )
-        for least in settings.least
-    }
+def _drawing(settings: Settings, found: Runs, ladders: Mapping[float, str]) -> Drawing:
+    panels = {}
+    for least, ladder in ladders.items():
+        runs = [found[least, n] for n in settings.arms]
+        means = {name: [float(c[name].mean[-1]) for c in runs] for name in POLICIES}
+        halves = {name: [float(c[name].ci95[-1]) for c in runs] for name in POLICIES}
+        panels[ladder] = settings.arms, means, halves
     figure = figures.line_panels(
         panels,
         x_label="number of arms",
@@ -146,24 +121,22 @@ def _drawing(settings: Settings, found: Runs) -> Drawing:
     )
 
 
-def _table(settings: Settings, found: Runs) -> Table:
+def _table(settings: Settings, found: Runs, leads: Leads) -> Table:
     rows: list[list[Cell]] = []
     for (least, n), c in found.items():
-        lead, half = c.difference("Gittins", "ELSV-Gittins")
+        lead, half = leads[least, n]
         share = 100 * lead / float(c["Gittins"].mean[-1])
-        cells = [f"{c[name].mean[-1]:.2f} ± {c[name].ci95[-1]:.2f}" for name in POLICIES]
         ahead = [minus(f"{lead:.2f} ± {half:.2f}"), minus(f"{share:.0f} %")]
-        rows.append([f"{least:g} to 1", n, *cells, *ahead])
+        rows.append([f"{least:g} to 1", n, *(base.final(c, name) for name in POLICIES), *ahead])
     return Table(
         ["rewards", "N", *POLICIES, "lead over Gittins", "in %"],
         rows,
         f"Regret after {settings.horizon} steps, and the paired lead of ELSV-Gittins over Gittins, absolute "
         "and in percent of Gittins' regret.",
-        "l" + "r" * (len(POLICIES) + 3),
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "arms",
     "More arms",
     run,

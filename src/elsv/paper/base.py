@@ -6,7 +6,7 @@ At the end stands what the experiments that compare policies share: their number
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -20,13 +20,46 @@ from elsv.paper.claims import Claim, minus
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report.canvas import checked_axes, drawn_panels, several_axes
-from elsv.report.headline import ranking, shown_digits
-from elsv.report.money import with_half
+from elsv.report.headline import ranking, shown_digits, with_half
 from elsv.report.page import Cell
+from elsv.report.style import checked_axes, drawn_panels, several_axes
 from elsv.simulation.compare import Comparison, compare
 
 Key = TypeVar("Key", bound=Hashable)
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    tasks: Mapping[Key, Callable[[], Result]], at_once: int, over: threading.Event
+) -> Iterator[tuple[Key, Result]]:
+    """Yield what each task returns, as they finish; they are started in their order.
+
+    `over` is set at the end. After an error or an interruption it tells the other tasks to give up.
+    """
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            pending = {pool.submit(task): key for key, task in tasks.items()}
+            for done in as_completed(pending):
+                yield pending[done], done.result()
+        finally:
+            over.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Shares:
+    """Progress of several tasks as one share of the whole, each with a weight."""
+
+    def __init__(self, weights: Mapping[Any, float], report: Callable[[Any, float], None]) -> None:
+        self._weights, self._report = weights, report
+        self._done = dict.fromkeys(weights, 0.0)
+        self._lock = threading.Lock()
+
+    def __call__(self, key: Any, share: float) -> None:
+        """Note the share of one task that is done."""
+        with self._lock:
+            self._done[key] = share
+            done = sum(self._weights[key] * self._done[key] for key in self._done)
+            self._report(key, done / sum(self._weights.values()))
 
 
 @dataclass(frozen=True)
@@ -50,39 +83,25 @@ class Context:
     device: str = "cpu"  # "cuda": what was computed on a GPU once is computed again
 
     def compare_all(self, simulations: Mapping[Key, Simulation]) -> dict[Key, Comparison]:
-        """Run comparisons side by side, so that one of few chunks leaves no core idle.
+        """Run comparisons side by side, the longest first, so that one of few chunks leaves no core idle.
 
         They share out the threads. If each had them all, the longest would be slowed by the others and then
         run on alone.
         """
-        jobs = cores(self.jobs)
-        at_once = max(1, min(jobs, len(simulations)))
-        total = sum(simulation.weight for simulation in simulations.values())
-        shares = dict.fromkeys(simulations, 0.0)
-        lock, over = threading.Lock(), threading.Event()
+        jobs, over = cores(self.jobs), threading.Event()
+        at_once = min(jobs, len(simulations))
+        weights = {key: simulation.weight for key, simulation in simulations.items()}
+        shares = Shares(weights, lambda _, share: self.progress(share))
 
-        def run(key: Key) -> Comparison:
+        def task(key: Key) -> Callable[[], Comparison]:
             s = simulations[key]
+            options: dict[str, Any] = {"jobs": jobs // at_once, "stop": over, **s.options}
+            options["progress"] = lambda done, chunks: shares(key, done / chunks)
+            return lambda: compare(s.problem, s.policies, s.instances, self.seed, **options)
 
-            def report(done: int, chunks: int) -> None:
-                with lock:
-                    shares[key] = s.weight / total * done / chunks
-                    self.progress(sum(shares.values()))
-
-            shared: dict[str, Any] = {"jobs": jobs // at_once, "progress": report, "stop": over}
-            return compare(s.problem, s.policies, s.instances, self.seed, **shared, **s.options)
-
-        with ThreadPoolExecutor(at_once) as pool:
-            try:
-                # The longest first, so that none is left over when the others are done.
-                longest = sorted(simulations, key=lambda key: -simulations[key].weight)
-                pending = {key: pool.submit(run, key) for key in longest}
-                for done in as_completed(pending.values()):
-                    done.result()  # an error is raised as soon as it is there
-                return {key: pending[key].result() for key in simulations}
-            finally:
-                over.set()  # after an error or an interruption nobody waits for the rest
-                pool.shutdown(wait=True, cancel_futures=True)
+        longest = sorted(simulations, key=lambda key: -weights[key])
+        found = dict(side_by_side({key: task(key) for key in longest}, at_once, over))
+        return {key: found[key] for key in simulations}
 
 
 @dataclass(frozen=True)
@@ -99,24 +118,24 @@ class Drawing:
         A drawing of several panels takes and returns as many axes, in an array or a list.
         """
         panels = drawn_panels(self.figure)
-        if panels == 1:
-            axes = checked_axes(ax)
-            self.figure.redraw(axes=[axes])
-            return axes
-        grid = several_axes(ax, panels)
-        self.figure.redraw(axes=grid)
-        return grid
+        axes = several_axes(ax, panels) if panels > 1 else [checked_axes(ax)]
+        self.figure.redraw(axes=axes)
+        return axes if panels > 1 else axes[0]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page, in the terms of `elsv.report.page.Page.table`."""
+    """A table of the page, in the terms of `elsv.report.page.Page.table`; numbers are on the right."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str
-    align: str
+    align: str = ""
     highlight: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if not self.align:
+            object.__setattr__(self, "align", "l" + "r" * (len(self.headers) - 1))
 
 
 @dataclass(frozen=True)
@@ -149,7 +168,7 @@ class Experiment:
     run: Callable[[Any, Context], Outcome]
     full: Any  # a frozen dataclass of settings
     quick: Any
-    weight: float = 1.0  # share of the run time, for the progress bar
+    weight: float = 1.0  # share of the run time
 
     def settings(self, quick: bool) -> Any:
         """Return the settings of a size."""
@@ -176,29 +195,27 @@ def numbers_of(comparison: Comparison, policies: Mapping[str, Any]) -> dict[str,
 
 def columns_of(comparisons: Mapping[str, Comparison]) -> dict[str, AnyArray]:
     """Return one row for each setting, policy and step."""
-    columns: dict[str, list[AnyArray]] = {}
+    parts: dict[str, list[AnyArray]] = {}
     for setting, comparison in comparisons.items():
-        table = {key: np.asarray(values) for key, values in comparison.columns().items()}
-        table = {key: table[key] for key in ("policy", "step", "regret", "ci95", "best_share")}
-        table["setting"] = np.full(len(table["step"]), setting)
-        for key, values in table.items():
-            columns.setdefault(key, []).append(values)
-    return {key: np.concatenate(parts) for key, parts in columns.items()}
+        table = comparison.columns()
+        for key in ("policy", "step", "regret", "ci95", "best_share"):
+            parts.setdefault(key, []).append(np.asarray(table[key]))
+        parts.setdefault("setting", []).append(np.full(len(table["step"]), setting))
+    return {key: np.concatenate(arrays) for key, arrays in parts.items()}
 
 
 def curves(
     name: str, comparison: Comparison, labels: Sequence[str], caption: str, all_labels: Sequence[str]
 ) -> Drawing:
     """Return regret curves with their bands, coloured as in every figure with the same labels."""
-    return Drawing(
-        name,
-        figures.regret_curves(
-            {label: comparison[label].mean for label in labels},
-            {label: comparison[label].ci95 for label in labels},
-            style=figures.styles(all_labels),
-        ),
-        caption,
-    )
+    means = {label: comparison[label].mean for label in labels}
+    halves = {label: comparison[label].ci95 for label in labels}
+    return Drawing(name, figures.regret_curves(means, halves, style=figures.styles(all_labels)), caption)
+
+
+def final(comparison: Comparison, label: str) -> str:
+    """Return the final regret with its half-width, to two decimals."""
+    return f"{comparison[label].mean[-1]:.2f} ± {comparison[label].ci95[-1]:.2f}"
 
 
 def regret_table(
@@ -209,16 +226,17 @@ def regret_table(
     Parameters that many policies have in `common` are shown as a dagger.
     """
     digits = shown_digits(comparison)
-    rows = []
+    rows: list[list[Cell]] = []
     for label in ranking(comparison):
-        result, policy = comparison[label], policies[label]
+        result = comparison[label]
         difference, half = comparison.difference(label, reference)
+        apart = minus(f"{difference:+.{digits}f} ± {half:.{digits}f}")
         rows.append(
             [
                 label,
-                _policy(policy, common),
+                _policy(policies[label], common),
                 with_half(float(result.mean[-1]), float(result.ci95[-1]), digits),
-                None if label == reference else _signed(difference, half, digits),
+                None if label == reference else apart if abs(difference) > half else f"*{apart}*",
                 f"{100 * result.best_share.mean():.1f} %",
             ]
         )
@@ -231,8 +249,3 @@ def _policy(policy: Any, common: str) -> str:
         return str(policy.__doc__).splitlines()[0].rstrip(".")
     short = policy.removesuffix(common) if common else policy
     return f"`{short}`" if short == policy else f"`{short}` †"
-
-
-def _signed(difference: float, half: float, digits: int) -> str:
-    text = minus(f"{difference:+.{digits}f} ± {half:.{digits}f}")
-    return text if abs(difference) > half else f"*{text}*"

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from elsv.report.headline import listed as listed
+
 
 class Verdict(StrEnum):
     """The verdict on a claim."""
@@ -192,20 +194,15 @@ def far_better(ratios: Sequence[Ratio]) -> tuple[Verdict, str]:
     return Verdict.NOT_REPRODUCED, "not reproduced"
 
 
-def at_most(value: float, bound: float) -> Verdict:
-    """Judge a number that must not exceed a bound."""
-    return Verdict.HOLDS if value <= bound else Verdict.NOT_REPRODUCED
-
-
-def all_of(parts: Sequence[bool]) -> Verdict:
+def all_of(parts: Sequence[bool]) -> tuple[Verdict, str]:
     """Judge a claim of several parts: all, some, none."""
-    return Verdict.HOLDS if all(parts) else Verdict.PARTLY if any(parts) else Verdict.NOT_REPRODUCED
+    found = Verdict.HOLDS if all(parts) else Verdict.PARTLY if any(parts) else Verdict.NOT_REPRODUCED
+    return found, str(found)
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names parted by commas and a final *and*."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+def at_most(value: float, bound: float) -> tuple[Verdict, str]:
+    """Judge a number that must not exceed a bound."""
+    return all_of([value <= bound])
 
 
 def in_a_row(numbers: Iterable[float]) -> str:

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from elsv.paper.base import (
-    Context,
-    Drawing,
-    Experiment,
-    Outcome,
-    Simulation,
-    Table,
-    columns_of,
-    curves,
-    numbers_of,
-)
+from elsv.paper import base
+from elsv.paper.base import Context, Drawing, Outcome, Simulation, Table
 from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, minus, no_difference
 from elsv.problem import Problem
 from elsv.report import figures
+from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid
 
@@ -46,19 +37,17 @@ class Settings:
 
 
 def run(settings: Settings, context: Context) -> Outcome:
-    """Run the three comparisons and judge the claim from all of them."""
+    """Run the three comparisons and judge the claim from the first two."""
     plain = Problem(rewards=[1.0, 1.0, 1.0], horizon=settings.horizon)
     ordered = Problem(rewards=[1.0, 1.0, 1.0], order="decreasing", horizon=settings.horizon)
     means = grid(3, settings.grid_points, "decreasing")
+    shorter = {"until": settings.sweep_horizon}
+    authors = {"until": settings.authors_horizon, "means": means}
     policies = {
         "whole": policies_of(VALUES, settings.depths),
         "sweep": policies_of(VALUES, settings.sweep_depths),
         "authors": policies_of(AUTHORS_VALUES, settings.authors_depths),
     }
-    shorter, authors = (
-        {"until": settings.sweep_horizon},
-        {"until": settings.authors_horizon, "means": means},
-    )
     found = context.compare_all(
         {
             "whole": Simulation(plain, policies["whole"], settings.instances, 0.2),
@@ -71,8 +60,14 @@ def run(settings: Settings, context: Context) -> Outcome:
         "sweep": f"{settings.sweep_instances:,} instances from the prior, {settings.sweep_horizon} steps",
         "authors": f"the authors' way, {len(means)} ordered means, {settings.authors_horizon} steps",
     }
-    changes = {name: changes_to_depth_1(found[name], titles[name], policies[name]) for name in found}
-    judged = changes["whole"] + changes["sweep"]
+    changes = {name: changes_to_depth_1(c, titles[name], policies[name]) for name, c in found.items()}
+    rows: list[list[Cell]] = []
+    for name, comparison in found.items():
+        known = {c.label: minus(f"{c.percent:+.1f} ± {c.half_width:.1f} %") for c in changes[name]}
+        rows += [
+            [label, titles[name], base.final(comparison, label), known.get(label)] for label in policies[name]
+        ]
+    labels = list(policies["whole"])
     return Outcome(
         text=(
             "Rewards 1, no order, uniform priors; value functions of Gittins(.99) and of α-UCB with scale "
@@ -83,13 +78,38 @@ def run(settings: Settings, context: Context) -> Outcome:
             "not enter the verdict, because its bandit is not the plain one."
         ),
         numbers={
-            **{name: numbers_of(c, policies[name]) for name, c in found.items()},
+            **{name: base.numbers_of(c, policies[name]) for name, c in found.items()},
             "changes": [vars(change) for rows in changes.values() for change in rows],
         },
-        drawings=_drawings(settings, found, policies, titles, changes["sweep"]),
-        tables=[_table(found, policies, changes, titles)],
-        claims=[_claim(judged, changes["sweep"], changes["authors"])],
-        columns=columns_of({titles[name]: c for name, c in found.items()}),
+        drawings=[
+            base.curves(
+                "curves",
+                found["whole"],
+                labels,
+                f"The paper's Figure 4: mean regret with lookahead of 1 and 3 steps; {titles['whole']}; "
+                "bands are 95 %.",
+                labels,
+            ),
+            _by_depth(settings.sweep_depths, changes["sweep"], titles["sweep"]),
+            base.curves(
+                "curves-authors",
+                found["authors"],
+                list(policies["authors"]),
+                f"The paper's Figure 4 {titles['authors']}: rejection with 100 draws under the order at "
+                "every node.",
+                labels,
+            ),
+        ],
+        tables=[
+            Table(
+                ["value, depth", "run", "regret ± 95 %", "change to depth 1, paired"],
+                rows,
+                "Final regret by depth.",
+                "lwrr",
+            )
+        ],
+        claims=[_claim(changes["whole"] + changes["sweep"], changes["sweep"], changes["authors"])],
+        columns=base.columns_of({titles[name]: c for name, c in found.items()}),
     )
 
 
@@ -114,17 +134,10 @@ def changes_to_depth_1(comparison: Comparison, setting: str, policies: dict[str,
     return found
 
 
-def _drawings(
-    settings: Settings,
-    found: dict[str, Comparison],
-    policies: dict[str, dict[str, str]],
-    titles: dict[str, str],
-    sweep: list[Change],
-) -> list[Drawing]:
-    labels = list(policies["whole"])
+def _by_depth(depths: Sequence[int], sweep: list[Change], title: str) -> Drawing:
     by_value = {value: [c for c in sweep if c.label.startswith(value + ",")] for value in VALUES}
     figure = figures.lines(
-        settings.sweep_depths,
+        depths,
         {value: [0.0, *(c.percent for c in rows)] for value, rows in by_value.items()},
         {value: [0.0, *(c.half_width for c in rows)] for value, rows in by_value.items()},
         x_label="depth of the lookahead",
@@ -133,56 +146,12 @@ def _drawings(
         reference=(0.0, "depth 1"),
         height=3.0,
     )
-    return [
-        curves(
-            "curves",
-            found["whole"],
-            labels,
-            f"The paper's Figure 4: mean regret with lookahead of 1 and 3 steps; {titles['whole']}; bands "
-            "are 95 %.",
-            labels,
-        ),
-        Drawing(
-            "by-depth",
-            figure,
-            f"Change of the final regret against depth 1, paired, with 95 % bands; {titles['sweep']}.",
-        ),
-        curves(
-            "curves-authors",
-            found["authors"],
-            list(policies["authors"]),
-            f"The paper's Figure 4 {titles['authors']}: rejection with 100 draws under the order at every "
-            "node.",
-            labels,
-        ),
-    ]
-
-
-def _table(
-    found: dict[str, Comparison],
-    policies: dict[str, dict[str, str]],
-    changes: dict[str, list[Change]],
-    titles: dict[str, str],
-) -> Table:
-    rows: list[list[Any]] = []
-    for name, comparison in found.items():
-        known = {change.label: change for change in changes[name]}
-        for label in policies[name]:
-            result, change = comparison[label], known.get(label)
-            shown = None if change is None else minus(f"{change.percent:+.1f} ± {change.half_width:.1f} %")
-            regret = f"{result.mean[-1]:.2f} ± {result.ci95[-1]:.2f}"
-            rows.append([label, titles[name], regret, shown])
-    return Table(
-        ["value, depth", "run", "regret ± 95 %", "change to depth 1, paired"],
-        rows,
-        "Final regret by depth.",
-        "lwrr",
-    )
+    caption = f"Change of the final regret against depth 1, paired, with 95 % bands; {title}."
+    return Drawing("by-depth", figure, caption)
 
 
 def _claim(judged: list[Change], sweep: list[Change], authors: list[Change]) -> Claim:
-    least = min(judged, key=lambda c: c.percent)
-    most = max(judged, key=lambda c: c.percent)
+    least, most = (pick(judged, key=lambda c: c.percent) for pick in (min, max))
     deepest = [c for c in sweep if c.label.endswith(sweep[-1].label.rpartition(" ")[2])]
     worse = sum(c.percent > c.half_width for c in judged)
     better = sum(c.percent < -c.half_width for c in judged)
@@ -206,7 +175,7 @@ def _shown(changes: Sequence[Change]) -> str:
     return "; ".join(f"{c.label} {c.percent:+.1f} ± {c.half_width:.1f} %" for c in changes)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "depth",
     "Depth of the lookahead (Figure 4)",
     run,

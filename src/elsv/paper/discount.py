@@ -2,35 +2,16 @@ r"""Figure 5 of the paper: the discount problem, 3 ordered arms with rewards .8,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from elsv._base.typing import IntArray
 from elsv.choice import best_arm
-from elsv.paper.base import (
-    Context,
-    Experiment,
-    Outcome,
-    Simulation,
-    columns_of,
-    curves,
-    numbers_of,
-    regret_table,
-)
-from elsv.paper.claims import (
-    FAR_BETTER,
-    LEAST_REGRET,
-    Claim,
-    Lead,
-    Ratio,
-    far_better,
-    least_regret,
-    listed,
-    minus,
-)
+from elsv.paper import base, claims
+from elsv.paper.base import Context, Outcome, Simulation
+from elsv.paper.claims import Claim, Lead, Ratio, listed, minus
+from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid
@@ -53,18 +34,8 @@ _PAIRINGS = {
     "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4"),
     "ELSV with bonuses × 0.4 against UCB with full ones": ("ELSV-UCB × 0.4", "UCB"),
 }
+_MINE = "ELSV-Gittins"
 _REJECTION = ",belief=rejection,draws=100"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The problem and the numbers of instances."""
-
-    rewards: tuple[float, ...] = (0.8, 0.9, 1.0)
-    horizon: int = 290
-    instances: int = 3072
-    grid_points: int = 11
-    repetitions: int = 20  # of the authors' grid, as they had
 
 
 def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator) -> IntArray:
@@ -79,19 +50,17 @@ def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator)
     return best_arm(quantiles[inverse].reshape(state.alpha.shape))
 
 
-def policies_of(setting: str) -> dict[str, str | Callable[..., Any]]:
-    """Return the policies of a setting by label; ours first."""
-    if setting == OURS:
-        return {
-            "ELSV-Gittins": "elsv:index=gittins",
-            "ELSV-UCB": "elsv:index=ucb",
-            "UCB": "ucb",
-            "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
-            "UCB × 0.4": "ucb:scale=0.16",
-            "Bayes-UCB": "bayes-ucb",
-            **_COMMON,
-        }
-    return {
+POLICIES: dict[str, dict[str, str | Policy]] = {
+    OURS: {
+        "ELSV-Gittins": "elsv:index=gittins",
+        "ELSV-UCB": "elsv:index=ucb",
+        "UCB": "ucb",
+        "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
+        "UCB × 0.4": "ucb:scale=0.16",
+        "Bayes-UCB": "bayes-ucb",
+        **_COMMON,
+    },
+    AUTHORS: {
         "ELSV-Gittins": f"elsv:index=gittins{_REJECTION}",
         "ELSV-UCB": f"elsv:index=ucb,count_prior=true{_REJECTION}",
         "UCB": "ucb:count_prior=true",
@@ -99,7 +68,19 @@ def policies_of(setting: str) -> dict[str, str | Callable[..., Any]]:
         "UCB × 0.4": "ucb:count_prior=true,scale=0.16",
         "Bayes-UCB": bayes_ucb_without_rewards,
         **_COMMON,
-    }
+    },
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The problem and the numbers of instances."""
+
+    rewards: tuple[float, ...] = (0.8, 0.9, 1.0)
+    horizon: int = 290
+    instances: int = 3072
+    grid_points: int = 11
+    repetitions: int = 20  # of the authors' grid, as they had
 
 
 def run(settings: Settings, context: Context) -> Outcome:
@@ -107,12 +88,11 @@ def run(settings: Settings, context: Context) -> Outcome:
     problem = Problem(rewards=settings.rewards, order="decreasing", horizon=settings.horizon)
     means = grid(len(settings.rewards), settings.grid_points, "decreasing")
     instances, grid_of = len(means) * settings.repetitions, {"means": means}
-    found = context.compare_all(
-        {
-            OURS: Simulation(problem, policies_of(OURS), settings.instances),
-            AUTHORS: Simulation(problem, policies_of(AUTHORS), instances, options=grid_of),
-        }
-    )
+    simulations = {
+        OURS: Simulation(problem, POLICIES[OURS], settings.instances),
+        AUTHORS: Simulation(problem, POLICIES[AUTHORS], instances, options=grid_of),
+    }
+    found = context.compare_all(simulations)
     fewer = "" if settings.repetitions == 20 else " (the authors: 20 ×)"
     about = {
         OURS: f"{settings.instances:,} instances drawn from the uniform prior conditioned on μ₁ ≥ μ₂ ≥ μ₃, "
@@ -121,37 +101,30 @@ def run(settings: Settings, context: Context) -> Outcome:
         f"{settings.repetitions} × each{fewer}, beliefs by rejection with 100 draws, Bayes-UCB "
         "without the rewards",
     }
-    drawings, tables = [], []
+    drawn = [*_DRAWN, "greedy on the belief"]
+    drawings, tables, leads, ratios = [], [], [], []
     for setting, comparison in found.items():
-        name = "curves" if setting == OURS else "curves-authors"
-        paper = "The paper's Figure 5" if setting == OURS else "The same with the authors' settings"
-        drawings.append(
-            curves(
-                name,
-                comparison,
-                [*_DRAWN, "greedy on the belief"],
-                f"{paper}: mean cumulative regret over {settings.horizon} steps with 95 % bands; "
-                f"{about[setting]}. UCB and the fixed arms are in the table.",
-                [*_DRAWN, "greedy on the belief"],
-            )
+        ours = setting == OURS
+        paper = "The paper's Figure 5" if ours else "The same with the authors' settings"
+        caption = (
+            f"{paper}: mean cumulative regret over {settings.horizon} steps with 95 % bands; "
+            f"{about[setting]}. UCB and the fixed arms are in the table."
         )
-        tables.append(
-            regret_table(
-                comparison,
-                policies_of(setting),
-                "ELSV-Gittins",
-                f"Regret after {settings.horizon} steps, {setting}: {about[setting]}. *Slanted*: the paired "
-                f"interval holds zero.{'' if setting == OURS else f' †: with `{_REJECTION[1:]}`.'}",
-                _REJECTION,
-            )
+        name = "curves" if ours else "curves-authors"
+        drawings.append(base.curves(name, comparison, drawn, caption, drawn))
+        caption = (
+            f"Regret after {settings.horizon} steps, {setting}: {about[setting]}. *Slanted*: the paired "
+            f"interval holds zero.{'' if ours else f' †: with `{_REJECTION[1:]}`.'}"
         )
-    leads = [
-        Lead(setting, rival, *comparison.difference(rival, "ELSV-Gittins"), rival in _IN_PAPER)
-        for setting, comparison in found.items()
-        for rival in policies_of(OURS)
-        if rival != "ELSV-Gittins"
-    ]
-    ratios = [ratio for setting, c in found.items() for ratio in _ratios(c, setting)]
+        tables.append(base.regret_table(comparison, POLICIES[setting], _MINE, caption, _REJECTION))
+        leads += [
+            Lead(setting, rival, *comparison.difference(rival, _MINE), rival in _IN_PAPER)
+            for rival in POLICIES[OURS]
+            if rival != _MINE
+        ]
+        for label, (policy, rival) in _PAIRINGS.items():
+            ratio = float(comparison[policy].mean[-1] / comparison[rival].mean[-1])
+            ratios.append(Ratio(setting, label, ratio, *comparison.difference(rival, policy)))
     return Outcome(
         text=(
             "Three discounts of 20, 10 and 0 %: rewards .8, .9 and 1, and a larger discount sells at least "
@@ -161,28 +134,17 @@ def run(settings: Settings, context: Context) -> Outcome:
             "posterior in both settings; rejection gives the same distribution. × 0.4 stands for bonuses "
             "times 0.4, which is what the authors' α = 0.4 did."
         ),
-        numbers={setting: numbers_of(c, policies_of(setting)) for setting, c in found.items()}
+        numbers={setting: base.numbers_of(c, POLICIES[setting]) for setting, c in found.items()}
         | {"leads": [vars(lead) for lead in leads], "ucb_ratios": [vars(ratio) for ratio in ratios]},
         drawings=drawings,
         tables=tables,
         claims=[_least_regret(leads, found), _far_better(ratios, found)],
-        columns=columns_of(found),
+        columns=base.columns_of(found),
     )
-
-
-def _ratios(comparison: Comparison, setting: str) -> list[Ratio]:
-    found = []
-    for label, (policy, rival) in _PAIRINGS.items():
-        ratio = float(comparison[policy].mean[-1] / comparison[rival].mean[-1])
-        found.append(Ratio(setting, label, ratio, *comparison.difference(rival, policy)))
-    return found
 
 
 def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Claim:
-    regret = "; ".join(
-        f"{setting}: {c['ELSV-Gittins'].mean[-1]:.2f} ± {c['ELSV-Gittins'].ci95[-1]:.2f}"
-        for setting, c in comparisons.items()
-    )
+    regret = "; ".join(f"{setting}: {base.final(c, _MINE)}" for setting, c in comparisons.items())
     close = [lead for lead in found if not lead.clear]
     told = "; ".join(f"{x.rival} {x.difference:+.2f} ± {x.half_width:.2f} ({x.setting})" for x in close)
     beaten = sum(lead.clear for lead in found)
@@ -192,9 +154,9 @@ def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Clai
         "C4",
         "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
         f"regret of ELSV-Gittins, {regret}",
-        *least_regret(found),
+        *claims.least_regret(found),
         why,
-        LEAST_REGRET,
+        claims.LEAST_REGRET,
     )
 
 
@@ -214,15 +176,15 @@ def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Clai
         "C6",
         "ELSV-UCB is a very significant improvement over plain UCB.",
         measured,
-        *far_better(ratios),
+        *claims.far_better(ratios),
         f"With the same bonuses, ELSV-UCB has {listed(f'{r.ratio:.2f}' for r in equal)} times the regret of "
         f"UCB in the two settings: {reason}. Regrets with {OURS}: {listed(regrets)}. The paper says α = 1 "
         "for this figure.",
-        FAR_BETTER,
+        claims.FAR_BETTER,
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = base.Experiment(
     "discount",
     "The discount problem (Figure 5)",
     run,

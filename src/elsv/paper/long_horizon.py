@@ -53,14 +53,12 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Outcome:
     """Show the exact regrets and judge both claims."""
-    known = kept()
+    known, paper, last = kept(), settings.problems[0], settings.horizons[-1]
     regrets: dict[tuple[float, ...], Rows] = known["regrets"]
     if context.device != "cpu":
         cases = tuple((rewards, t) for rewards in settings.problems for t in settings.horizons)
         regrets = computed(cases, context.device, context.progress)
     shown = {r: {t: regrets[r][t] for t in settings.horizons if t in regrets[r]} for r in settings.problems}
-    paper = settings.problems[0]
-    last = settings.horizons[-1]
     row = shown[paper][last]
     return Outcome(
         text=_text(row, last, known["about"], context.device),
@@ -86,15 +84,10 @@ def run(settings: Settings, context: Context) -> Outcome:
     )
 
 
-def _problem(rewards: tuple[float, ...], horizon: int) -> Problem:
-    return Problem(rewards=rewards, order="decreasing", horizon=horizon)
-
-
 def kept() -> dict[str, Any]:
     """Return what the results file holds: how it was computed, and regrets by rewards and horizon."""
-    data: dict[str, Any] = json.loads(
-        files("elsv.paper").joinpath("long_horizon.json").read_text(encoding="utf-8")
-    )
+    text = files("elsv.paper").joinpath("long_horizon.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
     regrets: dict[tuple[float, ...], Rows] = {}
     for row in data["regrets"]:
         by_label = regrets.setdefault(tuple(row["rewards"]), {}).setdefault(row["horizon"], {})
@@ -107,9 +100,8 @@ def kept() -> dict[str, Any]:
 
 def always(rewards: tuple[float, ...], horizon: int) -> dict[str, float]:
     """Return the regret of always pulling each arm."""
-    problem = _problem(rewards, horizon)
-    means = problem.belief.mean(State.initial(problem))
-    largest = largest_reward(problem)
+    problem = Problem(rewards, "decreasing", horizon)
+    means, largest = problem.belief.mean(State.initial(problem)), largest_reward(problem)
     return {
         f"arm {i + 1} always": largest - horizon * reward * float(means[i])
         for i, reward in enumerate(rewards)
@@ -125,7 +117,7 @@ def computed(
     for rewards, horizon in cases:
         row = found.setdefault(rewards, {}).setdefault(horizon, {})
         for label, name in POLICIES.items():
-            row[label] = evaluate(_problem(rewards, horizon), name, device=device)[0].regret
+            row[label] = evaluate(Problem(rewards, "decreasing", horizon), name, device=device)[0].regret
             done += 1
             progress(done / total)
         row |= always(rewards, horizon)
@@ -134,9 +126,8 @@ def computed(
 
 def _text(row: dict[str, float], horizon: int, about: dict[str, str], device: str) -> str:
     best = min((label for label in row if label.endswith("always")), key=lambda label: row[label])
-    how = (
-        "just now, on this machine's GPU" if device != "cpu" else f"{about['date']} on one {about['device']}"
-    )
+    kept = f"{about['date']} on one {about['device']}"
+    how = kept if device == "cpu" else "just now, on this machine's GPU"
     return (
         f"The paper's Figure 5 has T = {horizon}. The Bayes optimum there, and the exact Bayes regret of the "
         f"policies, were computed over all 9·10¹¹ states, {how}. On its own problem, rewards .8, .9 and 1, "
@@ -166,16 +157,11 @@ def _table(rewards: tuple[float, ...], rows: Rows) -> Table:
     labels = [*POLICIES, *(f"arm {i + 1} always" for i in range(len(rewards)))]
     order = sorted(labels, key=lambda label: rows[max(rows)].get(label, np.inf))
     body = [[label, *(cell for row in rows.values() for cell in _cells(row, label))] for label in order]
-    headers = ["policy", *(head for t in rows for head in (f"T = {t}", "above"))]
-    missing = any(label not in row for row in rows.values() for label in labels)
     caption = f"Exact Bayes regret, and above the optimum in per cent; rewards {in_a_row(rewards)}."
-    return Table(
-        headers,
-        body,
-        caption + (" Empty: not computed." if missing else ""),
-        "l" + "r" * (len(headers) - 1),
-        highlight=(order.index("optimum"),),
-    )
+    if any(label not in row for row in rows.values() for label in labels):
+        caption += " Empty: not computed."
+    headers = ["policy", *(head for t in rows for head in (f"T = {t}", "above"))]
+    return Table(headers, body, caption, highlight=(order.index("optimum"),))
 
 
 def _cells(row: dict[str, float], label: str) -> tuple[str, str]:
@@ -186,14 +172,12 @@ def _cells(row: dict[str, float], label: str) -> tuple[str, str]:
 
 def _plan_table(known: dict[str, Any]) -> Table:
     body = []
-    for row in known[
-        "plan"
-    ]:  # a loss without paths was computed in every state; else it has a standard error
+    for row in known["plan"]:
         rewards, horizon, paths = row["rewards"], row["horizon"], row["paths"]
         optimum = known["regrets"][tuple(rewards)][horizon]["optimum"]
-        percent, error = 100 * row["loss"] / optimum, 196 * row["error"] / optimum
-        how = "all states" if paths is None else f"{paths:,} simulated paths"
-        shown = f"{percent:.2f} %" + (f" ± {error:.2f}" if paths else "")
+        shown, how = f"{100 * row['loss'] / optimum:.2f} %", "all states"
+        if paths is not None:
+            shown, how = f"{shown} ± {196 * row['error'] / optimum:.2f}", f"{paths:,} simulated paths"
         body.append([in_a_row(rewards), str(horizon), f"{optimum:.4f}", shown, how])
     return Table(
         ["rewards", "T", "optimum: regret", "plan above it", "from"],

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from elsv._base.machine import available_memory
+from elsv._base.progress import Progress
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
 from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, exact_lead, in_a_row, listed, minus, no_difference
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report.canvas import figure_of, label_outside, panels_on
-from elsv.report.style import NARROW, WIDTH, redrawable
+from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on, redrawable
 from elsv.state import State
 
 POLICIES = {
@@ -44,6 +44,7 @@ VALUES = {
 _SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
 _IN_PAPER = ("ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
 _THOMPSON, _SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
+_SEARCHED = 30  # work of all depths, in that of one horizon
 _ALWAYS = 50  # pulls; longer horizons are left out where memory is short
 _FLOOR, _DEPTH_FLOOR = 1e-2, 1e-3  # per cent; a logarithmic axis has no place for the optimum itself
 
@@ -107,13 +108,14 @@ def cases_of(settings: Settings) -> dict[str, Case]:
     }
 
 
-def regrets_of(case: Case, horizon: int) -> dict[str, float]:
+def regrets_of(case: Case, horizon: int, jobs: int | None, progress: Progress) -> dict[str, float]:
     """Return the exact regret of the optimum, of every policy of the case, and of the best fixed arm."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=horizon)
     twins = _SAME_WITHOUT_ORDER if factors(problem.belief) else {}
     labels = case.labels(horizon)
     distinct = [label for label in labels if label not in twins]
-    optimum, *rows = evaluate(problem, ["optimal", *(POLICIES[label] for label in distinct)])
+    names = ["optimal", *(POLICIES[label] for label in distinct)]
+    optimum, *rows = evaluate(problem, names, jobs=jobs, progress=progress)
     known = {label: row.regret for label, row in zip(distinct, rows, strict=True)}
     found = {"optimum": optimum.regret} | {label: known[twins.get(label, label)] for label in labels}
     worth = problem.rewards * problem.belief.mean(State.initial(problem))
@@ -121,7 +123,9 @@ def regrets_of(case: Case, horizon: int) -> dict[str, float]:
     return found
 
 
-def by_depth(case: Case, settings: Settings) -> dict[int, dict[str, float]]:
+def by_depth(
+    case: Case, settings: Settings, jobs: int | None, progress: Progress
+) -> dict[int, dict[str, float]]:
     """Return the exact regret of lookahead on each value by depth, and of the optimum."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=settings.depth_horizon)
     names = [
@@ -130,7 +134,8 @@ def by_depth(case: Case, settings: Settings) -> dict[int, dict[str, float]]:
         for name in VALUES.values()
     ]
     # One call for all depths: what is believed of every state is computed once.
-    optimum, regrets = solve(problem).regret, iter([row.regret for row in evaluate(problem, names)])
+    rows = evaluate(problem, names, jobs=jobs, progress=progress)
+    optimum, regrets = solve(problem, jobs=jobs).regret, iter([row.regret for row in rows])
     return {d: {"optimum": optimum} | {label: next(regrets) for label in VALUES} for d in settings.depths}
 
 
@@ -143,13 +148,21 @@ def above(regret: float, optimum: float) -> float:
 def run(settings: Settings, context: Context) -> Outcome:
     """Solve and evaluate, and judge both claims from exact numbers."""
     cases = cases_of(settings)
-    regrets: dict[str, dict[int, dict[str, float]]] = {}
-    for k, case in enumerate(cases.values()):
-        regrets[case.name] = {horizon: regrets_of(case, horizon) for horizon in case.horizons}
-        context.progress((0.05, 0.13, 0.78, 0.86)[k])
     searched = {key: cases[key] for key in ("wide", "free")}
-    deeper = {case.name: by_depth(case, settings) for case in searched.values()}
-    context.progress(0.98)
+    work = {(key, t): t ** (2.0 * len(case.rewards)) for key, case in cases.items() for t in case.horizons}
+    work |= {(key, 0): _SEARCHED * settings.depth_horizon**6.0 for key in searched}
+    shares = Shares(work, lambda _, share: context.progress(share))
+
+    def part(key: str, horizon: int) -> Progress:
+        return lambda done, total: shares((key, horizon), done / total)
+
+    regrets = {
+        case.name: {t: regrets_of(case, t, context.jobs, part(key, t)) for t in case.horizons}
+        for key, case in cases.items()
+    }
+    deeper = {
+        case.name: by_depth(case, settings, context.jobs, part(key, 0)) for key, case in searched.items()
+    }
     free, discounts = cases["free"].name, cases["discounts"].name
     rows = regrets[discounts]
     shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
@@ -295,7 +308,6 @@ def _horizon_table(case: Case, rows: Rows) -> Table:
         ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)],
         body,
         f"Exact Bayes regret; {case.name}.{' Empty: not evaluated.' if _endings(case) else ''}",
-        "l" + "r" * len(rows),
         highlight=(0,),
     )
 
@@ -306,7 +318,7 @@ def _depth_table(problem: str, found: Rows) -> Table:
         for d, row in found.items()
     ]
     caption = f"Exact regret above the optimum by depth; {problem}."
-    return Table(["depth", *VALUES], rows, caption, "l" + "r" * len(VALUES))
+    return Table(["depth", *VALUES], rows, caption)
 
 
 def _depth_claim(found: Rows, setting: str) -> Claim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,48 +12,37 @@ from typing import Any
 
 from elsv._base.export import write_columns
 from elsv._base.files import Outputs, write_text
+from elsv._base.machine import cores
 from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.sweeps import check_device, find_device
-from elsv.paper import (
-    arms,
-    cost,
-    decomposition,
-    depth,
-    discount,
-    growth,
-    long_horizon,
-    optimum,
-    theorem,
-    transition,
-    values,
-)
-from elsv.paper.base import Context, Experiment, Outcome
+from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
+from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus
 from elsv.report import figures
 from elsv.report.comparison import check_extras
-from elsv.report.money import REGRET
+from elsv.report.headline import REGRET
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
+from elsv.simulation.engine import StoppedError
 from elsv.simulation.identity import digest_of
 
 EXPERIMENTS: tuple[Experiment, ...] = (
-    transition.EXPERIMENT,
-    values.EXPERIMENT,
+    pictures.TRANSITION,
+    pictures.VALUES,
     theorem.EXPERIMENT,
-    cost.EXPERIMENT,
+    growth.COST,
     depth.EXPERIMENT,
     discount.EXPERIMENT,
     optimum.EXPERIMENT,
     long_horizon.EXPERIMENT,
     arms.EXPERIMENT,
     growth.EXPERIMENT,
-    decomposition.EXPERIMENT,
+    theorem.LEMMA,
 )
 NAMES = tuple(experiment.name for experiment in EXPERIMENTS)
 Progress = Callable[[str, float], None]
-Parts = Sequence[tuple[Experiment, Outcome]]
 _FIGURES = (".svg", ".png")
 
 
@@ -72,6 +62,12 @@ class Reproduction:
     seconds: tuple[float, ...]  # of each part
     seed: int
     quick: bool
+    whole: float  # seconds of all together, some of them side by side
+
+    @property
+    def claims(self) -> list[Claim]:
+        """All claims with their verdicts, by label."""
+        return sorted((claim for _, outcome in self.parts for claim in outcome.claims), key=lambda c: c.label)
 
     def plot(self, experiment: str, drawing: str | None = None, ax: Any = None) -> Any:
         """Draw a figure of an experiment, by their names, as `elsv.paper.base.Drawing.plot` does."""
@@ -100,11 +96,11 @@ class Reproduction:
             "versions": versions(),
             "timing": {
                 "seconds": dict(zip(names, self.seconds, strict=True)),
+                "whole": self.whole,
                 **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
             },
         }
-        found: dict[str, Any] = finite(json.loads(json.dumps(summary)))
-        return found
+        return _as_json(summary)
 
 
 def reproduce(
@@ -149,37 +145,44 @@ def reproduce(
     on_gpu = () if device == "cpu" else (device,)
     outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *on_gpu)), overwrite)
     outputs.remove()  # so that page and files belong together
-    total, done = sum(experiment.weight for experiment in experiments), 0.0
-    outcomes, seconds = [], []
-    for experiment in experiments:
-        report = _share(progress, experiment, done / total, experiment.weight / total)
-        report(0.0)
-        began = time.perf_counter()
-        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
-        seconds.append(time.perf_counter() - began)
+    weights = {experiment.name: experiment.weight for experiment in experiments}
+    shares, over = Shares(weights, progress or (lambda name, share: None)), threading.Event()
+    began = time.perf_counter()
+
+    def task(experiment: Experiment) -> Callable[[], tuple[Outcome, float]]:
+        def report(share: float) -> None:
+            if over.is_set():
+                raise StoppedError
+            shares(experiment.name, share)
+
+        def run() -> tuple[Outcome, float]:
+            start = time.perf_counter()
+            report(0.0)
+            outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
+            return outcome, time.perf_counter() - start
+
+        return run
+
+    # Two at once, the longest first: what one leaves idle the other uses. Meanwhile this thread draws. The
+    # short ones run beside the first, so that the time left is known soon.
+    first, *others = sorted(experiments, key=lambda experiment: -experiment.weight)
+    order = [first, *sorted(others, key=lambda experiment: experiment.weight > 1)]
+    at_once, found = min(2, cores(jobs)), {}
+    for experiment, (outcome, seconds) in side_by_side({e: task(e) for e in order}, at_once, over):
         _write(outputs, experiment, outcome, asdict(experiment.settings(quick)))
-        outcomes.append((experiment, outcome))
-        done += experiment.weight
-    found = Reproduction(tuple(outcomes), tuple(seconds), seed, quick)
-    reproduction_page(found).write(outputs.path("report.html"))
-    write_text(outputs.path("summary.json"), _json(found.to_dict()))
-    return found
-
-
-def _share(
-    progress: Progress | None, experiment: Experiment, start: float, part: float
-) -> Callable[[float], None]:
-    def report(share: float) -> None:
-        if progress is not None:
-            progress(experiment.name, start + part * share)
-
-    return report
+        found[experiment.name] = outcome, seconds
+    parts = tuple((experiment, found[experiment.name][0]) for experiment in experiments)
+    each = tuple(found[experiment.name][1] for experiment in experiments)
+    reproduction = Reproduction(parts, each, seed, quick, time.perf_counter() - began)
+    reproduction_page(reproduction).write(outputs.path("report.html"))
+    write_text(outputs.path("summary.json"), _json(reproduction.to_dict()))
+    return reproduction
 
 
 def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
     write_text(
         outputs.path(f"results/{experiment.name}.json"),
-        _json(finite(json.loads(json.dumps({"settings": settings, "numbers": outcome.numbers})))),
+        _json(_as_json({"settings": settings, "numbers": outcome.numbers})),
     )
     if outcome.columns is not None:
         write_columns(outputs.path(f"results/{experiment.name}.parquet"), outcome.columns)
@@ -187,6 +190,13 @@ def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings:
         stem = f"figures/{experiment.name}-{drawing.name}"
         outputs.claim(f"{stem}{suffix}" for suffix in _FIGURES)
         figures.save(drawing.figure, outputs.directory / stem)
+        figures.for_page(drawing.figure)  # which keeps it for the page
+
+
+def _as_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a value as it is read back from JSON; what is not finite is null."""
+    found: dict[str, Any] = finite(json.loads(json.dumps(value)))
+    return found
 
 
 def _json(value: Any) -> str:
@@ -209,114 +219,98 @@ _PAPER = (
 )
 
 
+_TONE: dict[Verdict, Any] = {Verdict.HOLDS: "good", Verdict.PARTLY: "note", Verdict.NOT_REPRODUCED: "bad"}
+
+
 def reproduction_page(found: Reproduction) -> Page:
     """Return the page: verdicts in words, figures, the table of claims, settings."""
-    parts, quick, seed = found.parts, found.quick, found.seed
-    size = "quick run: small problems, wide intervals" if quick else "full run"
-    page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {seed}.")
-    claims = sorted((claim for _, outcome in parts for claim in outcome.claims), key=lambda c: c.label)
-    _summary(page, claims, quick)
-    for experiment, outcome in parts:
+    size = "quick run: small problems, wide intervals" if found.quick else "full run"
+    page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {found.seed}.")
+    _summary(page, found)
+    for experiment, outcome in found.parts:
         page.section(experiment.title, anchor=experiment.name)
         page.text(outcome.text)
         for drawing in outcome.drawings:
-            page.figure(
-                figures.for_page(drawing.figure), drawing.caption, f"{experiment.name}-{drawing.name}"
-            )
+            name = f"{experiment.name}-{drawing.name}"
+            page.figure(figures.for_page(drawing.figure), drawing.caption, name)
         for table in outcome.tables:
-            page.table(table.headers, table.rows, table.caption, table.align, table.highlight)
+            page.table(**vars(table))
         for claim in outcome.claims:
             page.callout(f"**{claim.label} {claim.in_short}.** {minus(claim.why)}", _TONE[claim.verdict])
-    if claims:
-        _claims(page, claims, parts)
+    if found.claims:
+        _claims(page, found)
     _settings(page, found)
     return page
 
 
-_TONE: dict[Verdict, Any] = {Verdict.HOLDS: "good", Verdict.PARTLY: "note", Verdict.NOT_REPRODUCED: "bad"}
-
-
-def _summary(page: Page, claims: Sequence[Claim], quick: bool) -> None:
+def _summary(page: Page, found: Reproduction) -> None:
+    rules = "the rules stated in the [table of claims](#claims)" if found.claims else "stated rules"
     page.section("Summary")
     page.text(
         "Every claim of the paper is measured again, with the corrected equations and exact beliefs and, "
         "for the simulations, also with the settings of the authors' program. Rivals that the paper leaves "
         "out stand beside its own: greedy on the ordered belief, and each arm alone. Verdicts are computed "
-        "from the numbers by "
-        + ("the rules stated in the [table of claims](#claims). " if claims else "stated rules. ")
-        + REGRET
+        f"from the numbers by {rules}. {REGRET}"
     )
-    if quick:
+    if found.quick:
         page.callout("A quick run shows that everything works. Its intervals are wide; do not quote it.")
-    for verdict, lead in (
-        (Verdict.HOLDS, "Holds"),
-        (Verdict.PARTLY, "Holds in part"),
-        (Verdict.NOT_REPRODUCED, "Not reproduced"),
-    ):
-        found = [claim for claim in claims if claim.verdict is verdict]
-        if found:
-            rows = "\n".join(_summary_line(claim) for claim in found)
-            page.callout(f"**{lead}** ({len(found)} of {len(claims)})\n\n{rows}", _TONE[verdict])
+    for verdict, tone in _TONE.items():
+        lines = [_summary_line(claim) for claim in found.claims if claim.verdict is verdict]
+        if lines:
+            count = f"({len(lines)} of {len(found.claims)})"
+            page.callout(f"**{verdict.capitalize()}** {count}\n\n" + "\n".join(lines), tone)
 
 
 def _summary_line(claim: Claim) -> str:
-    said = claim.says.rstrip(".")
-    known = (Verdict.HOLDS.value, Verdict.NOT_REPRODUCED.value)
-    return f"- **{claim.label}** {said}." + (
-        "" if claim.in_short in known else f" *{_sentence(claim.in_short)}*"
-    )
+    plain = claim.in_short in (Verdict.HOLDS, Verdict.NOT_REPRODUCED)
+    said = f"- **{claim.label}** {claim.says.rstrip('.')}."
+    return said if plain else f"{said} *{_sentence(claim.in_short)}*"
 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def _claims(page: Page, claims: Sequence[Claim], parts: Parts) -> None:
-    where = {claim.label: experiment.name for experiment, outcome in parts for claim in outcome.claims}
+def _claims(page: Page, found: Reproduction) -> None:
+    where = {claim.label: experiment.name for experiment, outcome in found.parts for claim in outcome.claims}
     page.section("Claims and verdicts", anchor="claims")
     page.table(
         ["claim", "the paper says", "measured", "verdict", "why"],
         [
             [f"[{c.label}](#{where[c.label]})", c.says, minus(c.measured), f"**{c.in_short}**", minus(c.why)]
-            for c in claims
+            for c in found.claims
         ],
         "The claims of the paper. Differences are paired, intervals are 95 %.",
         "lwwww",
     )
     page.table(
         ["claim", "rule"],
-        [[c.label, _sentence(c.rule)] for c in claims],
+        [[c.label, _sentence(c.rule)] for c in found.claims],
         "How each verdict follows from the numbers. Clearly: the 95 % interval excludes zero.",
         "lw",
     )
 
 
 def _settings(page: Page, found: Reproduction) -> None:
-    parts, seconds, quick = found.parts, found.seconds, found.quick
+    rows = []
+    for (experiment, _), seconds in zip(found.parts, found.seconds, strict=True):
+        settings = asdict(experiment.settings(found.quick))
+        told = "; ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+        rows.append([experiment.name, told, duration(seconds)])
     page.section("Settings")
-    page.table(
-        ["experiment", "settings", "time"],
-        [
-            [
-                e.name,
-                "; ".join(f"{k} {_plain(v)}" for k, v in asdict(e.settings(quick)).items()),
-                duration(t),
-            ]
-            for (e, _), t in zip(parts, seconds, strict=True)
-        ],
-        "Settings of every experiment, and how long it took.",
-        "lwr",
-    )
+    caption = "Settings of every experiment, and how long it took; on several cores two run side by side."
+    page.table(["experiment", "settings", "time"], rows, caption, "lwr")
     page.settings(
         {
             "seed": f"{found.seed}; the same numbers on any number of jobs",
-            "run time": duration(sum(seconds)),
+            "run time": duration(found.whole),
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         }
     )
     page.text("This command repeats the run:")
-    only = "" if len(parts) == len(NAMES) else "".join(f" --only {e.name}" for e, _ in parts)
-    page.code(f"elsv reproduce{' --quick' if quick else ''}{only} --seed {found.seed} --out DIR")
+    names = [experiment.name for experiment, _ in found.parts]
+    only = "" if len(names) == len(NAMES) else "".join(f" --only {name}" for name in names)
+    page.code(f"elsv reproduce{' --quick' if found.quick else ''}{only} --seed {found.seed} --out DIR")
 
 
 def _plain(value: Any) -> str:

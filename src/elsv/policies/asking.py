@@ -6,22 +6,31 @@ open, a policy is asked in the state
 .. math:: \alpha_i + k_i p_i(s), \qquad \beta_i + k_i (1 - p_i(s)),
 
 with p the means of the belief in the state s of the outcomes that are in. Its step counts the open decisions,
-as its pulls do. ``pending=ignore`` in the name of a policy asks it in the state s itself, as if nothing were
-under way.
+as its pulls do. A planner, whose scores are what an arm is worth, averages them over what the open decisions
+may bring,
+
+.. math:: q(i) = \sum_y P(y \mid s)\, q(i \mid \alpha + y,\; \beta + k - y),
+
+for up to twelve open decisions, with alike outcomes y in one group where they are many
+(`possible_outcomes`). ``pending=ignore`` in the name
+of a policy asks it in the state s itself, as if nothing were under way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from itertools import product
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import FloatArray, Rng
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
+from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies.base import IGNORE, WAYS, BasePolicy
 from elsv.policies.layers import check_answer
@@ -35,8 +44,36 @@ Drawing = Rng | Callable[[], Rng] | None
 COPIES = 1024
 """How often a policy is asked that may draw and does not say with which probabilities."""
 
+FEW_OPEN = 12  # open decisions whose outcomes a planner tells apart; with hundreds it would put off exploring
+APART = 8  # outcomes for each of which it searches
+GROUPS = 4  # into which more of them are parted: 2, 4 and 8 lose the same (docs/planning.md)
+PARTED = 3  # arms whose outcomes under way are told apart
 
-def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> State:
+
+class Awaiting(State):
+    """A state with the expected outcomes of open decisions added, which remembers what is under way.
+
+    `seen` has the outcomes that are in, `expected` the means of a belief there, and `waiting` how many
+    decisions of each arm have no outcome, both ``[..., N]``.
+    """
+
+    seen: State
+    expected: FloatArray
+    waiting: FloatArray
+
+    def __init__(self, seen: State, expected: FloatArray, waiting: FloatArray) -> None:
+        object.__setattr__(self, "alpha", seen.alpha + waiting * expected)
+        object.__setattr__(self, "beta", seen.beta + waiting * (1.0 - expected))
+        object.__setattr__(self, "seen", seen)
+        object.__setattr__(self, "expected", expected)
+        object.__setattr__(self, "waiting", np.broadcast_to(waiting, self.alpha.shape))
+
+    def part(self, here: Any) -> Awaiting:
+        """Return some instances, with what they wait for."""
+        return Awaiting(self.seen.part(here), self.expected[here], self.waiting[here])
+
+
+def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> Awaiting:
     """Return the state with the expected outcomes of open decisions added.
 
     Parameters
@@ -59,12 +96,89 @@ def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) ->
         raise InvalidInputError(
             f"open decisions must be {state.arms} counts, one for each arm, got {open_decisions!r}"
         )
-    return with_expected(state, mean, waiting)
+    return Awaiting(state, mean, waiting)
 
 
-def with_expected(state: State, mean: FloatArray, waiting: FloatArray) -> State:
-    """Return what `expected_state` does, without a check of the counts."""
-    return State.trusted(state.alpha + waiting * mean, state.beta + waiting * (1.0 - mean))
+def possible_outcomes(
+    belief: Belief, rewards: FloatArray, state: Awaiting, points: int
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return groups of outcomes of the open decisions in one state: successes ``[K, N]``, chances ``[K]``.
+
+    .. math:: P(y) = \sum_m w_m \prod_i \binom{k_i}{y_i} \theta_{mi}^{y_i} (1 - \theta_{mi})^{k_i - y_i}
+
+    on joint points of the belief. Up to `APART` outcomes are groups by themselves. More of them are parted
+    into `GROUPS`, time and again that group at its mean in which an arm's expected reward differs most. A
+    group stands for the mean of its outcomes, and so do all outcomes of arms beyond the `PARTED` whose open
+    decisions may change most. With more than `FEW_OPEN` open decisions there is one group.
+    """
+    seen, waiting, expected = state.seen, state.waiting, state.alpha - state.seen.alpha
+    if not 0 < waiting.sum() <= FEW_OPEN:
+        return expected[None], np.ones(1)
+    pulls = seen.alpha + seen.beta
+    moves = rewards * np.sqrt(waiting * seen.mean * (1.0 - seen.mean) / ((pulls + waiting) * (pulls + 1.0)))
+    arms = np.sort(np.argsort(-moves, kind="stable")[: min(PARTED, np.count_nonzero(waiting))])
+    number, size = np.rint(waiting[arms]).astype(np.int64), (rewards / (pulls + waiting))[arms]
+    theta, weight = joint_points(belief, seen.part(np.newaxis), points, arms[None])
+    won = np.array(list(product(*(range(k + 1) for k in number.tolist()))))
+    likely = np.ones((theta.shape[1], len(won)))
+    for i, k in enumerate(number.tolist()):
+        x, y = theta[0, :, i, None], np.arange(k + 1)
+        ways = np.array([comb(k, j) for j in y.tolist()], dtype=np.float64)
+        likely *= (ways * x**y * (1.0 - x) ** (k - y))[:, won[:, i]]
+    chance = weight[0] @ likely / weight[0].sum()
+    groups = _parted(won, chance, size, APART if len(won) <= APART else GROUPS)
+    out, share = np.repeat(expected[None], len(groups), axis=0), np.array([chance[g].sum() for g in groups])
+    out[:, arms] = [chance[rows] @ won[rows] / chance[rows].sum() for rows in groups]
+    return out, share / share.sum()
+
+
+def _parted(won: IntArray, chance: FloatArray, size: FloatArray, most: int) -> list[IntArray]:
+    """Return the rows of each group; `size` is what a success of each arm changes of its expected reward."""
+
+    def spread(rows: IntArray) -> tuple[float, int, IntArray]:
+        share = chance[rows]
+        away = won[rows] - share @ won[rows] / share.sum()
+        variance = share @ away**2 * size**2
+        widest = int(variance.argmax())
+        return float(variance[widest]), widest, rows
+
+    groups = [spread(np.flatnonzero(chance > 0.0))]
+    while len(groups) < most:
+        at = max(range(len(groups)), key=lambda g: groups[g][0])
+        _, arm, rows = groups[at]
+        above = won[rows, arm] * chance[rows].sum() > chance[rows] @ won[rows, arm]
+        if not 0 < np.count_nonzero(above) < len(rows):
+            break
+        groups[at : at + 1] = [spread(rows[~above]), spread(rows[above])]
+    return [rows for _, _, rows in groups]
+
+
+def averaged(
+    state: Awaiting,
+    belief: Belief,
+    rewards: FloatArray,
+    points: int,
+    scores: Callable[[State, int], FloatArray],
+) -> FloatArray:
+    """Return scores ``[..., N]`` averaged over what the open decisions may bring.
+
+    `scores` is asked for states ``[B, N]``, and told into how many groups the outcomes of each were parted.
+    """
+    alpha, beta = state.seen.rows()
+    waiting, q = state.waiting.reshape(alpha.shape), np.empty(alpha.shape)
+    parted: dict[int, list[tuple[int, FloatArray, FloatArray]]] = {}
+    for row, place in enumerate(np.ndindex(state.shape)):
+        won, chance = possible_outcomes(belief, rewards, state.part(place), points)
+        parted.setdefault(len(chance), []).append((row, won, chance))
+    for count, several in parted.items():
+        rows = np.array([row for row, _, _ in several])
+        won, chance = np.stack([won for _, won, _ in several]), np.stack([chance for _, _, chance in several])
+        a, b = alpha[rows, None] + won, beta[rows, None] + (waiting[rows, None] - won)
+        if count == 1:  # the expected state to the last digit
+            a, b = (counts[rows, None] for counts in state.rows())
+        found = scores(State.trusted(a.reshape(-1, state.arms), b.reshape(-1, state.arms)), count)
+        q[rows] = np.einsum("bk,bkn->bn", chance, found.reshape(a.shape))
+    return q.reshape(state.alpha.shape)
 
 
 def planning_state(
@@ -120,7 +234,7 @@ def chances_of(
         chances = np.maximum(chances, 0.0)
         return np.asarray(chances / chances.sum())
     copies = 1 if policy.deterministic else COPIES
-    batch = State.trusted(*(counts[None].repeat(copies, axis=0) for counts in (state.alpha, state.beta)))
+    batch = state.part(np.newaxis).part(np.zeros(copies, dtype=np.int64))
     made: Any = rng() if callable(rng) else rng
     answer = (
         policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)

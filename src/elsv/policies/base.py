@@ -22,6 +22,8 @@ import numpy as np
 
 from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray, IntArray, Rng
+from elsv.beliefs.abilities import factors, repeats
+from elsv.beliefs.base import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
 from elsv.policies.layers import OnLayers, StateByState, check_answer
@@ -126,10 +128,31 @@ class BestScore(BasePolicy):
         return best_offered(self.problem, scores, segment, what)
 
 
+class BeliefScore(BestScore):
+    """The same on a belief, by which equal states have the same scores or not."""
+
+    belief: Belief
+
+    @property
+    def deterministic(self) -> bool:
+        """If the belief is."""
+        return repeats(self.belief)
+
+    @property
+    def costly(self) -> bool:
+        """Unless arms are independent."""
+        return not factors(self.belief)
+
+
 def compares_scores(policy: BasePolicy) -> bool:
     """Return whether equal states have the same scores, and nothing but these decides for whoever comes."""
     scored = isinstance(policy, BestScore) and still_holds(policy, "scores", "__call__")
     return scored and policy.deterministic
+
+
+def _declared(fact: str) -> Any:
+    """Return a property: what a user's function declares of itself."""
+    return property(lambda self: bool(getattr(self.function, fact, False)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,20 +172,7 @@ class FunctionPolicy(BasePolicy):
         arms = check_answer(self.function(state, step, rng, **who), state)
         return check_offered(self.problem, arms, segment)
 
-    @property
-    def deterministic(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "deterministic", False))
-
-    @property
-    def costly(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "costly", False))
-
-    @property
-    def steady(self) -> bool:
-        """What the function declares."""
-        return bool(getattr(self.function, "steady", False))
+    deterministic, costly, steady = _declared("deterministic"), _declared("costly"), _declared("steady")
 
     @property
     def belief(self) -> Any:

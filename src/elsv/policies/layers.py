@@ -255,20 +255,24 @@ class StateByState:
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Every arm on offer with equal probability."""
+class ByChances:
+    """Each arm with the probability that the policy gives it, in batches of states."""
 
+    policy: Any  # its `chances(state, step)` are the same for the same state
     reach: int = 0
+    batch: int = 1 << 12  # states that are asked for at a time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return one by the number of the segment's arms everywhere."""
-        segment = sweeps.segments.of_arm
-        size = np.bincount(segment)[segment]
-        return np.ascontiguousarray(np.broadcast_to(1.0 / size[:, None], (len(size), layer.size)))
+        """Ask for all states of the layer."""
+        out = np.empty((sweeps.arms.arms, layer.size))
+        for here, state in layer.batches(sweeps.arms, self.batch):
+            out[:, here] = self.policy.chances(state, layer.step).T
+        return out
 
     def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes: the old chances are dropped after the new ones are there."""
-        return Room(passing=problem.arms, kept=problem.arms)
+        """Return what `decide` takes."""
+        batch = batch_bytes(problem, made, self.batch)
+        return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
 @dataclass(frozen=True)
@@ -276,10 +280,11 @@ class ByChance:
     r"""Thompson sampling: arm i with the probability that it is the best of its segment.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
-    is the expectation over the outcomes of one pull.
+    is the expectation over the outcomes of one pull. `change` makes other chances ``[states, N]`` of them.
     """
 
     belief: Belief
+    change: Callable[[FloatArray], FloatArray] | None = None
     reach: int = 1
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
@@ -292,14 +297,14 @@ class ByChance:
         else:
             chances = np.stack([sweeps.average(layer, row, self.belief) for row in later])
         self._latest[layer.made] = chances
-        return chances
+        return chances if self.change is None else np.ascontiguousarray(self.change(chances.T).T)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
         arms, last, first = problem.arms, problem.steps - 1, 0.0
         if made == last:
             first = best_bytes(self.belief, problem, last, problem.segments.groups)
-        return Room(passing=2 * arms, kept=arms, first=first)
+        return Room(passing=(2 if self.change is None else 7) * arms, kept=arms, first=first)
 
 
 def check_answer(answer: object, state: State) -> IntArray:

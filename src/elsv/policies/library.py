@@ -9,14 +9,14 @@ import numpy as np
 from elsv._base.inheritance import still_holds
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best_in_groups, factors, repeats, weighs
+from elsv.beliefs.abilities import best_in_groups, factors, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.base import BasePolicy, BestScore, check_bound
-from elsv.policies.layers import ByChance, ByIndex, OneArm, OneStep, OnLayers, Search, Uniform
+from elsv.policies.base import BasePolicy, BeliefScore, BestScore, check_bound
+from elsv.policies.layers import ByChance, ByChances, ByIndex, OneArm, OneStep, OnLayers, Search
 from elsv.policies.offered import Segment, offered, within_segments
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
@@ -60,7 +60,7 @@ class IndexPolicy(BestScore):
 
 
 @dataclass(frozen=True, eq=False)
-class Elsv(BestScore):
+class Elsv(BeliefScore, chooses_alike=True):
     """Lookahead on the separable value of an index (paper Algorithms 1, 3 and 4).
 
     With an order in the belief this is the constrained algorithm; without one and at depth 1 it is the
@@ -82,11 +82,6 @@ class Elsv(BestScore):
         return self.value.index
 
     @property
-    def deterministic(self) -> bool:
-        """If the belief is."""
-        return repeats(self.belief)
-
-    @property
     def costly(self) -> bool:
         """Unless it is one step on independent arms."""
         return self.depth > 1 or not factors(self.belief)
@@ -103,8 +98,9 @@ class Elsv(BestScore):
             q = np.asarray(self.problem.rewards * index)
         rest = ~first.any(axis=-1)
         if rest.any():
-            ready = State.trusted(state.alpha[rest], state.beta[rest])
-            q[rest] = lookahead(self.problem, ready, step, self.value, self.belief, self.depth, rng=rng)
+            q[rest] = lookahead(
+                self.problem, state.part(rest), step, self.value, self.belief, self.depth, rng=rng
+            )
         return q
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
@@ -190,21 +186,11 @@ class Thompson(BestScore):
 
 
 @dataclass(frozen=True, eq=False)
-class Greedy(BestScore):
+class Greedy(BeliefScore, chooses_alike=True):
     """Pull the arm with the largest expected reward under the belief."""
 
     problem: Problem
     belief: Belief
-
-    @property
-    def deterministic(self) -> bool:
-        """If the belief is."""
-        return repeats(self.belief)
-
-    @property
-    def costly(self) -> bool:
-        """Unless arms are independent."""
-        return not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the expected rewards of one pull."""
@@ -287,7 +273,7 @@ class Random(BasePolicy):
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return equal probabilities."""
-        return Uniform()
+        return ByChances(self)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Research 68 (2020).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,19 +19,16 @@ import numpy as np
 
 from elsv._base.inheritance import still_holds
 from elsv._base.numbers import shown
-from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import best_in_groups
 from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweeps
 from elsv.policies.base import BasePolicy
-from elsv.policies.layers import ByChance, OnLayers, Room, batch_bytes
+from elsv.policies.layers import ByChance, ByChances, OnLayers
 from elsv.policies.offered import Segment, best_offered, chances_offered, within_segments
 from elsv.problem import Problem
-from elsv.segments import Segments
 from elsv.state import State, check_width
 
 POINTS = 512
@@ -42,27 +39,6 @@ _NOTHING_SHOWN = 1e15
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
-
-
-@dataclass(frozen=True)
-class ByChances:
-    """All states of a layer, each arm with the probability that the policy gives it."""
-
-    policy: Any  # its `chances(state, step)` are the same for the same state
-    reach: int = 0
-    batch: int = 1 << 12  # states that are asked for at a time
-
-    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Ask for all states of the layer."""
-        out = np.empty((sweeps.arms.arms, layer.size))
-        for here, state in layer.batches(sweeps.arms, self.batch):
-            out[:, here] = self.policy.chances(state, layer.step).T
-        return out
-
-    def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes."""
-        batch = batch_bytes(problem, made, self.batch)
-        return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
 def chances_once(policy: Any, state: State, step: int) -> FloatArray:
@@ -236,15 +212,19 @@ class TopTwo(BasePolicy):
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
-        segments = self.problem.segments
-        first = best_in_groups(self.belief, state, self.problem.rewards, segments.groups)[0]
-        return within_segments(segments, state.arms, lambda arms: top_two(first[..., arms], self.beta))
+        groups = self.problem.segments.groups
+        return self._challenged(best_in_groups(self.belief, state, self.problem.rewards, groups)[0])
+
+    def _challenged(self, best: FloatArray) -> FloatArray:
+        """Return the chances ``[..., N]`` from those that the arms are best."""
+        segments, arms = self.problem.segments, self.problem.arms
+        return within_segments(segments, arms, lambda own: top_two(best[..., own], self.beta))
 
     def on_layers(self, problem: Problem) -> OnLayers:
         """Return each arm with its chance, from the chances that the arms are best."""
         if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)
-        return TopTwoOnLayers(ByChance(self.belief), self.beta, problem.segments)
+        return ByChance(self.belief, self._challenged)
 
     def _best_of_draw(self, alpha: FloatArray, beta: FloatArray, segment: Segment, rng: Rng) -> IntArray:
         """Return the best arm on offer of one draw for each row."""
@@ -259,25 +239,3 @@ def top_two(best_chance: FloatArray, beta: float) -> FloatArray:
     others = challenged @ (1.0 - np.eye(chance.shape[-1]))
     pulls = chance * (beta + (1.0 - beta) * (chance**_MOST + others))
     return np.asarray(pulls / pulls.sum(axis=-1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class TopTwoOnLayers:
-    """Top-two Thompson sampling in all states of a layer."""
-
-    first: ByChance
-    beta: float
-    segments: Segments
-
-    reach: int = ByChance.reach
-
-    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the chances, from those that the arms are best."""
-        best = self.first.decide(sweeps, layer).T
-        found = within_segments(self.segments, best.shape[1], lambda arms: top_two(best[:, arms], self.beta))
-        return np.ascontiguousarray(found.T)
-
-    def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes."""
-        own = self.first.room(problem, made)
-        return replace(own, passing=own.passing + 5 * problem.arms)

@@ -23,7 +23,8 @@ is optimal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -39,6 +40,7 @@ from elsv.beliefs.samples import with_points
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.policies.asking import GROUPS, Awaiting, averaged
 from elsv.policies.base import BestScore
 from elsv.policies.layers import OnLayers
 from elsv.policies.offered import Segment
@@ -58,6 +60,7 @@ from elsv.policies.plan_rules import (
     points_of,
     prefer,
     searches_free,
+    shared_points,
     stands,
     states_of,
     undecided,
@@ -116,10 +119,7 @@ class Plan(BestScore):
         """Yes; a belief that draws is asked once, unless it is another than the problem's."""
         return self.belief is None or repeats(self.belief)
 
-    @property
-    def costly(self) -> bool:
-        """Yes: about a millisecond."""
-        return True
+    costly = True  # about a millisecond
 
     @property
     def steady(self) -> bool:
@@ -146,18 +146,54 @@ class Plan(BestScore):
         """
         check_step(self.problem, step)
         check_width(state, self.problem)
-        roots, left = State.trusted(*state.rows()), remaining(self.problem, step)
-        if self.belief is None and factors(self.problem.belief):
+        left = remaining(self.problem, step)
+        if isinstance(state, Awaiting) and not self._by_index(left):
+            return averaged(
+                state,
+                self._pointed,
+                self.problem.rewards,
+                shared_points(self.points, GROUPS),
+                lambda some, count: self._sharing(count).scores(some, step, rng),
+            )
+        roots = State.trusted(*state.rows())
+        if self._independent:
             return self._free(roots, left).reshape(state.alpha.shape)
         if (alone := self._alone) is not None:
             return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
         return self._plan(roots, left, rng).reshape(state.alpha.shape)
 
+    @property
+    def _independent(self) -> bool:
+        """Whether the arms are independent."""
+        return self.belief is None and factors(self.problem.belief)
+
+    def _by_index(self, left: float) -> bool:
+        """Return whether an index decides, with so many pulls left."""
+        if not self._independent:
+            return False
+        problem, states = self.problem, states_of(self.problem.segments, self.effort)
+        return problem.horizon is None or not searches_free(problem.arms, states, round(left))
+
+    def _sharing(self, count: int) -> Plan:
+        """Return what makes one of `count` searches, which share the states that may be expanded."""
+        if count == 1 or self._independent:
+            return self
+        if count not in self._known:
+            part = self._known[count] = replace(
+                self, effort=max(1, self.effort // count), points=shared_points(self.points, count)
+            )
+            part.__dict__["_pointed"] = self._pointed  # its draws are made once
+        return self._known[count]
+
+    @cached_property
+    def _known(self) -> dict[int, Plan]:
+        return {}
+
     def _free(self, state: State, left: float) -> FloatArray:
         """Return scores ``[B, N]`` of independent arms."""
         problem, segments = self.problem, self.problem.segments
-        states = states_of(segments, self.effort)
-        if problem.horizon is not None and searches_free(problem.arms, states, round(left)):
+        if not self._by_index(left):
+            states = states_of(segments, self.effort)
             return search_independent(problem, state, depth_of(problem.arms, states, round(left)), left)
         q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
         for g, arms in enumerate(segments.groups):
@@ -168,13 +204,17 @@ class Plan(BestScore):
                 setting = Setting.of(problem, alone=len(q) == 1)
                 q[:, own] = index(state.alpha, state.beta, 1, setting)[:, own]
                 continue
-            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
-            for customers in np.unique(expected).tolist():
-                rows, step = np.flatnonzero(expected == customers), problem.steps - customers + 1
+            for rows, step in self._turns(left, coming[:, g]):
                 setting = Setting.of(problem, alone=len(rows) == 1)
                 found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, setting)
                 q[np.ix_(rows, own)] = found[:, own]
         return problem.rewards * q
+
+    def _turns(self, left: float, share: FloatArray) -> Iterator[tuple[IntArray, int]]:
+        """Yield rows that expect as many customers of a segment, and the step as if no others came."""
+        expected = np.rint(1.0 + (left - 1.0) * share).astype(np.int64)
+        for customers in np.unique(expected).tolist():
+            yield np.flatnonzero(expected == customers), self.problem.steps - customers + 1
 
     @cached_property
     def _alone(self) -> tuple[Plan, ...] | None:
@@ -203,10 +243,9 @@ class Plan(BestScore):
         problem, segments = self.problem, self.problem.segments
         q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
         for g, (arms, plan) in enumerate(zip(segments.groups, alone, strict=True)):
-            expected = np.rint(1.0 + (left - 1.0) * coming[:, g]).astype(np.int64)
-            for customers in np.unique(expected).tolist():
-                rows, step = np.ix_(expected == customers, np.array(arms)), problem.steps - customers + 1
-                q[rows] = plan.scores(State.trusted(state.alpha[rows], state.beta[rows]), step)
+            for rows, step in self._turns(left, coming[:, g]):
+                here = np.ix_(rows, np.array(arms))
+                q[here] = plan.scores(state.part(here), step)
         return q
 
     def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
@@ -224,8 +263,7 @@ class Plan(BestScore):
         if variance is not None:
             here = np.flatnonzero(undecided(segments, worth, problem.rewards * np.sqrt(variance)))
         if len(here):
-            roots = State.trusted(state.alpha[here], state.beta[here])
-            q[here] = self._by_need(roots, customers.part(here), worth[here], q[here])
+            q[here] = self._by_need(state.part(here), customers.part(here), worth[here], q[here])
         return q
 
     @cached_property
@@ -244,9 +282,8 @@ class Plan(BestScore):
         most = min(every, self._affordable(customers, points))
         while len(open_) and points < most:
             points = min(2 * points, most)
-            some = State.trusted(roots.alpha[open_], roots.beta[open_])
             search = PointsSearch(problem, belief, points)
-            finer = self._search(search, some, customers.part(open_), worth[open_], q[open_])
+            finer = self._search(search, roots.part(open_), customers.part(open_), worth[open_], q[open_])
             clear = stands(segments, found[open_], finer, committed[open_])
             found[open_] = finer
             open_ = open_[~clear]
@@ -279,7 +316,7 @@ class Plan(BestScore):
             way.stops or most_stops(pulls, PATIENCE if segments.count == 1 else LONG_PATIENCE * way.depth),
         )
         for block in search.blocks(len(q)):
-            here, root = np.arange(len(q))[block], State.trusted(roots.alpha[block], roots.beta[block])
+            here, root = np.arange(len(q))[block], roots.part(block)
             who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
             stops = search.stops(root, who, paid, most, shared)
             committed = who.all(who.best(paid, segments.of_arm))
@@ -287,7 +324,7 @@ class Plan(BestScore):
             if way.stops and not learns.all():
                 if not learns.any():
                     continue
-                here, root = here[learns], State.trusted(root.alpha[learns], root.beta[learns])
+                here, root = here[learns], root.part(learns)
                 who, paid, stops, committed = who.part(learns), paid[learns], stops[learns], committed[learns]
                 shared = shared and (shared[0][learns], shared[1][learns])
             chosen = everyone[here]

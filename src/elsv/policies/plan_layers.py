@@ -17,7 +17,16 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweep, Sweeps
-from elsv.policies.layers import ByIndex, LayerPolicy, OneArm, Room, Search, StateByState
+from elsv.policies.layers import (
+    ByIndex,
+    LayerPolicy,
+    OneArm,
+    Room,
+    Search,
+    StateByState,
+    kernel_of,
+    room_of,
+)
 from elsv.policies.plan_rules import (
     FAR,
     MOST_CANDIDATES,
@@ -42,25 +51,21 @@ _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; o
 
 def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
     """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
-    horizon, value = problem.steps, CommitValue(problem)
-    if problem.segments.count > 1:
-        if problem.arms <= MOST_OF_SEGMENTS:
-            plan = SegmentPlan(value, problem, effort, policy)
-            return plan if plan.searches(horizon) else _limited(problem, plan)
-        return _state_by_state(problem, policy)
-    if factors(problem.belief):
-        index = ByIndex(IndexTables(problem, FiniteGittins(), horizon))
-        return SearchOrIndex(value, problem.belief, problem.arms, effort, horizon, index)
+    free, segments = factors(problem.belief), problem.segments
+    each = StateByState(policy, bytes=_FREE_ROOM if free else _SEARCH_ROOM, repeats=True)
+    if segments.count > 1:
+        plan = SearchOr(problem, states_of(segments, effort), each)
+        if problem.arms > MOST_OF_SEGMENTS:
+            return _limited(problem, each)
+        return plan if plan.searches(problem.steps) else _limited(problem, plan)
+    if free:
+        return SearchOr(problem, effort, ByIndex(IndexTables(problem, FiniteGittins(), problem.steps)))
     if problem.arms == 1:
         return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
-        states = states_of(problem.segments, effort, with_points(problem.belief, problem))
-        return PlannedSearch(value, problem.belief, problem.arms, states, horizon, far)
-    return _state_by_state(problem, policy)
-
-
-def _state_by_state(problem: Problem, policy: Callable[..., Any]) -> LayerPolicy:
-    return _limited(problem, StateByState(policy, bytes=_bytes(problem), repeats=True))
+        states = states_of(segments, effort, with_points(problem.belief, problem))
+        return PlannedSearch(CommitValue(problem), problem.belief, problem.arms, states, problem.steps, far)
+    return _limited(problem, each)
 
 
 def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
@@ -73,10 +78,6 @@ def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
             "(elsv compare)"
         )
     return form
-
-
-def _bytes(problem: Problem) -> float:
-    return _FREE_ROOM if factors(problem.belief) else _SEARCH_ROOM
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,7 @@ class PlannedSearch:
         """Return W times the worth of `step` pulls of whichever arm is best so; `values` is given back."""
         best: FloatArray | None = None
         for arm in range(self.arms):
-            worth = sweeps.take(len(values))
-            worth[:] = values
+            worth = _copied(sweeps, values)
             for at in range(made + step - 1, made - 1, -1):
                 worth = sweeps.pull(sweeps.layer(at), worth, arm, self.belief)
             if best is None:
@@ -172,9 +172,7 @@ class PlannedSearch:
         """Return W times the worth of pulling each arm ``[states, N]``; `values` is given back."""
         q = np.empty((layer.size, self.arms))
         for arm in range(self.arms):
-            copy = sweeps.take(len(values))
-            copy[:] = values
-            worth = sweeps.pull(layer, copy, arm, self.belief)
+            worth = sweeps.pull(layer, _copied(sweeps, values), arm, self.belief)
             q[:, arm] = worth
             sweeps.give(worth)
         sweeps.give(values)
@@ -193,8 +191,7 @@ class PlannedSearch:
             if first > layer.made or later is None:
                 worth = self._commit(sweeps, first + 1)
             else:
-                worth = sweeps.take(len(later[arm]))
-                worth[:] = later[arm]
+                worth = _copied(sweeps, later[arm])
                 self._or_commit(sweeps, layer.made + 1, worth)
             for made in range(first, layer.made - 1, -1):
                 worth = sweeps.pull(sweeps.layer(made), worth, arm, self.belief)
@@ -213,79 +210,54 @@ class PlannedSearch:
         sweeps.give(committed)
 
 
-@dataclass(frozen=True)
-class SegmentPlan:
-    """Search of all arms of all segments; state by state where the planner does not search, or longer.
+def _copied(sweeps: Sweeps, values: FloatArray) -> FloatArray:
+    """Return a copy in room that sweeps share."""
+    room = sweeps.take(len(values))
+    room[:] = values
+    return room
 
-    The planner does not search where every segment's best arm is clear; here such states are searched too.
+
+@dataclass(frozen=True)
+class SearchOr:
+    """Search of all arms by single pulls where the planner does so, else another form.
+
+    With segments the planner does not search where every segment's best arm is clear; here such states are
+    searched too.
     """
 
-    value: CommitValue
     problem: Problem
-    effort: int
-    policy: Callable[..., Any]
+    effort: int  # states that a search expands
+    other: LayerPolicy
 
     @property
     def reach(self) -> int:
-        """The way to the frontier, and one layer for the commit value there."""
-        return 1 + self._depth(self.problem.steps)
+        """The way to the frontier, and where weights are read one layer for the commit value there."""
+        return self._depth(self.problem.steps) + (not factors(self.problem.belief))
 
     def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes."""
-        return self._at(problem.steps - made).room(problem, made)
+        """Return what `decide` takes, and the tables of an index where it is needed at all."""
+        return room_of(self._at(problem.steps - made), problem, made)
+
+    def on_card(self, problem: Problem, step: int) -> Sweep | None:
+        """Return how a GPU searches ahead, or the sweep of the other form; it knows no segments."""
+        if problem.segments.count > 1:
+            return None
+        return kernel_of(problem, self._at(problem.steps - step + 1), step)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""
         return self._at(sweeps.horizon - layer.made).decide(sweeps, layer)
 
-    def _at(self, left: int) -> Search | StateByState:
+    def _at(self, left: int) -> LayerPolicy:
         if not self.searches(left):
-            return StateByState(self.policy, bytes=_bytes(self.problem), repeats=True)
-        return Search(self.value, self.problem.belief, self._depth(left))
+            return self.other
+        return Search(CommitValue(self.problem), self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
-        return depth_of(self.problem.arms, states_of(self.problem.segments, self.effort), left)
+        return depth_of(self.problem.arms, self.effort, left)
 
     def searches(self, left: int) -> bool:
         """Return whether all states of a layer are searched at once."""
         if factors(self.problem.belief):
-            states = states_of(self.problem.segments, self.effort)
-            return searches_free(self.problem.arms, states, left)
+            return searches_free(self.problem.arms, self.effort, left)
         return not is_long_way(self._depth(left), left)
-
-
-@dataclass(frozen=True)
-class SearchOrIndex:
-    """Search of independent arms, or their index where the search is too short."""
-
-    value: CommitValue
-    belief: Belief
-    arms: int
-    effort: int
-    horizon: int
-    index: ByIndex
-
-    @property
-    def reach(self) -> int:
-        """The way to the frontier; no weights are read."""
-        return depth_of(self.arms, self.effort, self.horizon)
-
-    def room(self, problem: Problem, made: int) -> Room:
-        """Return what `decide` takes, and the tables of the index where it is needed at all."""
-        if not searches_free(self.arms, self.effort, problem.steps - made):
-            return self.index.room(problem, made)
-        return Room(shared=2)
-
-    def on_card(self, problem: Problem, step: int) -> Sweep | None:
-        """Return how a GPU searches ahead, or the sweep by the index."""
-        left = problem.steps - step + 1
-        if not searches_free(self.arms, self.effort, left):
-            return self.index.sweep(problem, step)
-        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).on_card(problem, step)
-
-    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Search if the planner does."""
-        left = sweeps.horizon - layer.made
-        if not searches_free(self.arms, self.effort, left):
-            return self.index.decide(sweeps, layer)
-        return Search(self.value, self.belief, depth_of(self.arms, self.effort, left)).decide(sweeps, layer)

@@ -7,7 +7,6 @@ gain is measured against committing at once, whose worth is known for each segme
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -31,6 +30,7 @@ RECOVERED = (
 )
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 EQUAL = 1e-6  # part of what committing is worth that seven digits may be off by
+LEAST_POINTS = 192  # of one of several searches that share points: Gauss rules of 7, 5 and 5
 CLEAR = 2.0  # how many times as large as its error a lead must be, where points are draws
 DRAWN = 6  # part of the states that is expanded on draws: they are no products, as the points of an order are
 MOST_OF_SEGMENTS = 6  # candidates of all segments together, where there are several
@@ -58,6 +58,11 @@ def states_of(segments: Segments, effort: int, belief: Belief | None = None) -> 
 def points_of(segments: Segments, points: int) -> int:
     """Return how many points it asks for: 512 of 768, for evenly spread ones come in powers of two."""
     return points if segments.count == 1 else max(1, 2 * points // 3)
+
+
+def shared_points(points: int, searches: int) -> int:
+    """Return how many points each of several searches asks for, which are averaged."""
+    return max(points // searches, min(points, LEAST_POINTS))
 
 
 def stands(segments: Segments, found: FloatArray, finer: FloatArray, committed: FloatArray) -> AnyArray:
@@ -134,7 +139,6 @@ class Way:
         return sum(layer_size(arms, made) for made in (*accumulate(self.steps), self.depth + 1))
 
 
-@lru_cache(maxsize=1 << 12)
 def way_ahead(arms: int, states: int, left: int | None, far: int = FAR, segments: int = 1) -> Way:
     """Return the way that `far` times so many states allow: as near the end as they reach.
 

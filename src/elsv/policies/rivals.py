@@ -27,16 +27,15 @@ import numpy as np
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs import Belief, Independent
-from elsv.beliefs.abilities import best, factors, quantiles, repeats
+from elsv.beliefs.abilities import best, quantiles
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.ladder.ranking import closure
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
-from elsv.policies.base import BestScore
-from elsv.policies.layers import BATCH, OnLayers, StateByState
-from elsv.policies.mixing import ByChances
+from elsv.policies.base import BeliefScore, BestScore
+from elsv.policies.layers import BATCH, ByChances, OnLayers, StateByState
 from elsv.policies.offered import within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
@@ -328,22 +327,12 @@ def _expit(u: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredBayesUCB(BestScore):
+class StructuredBayesUCB(BeliefScore, chooses_alike=True):
     """The largest reward times quantile of an arm's mean, given all that was seen and the structure."""
 
     problem: Problem
     index: BayesUCB
     belief: Belief
-
-    @property
-    def deterministic(self) -> bool:
-        """If the belief is."""
-        return repeats(self.belief)
-
-    @property
-    def costly(self) -> bool:
-        """Unless arms are independent."""
-        return not factors(self.belief)
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the quantiles of all arms, reward included; the means where the level is not positive."""

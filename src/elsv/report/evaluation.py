@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from elsv._base.numbers import whole
-from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue
+from elsv.exact.evaluation import OPTIMAL, Evaluation
 from elsv.policies.single import choice_name
-from elsv.report.money import REGRET as REGRET
-from elsv.report.money import gain_cells, gain_sentence, number
+from elsv.report.headline import REGRET as REGRET
+from elsv.report.headline import gain_cells, gain_sentence, number
 
 _PERCENT_DIGITS = 3
 _LATEX_PERCENT_DIGITS = 2
@@ -35,9 +35,17 @@ def _table(
     names = [choice_name(evaluation.problem, arm) for arm in evaluation.rivals]
     gains = [f"over always {name}{percent}" for name in names for percent in ("", " in %")]
     shown = {str(row) for row in evaluation}
-    rows = [*evaluation, *(row for row in map(evaluation.single, evaluation.rivals) if str(row) not in shown)]
-    heads = ["policy", "earns", *gains, "regret", "above optimum"]
-    return heads, [_cells(evaluation, row, digits, gain_digits, percent_digits) for row in rows]
+    singles = [row for row in map(evaluation.single, evaluation.rivals) if str(row) not in shown]
+    rows = []
+    for row in [*evaluation, *singles]:
+        cells = [str(row), number(row.value, digits)]
+        for arm in evaluation.rivals:
+            cells += gain_cells(evaluation.gain_over(row, arm), gain_digits, percent_digits)
+        gap = None if row.name == OPTIMAL else evaluation.above_optimum(row)
+        rows.append(
+            [*cells, number(row.regret, digits), "" if gap is None else f"{gap:,.{percent_digits}f} %"]
+        )
+    return ["policy", "earns", *gains, "regret", "above optimum"], rows
 
 
 def segment_tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
@@ -64,21 +72,6 @@ def earned(evaluation: Evaluation) -> str:
     return (
         f"`{best}` earns {most}{sums} in {evaluation.problem.steps:,} steps, exactly: {'; and '.join(gains)}."
     )
-
-
-def _cells(
-    evaluation: Evaluation, row: PolicyValue, digits: int, gain_digits: int, percent_digits: int
-) -> list[str]:
-    gap = None if row.name == OPTIMAL else evaluation.above_optimum(row)
-    rivals = (evaluation.gain_over(row, arm) for arm in evaluation.rivals)
-    gains = (gain_cells(gain, gain_digits, percent_digits) for gain in rivals)
-    return [
-        str(row),
-        number(row.value, digits),
-        *(cell for cells in gains for cell in cells),
-        number(row.regret, digits),
-        "" if gap is None else f"{gap:,.{percent_digits}f} %",
-    ]
 
 
 def _digits(evaluation: Evaluation, decimals: int) -> int:

@@ -17,19 +17,31 @@ from numpy.typing import ArrayLike
 from elsv._base.typing import FloatArray
 from elsv.report._drawing import (
     Labels,
+    dot_plot,
     draw_lines,
     equal_series,
     last_finite,
     legend_below,
     merged,
     name_lines,
-    plain_log_ticks,
+    paired_differences,
     thinned,
     wrapped,
 )
-from elsv.report._rows import dot_plot, paired_differences
-from elsv.report.canvas import figure_of, label_outside, panels_on
-from elsv.report.style import NARROW, WIDTH, Style, for_page, look_of, redrawable, save, styles, to_svg
+from elsv.report.style import (
+    NARROW,
+    WIDTH,
+    Style,
+    figure_of,
+    for_page,
+    label_outside,
+    look_of,
+    panels_on,
+    redrawable,
+    save,
+    styles,
+    to_svg,
+)
 
 __all__ = [
     "Style",
@@ -119,28 +131,22 @@ def regret_curves(
     means: Series,
     half_widths: Series | None = None,
     *,
-    steps: ArrayLike | None = None,
     log_x: bool = False,
     x_label: str = "step",
-    y_label: str = "cumulative regret",
     style: Mapping[str, Style] | None = None,
-    reference: tuple[float, str] | None = None,
-    height: float = 3.6,
 ) -> Any:
-    """Draw mean cumulative regret ``[T]`` by policy with its 95 % band; `steps` defaults to 1 … T."""
+    """Draw mean cumulative regret ``[T]`` by policy with its 95 % band."""
     horizon = len(np.asarray(next(iter(means.values()))))
     return lines(
-        np.arange(1, horizon + 1) if steps is None else steps,
+        np.arange(1, horizon + 1),
         means,
         half_widths,
         x_label=x_label,
-        y_label=y_label,
+        y_label="cumulative regret",
         log_x=log_x,
         from_zero=True,
         markers=horizon == 1,
         style=style,
-        reference=reference,
-        height=height,
     )
 
 
@@ -150,10 +156,8 @@ def line_panels(
     *,
     x_label: str,
     y_label: str,
-    log_x: bool = False,
     log_y: bool = False,
     share_y: bool = False,
-    columns: int = 2,
     style: Mapping[str, Style] | None = None,
     height: float = 2.5,
     width: float = WIDTH,
@@ -167,10 +171,10 @@ def line_panels(
     shared = equal_series(every)
     look = merged(shared, look_of(shared, style), shared)
     drawn: dict[str, Any] = {}
-    grid = panels_on(axes, len(panels), width, height, 1 if width <= NARROW else columns, share_y)
+    grid = panels_on(axes, len(panels), width, height, 1 if width <= NARROW else 2, share_y)
     for panel, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
         half = None if half_widths is None else merged(shared, half_widths)
-        drawn |= draw_lines(panel, x, merged(shared, series), half, look, log_x, log_y, False)
+        drawn |= draw_lines(panel, x, merged(shared, series), half, look, False, log_y, False)
         here = {label for label in equal_series([series]).values() if " = " in label} - set(shared.values())
         panel.set_title("\n".join([title, *(wrapped(label, 38) for label in sorted(here))]))
     label_outside(grid, x_label, y_label, axes is None)
@@ -186,8 +190,6 @@ def pull_shares(
     shares: Mapping[str, FloatArray],
     arms: Sequence[str],
     *,
-    columns: int = 3,
-    height: float = 1.75,
     width: float = WIDTH,
     axes: Sequence[Any] | None = None,
 ) -> Any:
@@ -198,7 +200,7 @@ def pull_shares(
     colours = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.95, len(arms)))
     keep = thinned(horizon, most=150)
     narrow = width <= NARROW
-    grid = panels_on(axes, len(shares), width, height, 2 if narrow else columns, True)
+    grid = panels_on(axes, len(shares), width, 1.75, 2 if narrow else 3, True)
     areas: list[Any] = []
     few = len(arms) <= _FEW_ARMS
     for panel, (name, share) in zip(grid, shares.items(), strict=True):
@@ -264,27 +266,17 @@ def contours(
     x_label: str,
     y_label: str,
     z_label: str,
-    levels: int | Sequence[float] = 12,
-    log_x: bool = False,
     height: float = 3.6,
     width: float = 0.92 * WIDTH,
     axes: Sequence[Any] | None = None,
 ) -> Any:
-    """Draw z over (x, y), for example a value over pulls and mean.
-
-    `z` is ``[len(y), len(x)]`` on a grid, or ``[K]`` at K scattered points such as the states of an arm.
-    """
-    heights = np.asarray(z, dtype=np.float64)
+    """Draw z ``[K]`` at K scattered points (x, y), for example a value over the states of an arm."""
     (panel,) = grid = panels_on(axes, 1, width, height)
-    on_grid = heights.ndim == 2
-    fill, trace = (panel.contourf, panel.contour) if on_grid else (panel.tricontourf, panel.tricontour)
-    filled = fill(x, y, heights, levels=levels, cmap="viridis")
-    trace(x, y, heights, levels=filled.levels, colors="white", linewidths=0.5, linestyles="solid", alpha=0.7)
+    filled = panel.tricontourf(x, y, z, levels=12, cmap="viridis")
+    white = {"colors": "white", "linewidths": 0.5, "linestyles": "solid", "alpha": 0.7}
+    panel.tricontour(x, y, z, levels=filled.levels, **white)
     bar = figure_of(grid).colorbar(filled, ax=panel, label=z_label, aspect=28, pad=0.02)
     bar.outline.set_visible(False)
-    if log_x:
-        panel.set_xscale("log")
-        plain_log_ticks(panel.xaxis)
     panel.grid(False)
     panel.set_xlabel(x_label)
     panel.set_ylabel(y_label)

@@ -1,25 +1,84 @@
-"""The headline of a comparison: which policy is best, by how much, and which cannot be told apart."""
+"""What policies earn and lose, in cells and sentences; the headline of a comparison: which policy is best."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
-from elsv._base.numbers import duration, whole
-from elsv.policies.single import choice_name, rivals
-from elsv.report.money import decimals, gain_cells, gain_sentence, number, with_half
+from elsv._base.numbers import duration, whole, with_minus
+from elsv.policies.single import Gain, choice_name, rivals
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
-REGRET_HEADERS = (
-    "regret ± 95 %",
-    "relative",
-    "median",
-    "5–95 %",
-    "best arm",
-    "time / decision",
+REGRET = (
+    "Regret is what a policy earns less, in expectation, than one who knew the truly best arm and always "
+    "pulled it: less is better, and nobody can have none."
 )
+EARNINGS = "Earnings are expected: the luck of single outcomes is averaged out."
+BEFOREHAND = "the arm that is best in expectation beforehand"
+_LITTLE = 1.0  # per cent: what is below is called so
+_ROUNDING = 1e-9  # relative to what the arm earns: less is no difference
+_MOST_DIGITS = 12
+
+
+def number(value: float, digits: int, signed: bool = False) -> str:
+    """Return a number with so many decimals, as a power of ten where these would be too many to read."""
+    kind = ".3e" if digits > _MOST_DIGITS else f",.{digits}f"
+    text = f"{value:{'+' if signed else ''}{kind}}"
+    if signed and not any(c in "123456789" for c in text.partition("e")[0]):
+        text = text[1:]  # neither plus nor minus nothing
+    return with_minus(text)
+
+
+def with_half(value: float, half: float, digits: int) -> str:
+    """Return ``value ± half``, without the half-width where one instance gives none."""
+    return _with(number(value, digits), half, digits)
+
+
+def decimals(halves: list[float], scale: float) -> int:
+    """Return decimals that give the narrowest interval two significant digits.
+
+    Not more than six digits after the first of `scale`, since half-widths may be those of rounding alone.
+    """
+    known = [half for half in halves if 0 < half < math.inf]
+    wanted = 1 - math.floor(math.log10(min(known, default=0.1 * scale)))
+    place = math.floor(math.log10(scale))
+    least = 1 if place < 2 else 0
+    return min(max(5, 5 - place), max(least, wanted))
+
+
+def gain_cells(gain: Gain, digits: int, percent_digits: int) -> tuple[str, str]:
+    """Return a gain in units and in per cent, each with its half-width if it has one."""
+    units = _with(number(gain.amount, digits, signed=True), gain.ci95, digits)
+    if not math.isfinite(gain.percent):
+        return units, "–"
+    percent = number(gain.percent, percent_digits, signed=True)
+    return units, _with(percent, gain.percent_ci95, percent_digits) + " %"
+
+
+def gain_sentence(gain: Gain, digits: int, percent_digits: int, beforehand: bool) -> str:
+    """Say how much more than always pulling an arm, to follow ``… earns 36.9``."""
+    units, percent = gain_cells(gain, digits, percent_digits)
+    rival = f"always `{gain.name}`" + (f", {BEFOREHAND}" if beforehand else "")
+    half = gain.ci95 or 0.0
+    if half and not math.isfinite(half):
+        return f"{units} ({percent}) against {rival}"
+    if gain.percent == 0 or abs(gain.percent) < 100 * _ROUNDING:
+        return f"as much as {rival}"
+    if abs(gain.amount) <= half:
+        return f"not to be told apart from {rival} ({units}, {percent})"
+    word = "more" if gain.amount > 0 else "less"
+    little = ", under 1 %" if abs(gain.percent) + (gain.percent_ci95 or 0.0) < _LITTLE else ""
+    return f"{units.lstrip('+−')} {word} than {rival} ({percent}{little})"
+
+
+def _with(text: str, half: float | None, digits: int) -> str:
+    return text if half is None or not math.isfinite(half) else f"{text} ± {number(half, digits)}"
+
+
+REGRET_HEADERS = ("regret ± 95 %", "relative", "median", "5–95 %", "best arm", "time / decision")
 LOW, MEDIAN, HIGH = (QUANTILES.index(level) for level in (0.05, 0.5, 0.95))
 
 
@@ -129,12 +188,8 @@ def far_behind(comparison: Comparison) -> list[str]:
 def tied_with_best(comparison: Comparison) -> list[str]:
     """Return the policies whose paired 95 % interval against the best one holds zero."""
     best, *others = ranking(comparison)
-    found = []
-    for name in others:
-        difference, half = comparison.difference(name, best)
-        if not difference > half:
-            found.append(name)
-    return found
+    apart = {name: comparison.difference(name, best) for name in others}
+    return [name for name, (difference, half) in apart.items() if not difference > half]
 
 
 def verdict(comparison: Comparison) -> str:
@@ -154,21 +209,24 @@ def verdict(comparison: Comparison) -> str:
             other = comparison.label(others[0])
             return f"{said} The paired 95 % interval of its lead over `{other}` excludes zero."
         return f"{said} The paired 95 % intervals of its lead over the others all exclude zero."
-    said += f" On {instances}, {listed(map(comparison.label, tied))} cannot be told apart from it:"
-    said += " the paired 95 % interval"
-    said += " holds zero." if len(tied) == 1 else "s hold zero."
+    hold = "interval holds" if len(tied) == 1 else "intervals hold"
+    said += f" On {instances}, {labels_of(comparison, tied)} cannot be told apart from it:"
+    said += f" the paired 95 % {hold} zero."
     behind = [name for name in others if name not in tied]
     if behind:
-        said += (
-            f" {listed(map(comparison.label, behind))} {'has' if len(behind) == 1 else 'have'} more regret."
-        )
+        said += f" {labels_of(comparison, behind)} {'has' if len(behind) == 1 else 'have'} more regret."
     return said
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as code, parted by commas and a final *and*."""
-    *first, last = (f"`{name}`" for name in names)
+    """Return names parted by commas and a final *and*."""
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def labels_of(comparison: Comparison, names: Iterable[str]) -> str:
+    """Return the labels of policies as code, parted by commas and a final *and*."""
+    return listed(f"`{comparison.label(name)}`" for name in names)
 
 
 def _count(number: int, noun: str) -> str:

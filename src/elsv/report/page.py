@@ -53,11 +53,9 @@ class Page:
 
     def section(self, title: str, anchor: str | None = None) -> str:
         """Begin a section and return its anchor; three or more give the page a table of contents."""
-        return self._heading("section", title, anchor)
-
-    def subsection(self, title: str, anchor: str | None = None) -> str:
-        """Begin a part of a section and return its anchor."""
-        return self._heading("subsection", title, anchor)
+        name = self._anchor(anchor or title, given=anchor is not None)
+        self._add("section", title=title, anchor=name)
+        return name
 
     def text(self, text: str) -> None:
         """Add paragraphs, parted by empty lines; one whose lines all begin with ``-`` is a list."""
@@ -158,11 +156,6 @@ class Page:
 
     def _count(self, kind: str) -> int:
         return sum(block["kind"] == kind for block in self._blocks)
-
-    def _heading(self, kind: str, title: str, anchor: str | None) -> str:
-        name = self._anchor(anchor or title, given=anchor is not None)
-        self._add(kind, title=title, anchor=name)
-        return name
 
     def _anchor(self, text: str, given: bool) -> str:
         name = slug(text)

@@ -17,11 +17,9 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.report import figures
-from elsv.report._drawing import Labels, name_lines
-from elsv.report._rows import dot, number_beside, rows_on
-from elsv.report.canvas import checked_axes
-from elsv.report.comparison_page import draw, regret_figure
-from elsv.report.style import WIDTH, look_of
+from elsv.report._drawing import Labels, dot, name_lines, number_beside, rows_on
+from elsv.report.comparison import draw, regret_figure
+from elsv.report.style import WIDTH, checked_axes, look_of
 from elsv.simulation.compare import Comparison
 
 Kind = Literal["regret", "final", "differences", "pulls"]

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import cache, partial, wraps
+from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from elsv._base.files import write_atomically, write_text
-from elsv.errors import MissingExtraError
+from elsv.errors import InvalidInputError, MissingExtraError
 
 INK, SOFT_INK, RULE = "#222222", "#5a5f66", "#d9dce0"
 WIDTH = 6.0  # inches
 NARROW = 3.9  # for a telephone, where the text of a wider figure would be too small to read
-FONT_SIZE = 9.5
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.4, 1.3)), (0, (6, 1.5, 1.4, 1.5)))
 _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")  # of the second time that a colour is used, the third, …
 # Okabe and Ito's colours without the yellow, which white paper swallows; wine, grey and ink added.
@@ -63,38 +65,7 @@ DARK = {
 # How notebooks say that they are dark (JupyterLab, VS Code, Colab), and the colour of their paper.
 _DARK_NOTEBOOK = ':is(body[data-jp-theme-light="false"], body.vscode-dark, html[theme=dark]) .elsv-figure'
 _NOTEBOOK_PAPER = "var(--jp-layout-color0, var(--vscode-editor-background, #1b1f24))"
-_SETTINGS: dict[str, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": SOFT_INK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.labelcolor": INK,
-    "axes.labelsize": FONT_SIZE,
-    "axes.linewidth": 0.7,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": FONT_SIZE,
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
-    "font.size": FONT_SIZE,
-    "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": FONT_SIZE - 0.5,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-    "savefig.dpi": 200,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "elsv",
-    "text.color": INK,
-    "text.parse_math": False,
-    "xtick.color": SOFT_INK,
-    "xtick.labelsize": FONT_SIZE - 0.5,
-    "ytick.color": SOFT_INK,
-    "ytick.labelsize": FONT_SIZE - 0.5,
-}
-
+_drawing = threading.RLock()
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -165,17 +136,28 @@ def require_matplotlib() -> None:
 
 
 def styled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run a function in the house style, whatever the user's own settings are."""
+    """Run a function in the house style, whatever the user's own settings are.
+
+    The settings are those of the whole process, so that one thread draws at a time.
+    """
 
     @wraps(function)
     def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         require_matplotlib()
         from matplotlib import style
 
-        with style.context(["default", _SETTINGS]):
+        with _drawing, style.context(["default", _settings()]):
             return function(*args, **kwargs)
 
     return inner
+
+
+@cache
+def _settings() -> Any:
+    from matplotlib import rc_params_from_file
+
+    with resources.as_file(resources.files("elsv.report") / "elsv.mplstyle") as path:
+        return rc_params_from_file(path, use_default_template=False)
 
 
 def redrawable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -205,6 +187,97 @@ def new_figure(width: float, height: float) -> Any:
     figure: Any = Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
     return figure
+
+
+def panels_on(
+    axes: Sequence[Any] | None,
+    panels: int,
+    width: float,
+    height: float,
+    columns: int = 1,
+    share_y: bool = False,
+    share_x: bool = True,
+) -> list[Any]:
+    """Return one axes for each panel: those given, or new ones in rows of at most `columns`."""
+    if axes is not None:
+        if len(axes) != panels:
+            raise InvalidInputError(f"this picture has {panels} panels, give as many axes, got {len(axes)}")
+        return list(axes)
+    if panels == 1 and columns == 1:
+        return [new_figure(width, height).add_subplot()]
+    columns = columns - 1 if panels == columns + 1 > 2 else min(columns, panels)
+    rows = math.ceil(panels / columns)
+    figure = new_figure(width if columns > 1 or width <= NARROW else 0.65 * WIDTH, height * rows + 0.6)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y).ravel().tolist()
+    for left_over in grid[panels:]:
+        left_over.remove()
+    for lowest in grid[max(0, panels - columns) : panels]:
+        lowest.tick_params(labelbottom=True)
+    return list(grid[:panels])
+
+
+def label_outside(grid: Sequence[Any], x_label: str, y_label: str, own: bool) -> None:
+    """Write the labels of the axes; on a grid of its own once for each column and row."""
+    lowest = {axes.get_subplotspec().colspan.start: id(axes) for axes in grid}.values() if own else ()
+    for axes in grid:
+        place = axes.get_subplotspec()
+        if not own or place.is_first_col():
+            axes.set_ylabel(y_label)
+        if not own or id(axes) in lowest:
+            axes.set_xlabel(x_label)
+
+
+def checked_axes(ax: Any, height: float | None = None) -> Any:
+    """Return the user's axes, or new ones in a new pyplot figure with the user's own settings.
+
+    `height`, in inches, is that of a new figure which has to hold many rows; default: the user's.
+    """
+    require_matplotlib()
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        from matplotlib import pyplot, rcParams
+
+        width, usual = rcParams["figure.figsize"]
+        size = (width, usual if height is None else max(usual, height))
+        return pyplot.subplots(figsize=size, layout="constrained")[1]
+    if not isinstance(ax, Axes):
+        raise InvalidInputError(
+            f"ax must be a matplotlib Axes, got {type(ax).__name__}; see pyplot.subplots()"
+        )
+    return ax
+
+
+def figure_of(grid: Sequence[Any]) -> Any:
+    """Return the figure of these axes."""
+    return grid[0].get_figure(root=True)
+
+
+def drawn_panels(figure: Any) -> int:
+    """Return how many panels a figure has; bars of colours are none."""
+    return sum(axes.get_label() != "<colorbar>" for axes in figure.axes)
+
+
+def several_axes(ax: Any, panels: int) -> list[Any]:
+    """Return the user's axes for this many panels, or new ones in a new pyplot figure, two in a row."""
+    require_matplotlib()
+    if ax is None:
+        from matplotlib import pyplot, rcParams
+
+        rows, (width, height) = math.ceil(panels / 2), rcParams["figure.figsize"]
+        size = (width, max(height, 0.55 * height * rows))
+        found = (
+            pyplot.subplots(rows, 2, figsize=size, layout="constrained", squeeze=False)[1].ravel().tolist()
+        )
+        for left_over in found[panels:]:
+            left_over.remove()
+        return list(found[:panels])
+    given = list(getattr(ax, "flat", ax)) if isinstance(ax, Iterable) else [ax]
+    if len(given) != panels:
+        raise InvalidInputError(
+            f"this picture has {panels} panels: ax must be as many Axes, got {len(given)}"
+        )
+    return [checked_axes(one) for one in given]
 
 
 def _settle(figure: Any) -> None:
@@ -240,10 +313,15 @@ def to_svg(figure: Any) -> str:
 
 
 def for_page(figure: Any) -> list[str]:
-    """Return a figure as ``<svg>``: for a wide screen and, if it can be drawn again, for a telephone."""
-    redraw = getattr(figure, "redraw", None)
-    wide = to_svg(figure)
-    return [wide] if redraw is None else [wide, to_svg(styled(redraw)(width=NARROW))]
+    """Return a figure as ``<svg>``: for a wide screen and, if it can be drawn again, for a telephone.
+
+    It is drawn once: the figure keeps its narrow form for the next time.
+    """
+    if not hasattr(figure, "redraw"):
+        return [to_svg(figure)]
+    if not hasattr(figure, "elsv_narrow"):
+        figure.elsv_narrow = styled(figure.redraw)(width=NARROW)
+    return [to_svg(figure), to_svg(figure.elsv_narrow)]
 
 
 def for_notebook(svg: str) -> str:

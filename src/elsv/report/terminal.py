@@ -7,19 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from elsv.policies.meanings import legend
-from elsv.report.evaluation import earned as earned_exactly
-from elsv.report.evaluation import evaluation_table
-from elsv.report.evaluation import segment_tables as segments_evaluated
-from elsv.report.headline import (
-    REGRET_HEADERS,
-    customers_by_segment,
-    earned,
-    headers,
-    headline_rows,
-    verdict,
-)
-from elsv.report.headline import segment_tables as segments_compared
-from elsv.report.money import REGRET
+from elsv.report import evaluation, headline
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,30 +30,32 @@ def comparison_text(comparison: Comparison) -> str:
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print the headline table, the best policy in bold, and what it says."""
+    heads = [_broken(header) for header in headline.headers(comparison)]
+    rows = headline.headline_rows(comparison)
+    shown = _columns_that_fit([heads, *rows], len(heads) - len(headline.REGRET_HEADERS), console.width)
+    bold = len(rows) > 1
+    _print_table(console, [heads[k] for k in shown], [[row[k] for k in shown] for row in rows], bold, True)
+    for segments, each in headline.segment_tables(comparison):
+        _print_table(console, [_broken(head) for head in segments], each)
+        console.print(headline.customers_by_segment(comparison), soft_wrap=not console.is_terminal)
+    policies = (f"{name}: {said}." for name, said in comparison.legend().items())
+    for line in (headline.earned(comparison), headline.verdict(comparison), headline.REGRET, *policies):
+        console.print(line.replace("`", ""), soft_wrap=not console.is_terminal)
+
+
+def _print_table(
+    console: Console, heads: list[str], rows: list[list[str]], bold: bool = False, whole: bool = False
+) -> None:
+    """Print a table, the first row in `bold`; cells in numbers' columns stay `whole` instead of wrapping."""
     from rich import box
     from rich.table import Table
 
-    heads = [_broken(header) for header in headers(comparison)]
-    rows = headline_rows(comparison)
-    shown = _columns_that_fit([heads, *rows], len(heads) - len(REGRET_HEADERS), console.width)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for k in shown:
-        table.add_column(heads[k], justify="right" if k else "left", no_wrap=bool(k), overflow="fold")
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="right" if k else "left", no_wrap=whole and k > 0, overflow="fold")
     for place, row in enumerate(rows):
-        best = place == 0 and len(rows) > 1
-        table.add_row(*(row[k] for k in shown), style="bold" if best else None)
+        table.add_row(*row, style="bold" if bold and place == 0 else None)
     console.print(table)
-    for own_heads, own_rows in segments_compared(comparison):
-        by_segment = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for k, head in enumerate(own_heads):
-            by_segment.add_column(_broken(head), justify="right" if k else "left", overflow="fold")
-        for row in own_rows:
-            by_segment.add_row(*row)
-        console.print(by_segment)
-        console.print(customers_by_segment(comparison), soft_wrap=not console.is_terminal)
-    policies = (f"{name}: {said}." for name, said in comparison.legend().items())
-    for line in (earned(comparison), verdict(comparison), REGRET, *policies):
-        console.print(line.replace("`", ""), soft_wrap=not console.is_terminal)
 
 
 def _broken(header: str) -> str:
@@ -89,11 +79,11 @@ def _columns_that_fit(rows: list[list[str]], regret: int, width: int) -> list[in
 
 def evaluation_text(found: Evaluation) -> str:
     """Return the table, what it says of the best policy, and what its words mean."""
-    said = aligned(*evaluation_table(found))
-    for by_segment in segments_evaluated(found):
+    said = aligned(*evaluation.evaluation_table(found))
+    for by_segment in evaluation.segment_tables(found):
         said += ["", *aligned(*by_segment)]
     policies = legend({row.name: row.name for row in found})
-    said += ["", earned_exactly(found).replace("`", ""), REGRET]
+    said += ["", evaluation.earned(found).replace("`", ""), headline.REGRET]
     return "\n".join([*said, *(f"{name}: {words}." for name, words in policies.items())])
 
 

@@ -84,9 +84,8 @@ class Asked:
 
         def work(here: AnyArray) -> tuple[AnyArray, float]:
             start = time.perf_counter()
-            part = State.trusted(state.alpha[here], state.beta[here])
             given = (value[here] if isinstance(value, np.ndarray) else value for value in rest)
-            return np.asarray(asked(part, *given)), time.perf_counter() - start
+            return np.asarray(asked(state.part(here), *given)), time.perf_counter() - start
 
         answers = self._helpers.map(work, np.array_split(np.arange(states), count))
         spent = sum(seconds for _, seconds in answers)
@@ -99,6 +98,7 @@ def chooser(
     policy: BasePolicy,
     asked: Asked,
     horizon: int,
+    instances: int,
     arrivals: Arrivals | None,
     waiting: Waiting | None,
     asks: Callable[[int], bool] | None,
@@ -108,8 +108,8 @@ def chooser(
 
     Parameters
     ----------
-    problem, policy, asked, horizon
-        Whose arms they are, and who picks them over how many steps.
+    problem, policy, asked, horizon, instances
+        Whose arms they are, who picks them, over how many steps and in how many instances.
     arrivals
         Who comes; None without segments.
     waiting
@@ -121,6 +121,7 @@ def chooser(
     index, prior, merges = policy.index_alone, problem.prior, policy.merges
     tables = None if index is None else IndexTables(problem, index, horizon)
     everyone = [] if arrivals is None else arrivals.everyone()
+    nobody = np.zeros(instances, dtype=np.int64)  # without segments
 
     def planned(counts: Counts) -> State:
         state = State.trusted(prior[:, 0] + counts[0], prior[:, 1] + (counts[1] - counts[0]))
@@ -135,12 +136,9 @@ def chooser(
             successes = state.alpha - prior[:, 0]
             wins = successes[inverse]
             pulls = np.rint(successes + (state.beta - prior[:, 1])).astype(np.int32)[inverse]
-        table, found = tables.at(step), []
-        for segment in customers:
-            arm = np.empty(len(segment), dtype=np.int64)
-            choose_by_table(wins, pulls, table, tables.group, problem.rewards, of_arm, segment, arm)
-            found.append(arm)
-        return found
+        for segment, arm in zip(customers, arms, strict=False):
+            choose_by_table(wins, pulls, tables.at(step), tables.group, rewards, of_arm, segment, arm)
+        return arms
 
     def by_scores(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
         first, inverse = distinct(*counts)
@@ -163,7 +161,8 @@ def chooser(
     if tables is not None:
         from elsv.simulation._engine_kernels import choose_by_table
 
-        pick, of_arm = by_table, problem.segments.of_arm
+        pick, of_arm, rewards = by_table, problem.segments.of_arm, problem.rewards
+        arms = [np.empty(instances, dtype=np.int64) for _ in everyone or [nobody]]
     elif asks is not None and len(everyone) > 1 and compares_scores(policy):
         pick = by_scores  # which do not depend on who has come
     held: list[IntArray] = []
@@ -172,7 +171,7 @@ def chooser(
         counts = [successes, pulls]
         if waiting is not None:
             counts = [waiting.successes, waiting.pulls, waiting.open]
-        segment = np.zeros(len(pulls), dtype=np.int64) if arrivals is None else arrivals.at(step)
+        segment = nobody if arrivals is None else arrivals.at(step)
         if asks is None:
             return pick(counts, step, [segment])[0]
         if asks(step):

@@ -271,7 +271,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the headline table and, with the extra ``plot``, the regret curves, for notebooks."""
-        from elsv.report.comparison_page import notebook_html
+        from elsv.report.comparison import notebook_html
 
         return notebook_html(self)
 
@@ -325,7 +325,7 @@ def compare(
     delay, batch, lost
         Outcomes that come late: after so many further customers, or ``"geometric:60"`` for 60 on average;
         looked at after batches of so many customers; this share never, which counts as failures. Policies
-        plan on the expected outcomes of what is under way, or not (``"plan:pending=ignore"``).
+        plan on what the outcomes under way are expected to be, or not (``"plan:pending=ignore"``).
     jobs, workers, dask
         How many threads (default, one for each core) or processes (``workers="processes"``), or the address
         of a dask scheduler. A number as `workers` is the same as `jobs`.

@@ -259,7 +259,7 @@ def _play(
     curves = np.empty((horizon, instances)) if run.keep_raw else None
     waiting = None if run.delays is None else Waiting(run.delays, world.means, horizon, *world.keys)
     asked, asks = Asked(policy, helpers), run.asks if run.patience else None
-    choose = chooser(run.problem, policy, asked, horizon, arrivals, waiting, asks, rng)
+    choose = chooser(run.problem, policy, asked, horizon, instances, arrivals, waiting, asks, rng)
     seconds = 0.0
     for t in range(1, horizon + 1):
         go_on(t)
