@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 from elsv import Bandit, Problem, policy_names
-from elsv._base.cache import forget_tables
+from elsv._base.cache import memory
 
 STEPS, ARMS = 3000, [0.8, 0.9, 1.0]
 TRUTH = (0.5, 0.45, 0.42)
@@ -37,7 +37,7 @@ def run(names: tuple[str, ...] = ()) -> list[dict]:
             walk(problem, name, 40)  # compiles
             times: dict[int, float] = {}
             for _ in range(WALKS):
-                forget_tables()
+                memory.clear()
                 shutil.rmtree(os.environ["ELSV_CACHE_DIR"], ignore_errors=True)
                 again = walk(problem, name, STEPS)
                 times = {step: min(took, times.get(step, took)) for step, took in again.items()}

@@ -13,7 +13,6 @@ import pytest
 
 from commands import elsv
 from elsv._base import cache
-from elsv._base import cache_files as _cache_files
 from elsv.errors import InvalidInputError
 
 STATES = 100_005  # large
@@ -23,7 +22,7 @@ KEY = ("kind-1", 1.0, 0.1, 0.99)
 @pytest.fixture(autouse=True)
 def directory(tmp_path, monkeypatch):
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path / "tables"))
-    cache.forget_tables()
+    cache.memory.clear()
     return tmp_path / "tables"
 
 
@@ -72,7 +71,7 @@ def test_small_tables_stay_off_the_disk_and_large_ones_go_there(directory):
     assert files(directory) == []
     cache.cached_table(KEY, Counter(), STATES)
     assert len(files(directory)) == 1
-    cache.forget_tables()
+    cache.memory.clear()
     table = cache.cached_table(KEY, lambda: pytest.fail("computed"), STATES)
     np.testing.assert_array_equal(table, np.arange(float(STATES)))
     assert not table.flags.writeable
@@ -97,13 +96,13 @@ def test_memory_is_bounded_and_the_least_recently_used_goes_first(monkeypatch):
     assert [known(number) for number in range(4)] == [False] * 4
     assert known(4, 10_000)
     assert len(table) == 10_000
-    assert cache._shared.bytes == 80_000
+    assert cache.memory.bytes == 80_000
 
 
 def test_locks_do_not_pile_up():
     for number in range(20):
         ask(number, 10)
-    assert not cache._shared._locks
+    assert not cache.memory._making
 
 
 def test_disk_is_bounded_and_the_least_recently_used_goes_first(directory, monkeypatch):
@@ -116,10 +115,10 @@ def test_disk_is_bounded_and_the_least_recently_used_goes_first(directory, monke
         ask(number)
         newest = max(set(files(directory)) - set(foreign), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (1000 + number, 1000 + number))
-    cache.forget_tables()
+    cache.memory.clear()
     ask(0, compute=lambda: pytest.fail("computed"))
     ask(3)
-    cache.forget_tables()
+    cache.memory.clear()
     assert len(files(directory)) == 3 + len(foreign)
     for number in (0, 2, 3):
         ask(number, compute=lambda: pytest.fail("computed"))
@@ -140,7 +139,7 @@ def test_no_files_at_all(directory, monkeypatch):
 )
 def test_sizes(monkeypatch, text, size):
     monkeypatch.setenv("ELSV_CACHE_DISK", text)
-    assert _cache_files.disk_limit() == size
+    assert cache.disk_limit() == size
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "nan", "1PB", "1e9999", "9" * 400])
@@ -167,11 +166,24 @@ def test_an_index_does_not_depend_on_what_was_dropped(monkeypatch):
 
 def test_trees_in_memory_are_bounded(monkeypatch):
     tree = importlib.import_module("elsv.search.lookahead")  # the package has a function of that name
-    monkeypatch.setattr(tree, "_KEPT", 100_000)
-    tree._trees.clear()
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "100kB")
     for depth in range(2, 8):
         assert tree.make_tree(2, depth) is tree.make_tree(2, depth)
-    assert 0 < tree._trees.bytes <= 100_000
+    assert 0 < cache.memory.bytes <= 100_000
+
+
+def test_tables_of_indices_share_the_one_bound(monkeypatch):
+    from elsv.indices import make_index
+    from elsv.indices.tables import IndexTables
+    from elsv.problem import Problem
+
+    problem = Problem([1.0, 1.0], horizon=60)
+    made = [IndexTables(problem, make_index("bayes-ucb"), 60) for _ in range(2)]
+    assert made[0]._sources == made[1]._sources
+    assert cache.memory.bytes == 8 * 60 * 1830 // 3
+    monkeypatch.setenv("ELSV_CACHE_MEMORY", "1kB")
+    ask(1, 10)
+    assert cache.memory.bytes == 80
 
 
 def test_the_command(directory):
@@ -222,7 +234,7 @@ def test_a_damaged_or_foreign_file_is_computed_again_and_overwritten(directory, 
     (path,) = files(directory)
     good = path.read_bytes()
     path.write_bytes(damage(good))
-    cache.forget_tables()
+    cache.memory.clear()
     compute = Counter()
     table = cache.cached_table(KEY, compute, STATES)
     assert compute.calls == 1
@@ -242,7 +254,7 @@ def test_no_home_directory_is_no_error(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(_cache_files, "cache_directory", homeless)
+    monkeypatch.setattr(cache, "cache_directory", homeless)
     assert len(cache.cached_table(KEY, Counter(), STATES)) == STATES
 
 
@@ -264,13 +276,11 @@ def test_threads_do_not_compute_the_same_table_twice():
 
 def test_processes_that_write_at_once_leave_one_good_file(directory):
     program = (
-        "import numpy as np; from elsv._base.cache import cached_table, forget_tables\n"
+        "import numpy as np; from elsv._base.cache import cached_table, describe, memory, write_table\n"
         "for _ in range(20):\n"
         f"    table = cached_table({KEY!r}, lambda: np.arange({STATES}.0), {STATES})\n"
-        f"    assert (table == np.arange({STATES})).all(); forget_tables()\n"
-        "    from elsv._base.cache_files import table_path, write_table\n"
-        "    from elsv._base.cache import describe\n"
-        f"    key = describe({KEY!r}); write_table(table_path(key, {STATES}), key, table)\n"
+        f"    assert (table == np.arange({STATES})).all(); memory.clear()\n"
+        f"    write_table(describe({KEY!r}), table)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
@@ -300,9 +310,9 @@ def test_where_files_are_kept(monkeypatch, tmp_path, platform, variables, expect
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(_cache_files.sys, "platform", platform)
+    monkeypatch.setattr(cache.sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert _cache_files.cache_directory() == Path(expected.format(home=tmp_path))
+    assert cache.cache_directory() == Path(expected.format(home=tmp_path))
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -313,35 +323,25 @@ def test_tables_above_the_limit_are_kept_on_disk(directory, monkeypatch, more):
     assert len(files(directory)) == more
 
 
-def test_who_comes_while_others_wait_waits_too():
-    """Three work on one table; each is let go only when the next has begun to wait."""
-    tables, inside, most = cache.TableCache(), [], []
-    begun, go_on = [threading.Event() for _ in range(3)], [threading.Event() for _ in range(3)]
+def test_one_at_a_time_makes_a_value_and_no_lock_stays():
+    """Three work on one value, and the locks of others are other locks."""
+    made, inside, most, together = cache.Memory(), [], [], threading.Barrier(3)
 
     def ask(k):
-        with tables._alone(KEY):
-            inside.append(k)
-            most.append(len(inside))
-            begun[k].set()
-            assert go_on[k].wait(10)
-            inside.remove(k)
+        together.wait()
+        for _ in range(50):
+            with made.making(KEY):
+                inside.append(k)
+                most.append(len(inside))
+                inside.remove(k)
 
     threads = [threading.Thread(target=ask, args=(k,)) for k in range(3)]
-    threads[0].start()
-    assert begun[0].wait(10)
-    threads[1].start()
-    while next(iter(tables._locks.values()))[1] < 2:
-        pass
-    go_on[0].set()
-    assert begun[1].wait(10)
-    threads[0].join(10)
-    threads[2].start()
-    while next(iter(tables._locks.values()))[1] < 2:
-        pass
-    assert not begun[2].wait(0.1)
-    go_on[1].set()
-    go_on[2].set()
+    for thread in threads:
+        thread.start()
     for thread in threads:
         thread.join(10)
-    assert most == [1, 1, 1]
-    assert tables._locks == {}
+    assert most == [1] * 150
+    with made.making(KEY):
+        assert made.making((*KEY, 2)).acquire(blocking=False)
+        assert not made.making(KEY).acquire(blocking=False)
+    assert not made._making

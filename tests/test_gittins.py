@@ -21,7 +21,7 @@ from paper_gittins import exact_index, index_by_bisection, infinite_index
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
-    cache.forget_tables()
+    cache.memory.clear()
     gittins._one_state.cache_clear()
 
 
@@ -227,7 +227,7 @@ def test_a_states_index_does_not_depend_on_what_was_asked_before():
     wins, pulls = triangle.states(40)
     few = [float(Gittins()(np.array(a), np.array(b), 1, arm)) for a, b in ((1.0, 1.0), (5.0, 3.0))]
     grown = Gittins()(1.0 + wins, 1.0 + pulls - wins, 1, arm)
-    cache.forget_tables()
+    cache.memory.clear()
     Gittins().prepare(arm, 100)
     np.testing.assert_array_equal(Gittins()(1.0 + wins, 1.0 + pulls - wins, 1, arm), grown)
     assert few == [grown[0], grown[triangle.number(4, 6)]]
@@ -284,7 +284,7 @@ def test_a_table_that_takes_a_tenth_of_a_second_is_kept_on_disk(tmp_path, monkey
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
     arm = setting(discount=0.9).arm(0)
     Gittins(tolerance=1e-3).prepare(arm, 127)
-    cache.forget_tables()
+    cache.memory.clear()
     monkeypatch.setattr(_gittins_solver.LevelSolver, "finish", lambda solver: pytest.fail(f"{solver.first}"))
     source = _gittins_solver.Source(1.0, 1.0, 0.9, 1e-3)
     assert len(_gittins_tables.block(source, 64, 128)) == triangle.size(128) - triangle.size(64)
@@ -309,7 +309,7 @@ def test_finite_index_over_a_run(monkeypatch, memory):
             found = index(alpha, beta, step, arm)
             exact = finite_gittins_index(alpha, beta, horizon - step + 1, 1.0, 1e-10)
             np.testing.assert_allclose(found, exact, atol=1.1e-8)
-    assert len(cache._shared._tables._values) == (horizon if memory != "0" else 1)
+    assert len(cache.memory) == (horizon if memory != "0" else 1)
 
 
 def test_finite_index_off_the_lattice_and_for_several_arms():
@@ -348,14 +348,14 @@ def test_a_long_horizons_index_does_not_depend_on_what_was_asked_before(monkeypa
     lefts = (530, 90)
     together = [index(alpha, beta, 700 - left + 1, longer) for left in lefts]
     monkeypatch.setenv("ELSV_CACHE_MEMORY", "4MB")
-    cache.forget_tables()
+    cache.memory.clear()
     finite_gittins._one_state.cache_clear()
     for left, before in reversed(list(zip(lefts, together, strict=True))):
         for i in (13, 10, 6, 0):
             assert index(alpha[i], beta[i], 700 - left + 1, longer) == before[i]
         found = index(alpha[::-1], beta[::-1], 690 - left + 1, shorter)
         np.testing.assert_array_equal(found[::-1], before)
-    assert cache._shared.bytes <= 4_000_000
+    assert cache.memory.bytes <= 4_000_000
 
 
 def test_fine_tolerances_are_not_interpolated(monkeypatch):

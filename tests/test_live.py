@@ -8,6 +8,7 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live import Bandit
 from elsv.problem import Problem
 from elsv.state import State
+from elsv.structure import samples
 
 PROBLEM = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=30, names=["20 %", "10 %", "none"])
 
@@ -221,3 +222,12 @@ def test_bad_use_is_refused():
 def test_an_explanation_at_a_numpy_step_is_plain_json():
     explained = Bandit(Problem([0.4, 1.0], horizon=8), "greedy").explain(np.int64(3))
     assert json.loads(json.dumps(explained.to_dict()))["step"] == 3
+
+
+@pytest.mark.parametrize("won", [1.0, 2.0, 5.0])
+def test_a_lone_arm_by_draws_is_the_best_for_sure(won):
+    """Weights of draws add up to 1 but for rounding, which used to give a warning and a number above 1."""
+    curve = samples(np.random.default_rng(0).random((100, 1)))
+    problem = Problem([3.3], horizon=50, structure=curve)
+    (arm,) = Bandit(problem, "greedy", state=State([won], [2.0])).explain().arms
+    assert arm.best == 1.0

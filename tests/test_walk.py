@@ -22,7 +22,7 @@ NEAR = (1, 2, 31, 1023, 1024, 1025, 1026, 2047, 2048, 2049, 2999, 3000)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("ELSV_CACHE_DISK", "0")
-    cache.forget_tables()
+    cache.memory.clear()
 
 
 class Watch:

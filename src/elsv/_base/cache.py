@@ -1,58 +1,80 @@
-"""What is kept in memory: `Recent`, a mapping with a bound, and one of them for tables that take long.
+"""What is kept for the next time: one cache in memory, one on disk, each with a limit.
 
-Large tables are also kept on disk (`elsv._base.cache_files`). Both have a limit, past which the tables that
-were not used for longest are dropped: ``ELSV_CACHE_MEMORY`` (512MB for each process unless set) and
-``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where the files are and how much they take,
-and clears them.
+What takes long to make and serves many states goes into `memory`, under a key that says all that it depends
+on. (What is kept of single states stays beside its function, a few at a time: so many come that they would
+push out all else.) Large tables are also kept as files. Past a limit, what was not used for longest goes:
+``ELSV_CACHE_MEMORY`` (512MB for each process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files).
+``elsv cache`` says where the files are and how much they take, and clears them.
+
+A file is written whole or not at all, carries a checksum and all that it was computed from, and is ignored if
+anything about it is wrong: the directory can be deleted, or be read-only, at any time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
-from weakref import WeakSet
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from elsv._base.cache_files import memory_limit, read_table, table_path, write_table
+from elsv._base.files import remove_abandoned, write_atomically
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 
 LARGE = 5_000
 """Tables with more states than this are kept on disk."""
 
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+F = TypeVar("F", bound=Callable[..., Any])
 TableKey = tuple[str | int | float | None, ...]
-_every: WeakSet[Recent[Any, Any]] = WeakSet()  # of this process
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_MAGIC = b"elsv table 1\n"
+_TABLES = "[0-9a-f]" * 32 + ".table"  # the names of their files
+_KERNELS = "kernels/*/*.nb[ic]"
 
 
-class Recent(Generic[Key, Value]):
-    """A mapping that drops what was not used for longest; the last value put always stays.
+def memory_limit() -> int:
+    """Return how many bytes a process keeps in memory: ``ELSV_CACHE_MEMORY``, such as ``2GB``."""
+    return _size("ELSV_CACHE_MEMORY", "512MB")
 
-    Parameters
-    ----------
-    limit
-        Called whenever something is put: the bytes that all values together may take.
-    """
 
-    def __init__(self, limit: Callable[[], int]) -> None:
-        self._limit = limit
-        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-        self._bytes = 0
+def disk_limit() -> int:
+    """Return how many bytes of tables are kept on disk: ``ELSV_CACHE_DISK``, such as ``500MB``."""
+    return _size("ELSV_CACHE_DISK", "1GB")
+
+
+def _size(variable: str, default: str) -> int:
+    text = os.environ.get(variable) or default
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?b)?\s*", text.lower())
+    if found is None:
+        raise InvalidInputError(f"{variable} must be a size such as 500MB or 2GB, got {text!r}")
+    return round(float(found[1]) * _UNITS[found[2] or ""])
+
+
+class Memory:
+    """Values by key. Past `memory_limit` it drops what was not used for longest; the last value put stays."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._making: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
-        _every.add(self)
+        self.bytes = 0  # of all values together
 
-    @property
-    def bytes(self) -> int:
-        """What all values together take."""
-        return self._bytes
+    def __len__(self) -> int:
+        return len(self._values)
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: Hashable) -> Any:
         """Return the value, which counts as a use of it, or None."""
         with self._lock:
             if key not in self._values:
@@ -60,101 +82,44 @@ class Recent(Generic[Key, Value]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def put(self, key: Key, value: Value, size: int) -> None:
+    def put(self, key: Hashable, value: Any, size: int) -> None:
         """Keep a value of `size` bytes and drop others if need be."""
-        limit = self._limit()
+        limit = memory_limit()
         with self._lock:
-            self._drop(key)
+            self.bytes += size - self._values.pop(key, (None, 0))[1]
             self._values[key] = value, size
-            self._bytes += size
-            while self._bytes > limit and len(self._values) > 1:
-                self._drop(next(iter(self._values)))
+            while self.bytes > limit and len(self._values) > 1:
+                self.bytes -= self._values.popitem(last=False)[1][1]
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._values.clear()
-            self._bytes = 0
+            self.bytes = 0
 
-    def _drop(self, key: Key) -> None:
-        if key in self._values:
-            self._bytes -= self._values.pop(key)[1]
-
-
-class TableCache:
-    """The tables of one process; `cached_table` uses the one of this process."""
-
-    def __init__(self) -> None:
-        self._tables: Recent[TableKey, FloatArray] = Recent(memory_limit)
-        self._locks: dict[TableKey, tuple[threading.Lock, int]] = {}  # and how many wait for it or hold it
-        self._guard = threading.Lock()
-
-    def get(self, key: TableKey, compute: Callable[[], FloatArray], states: int, keep: bool) -> FloatArray:
-        """Return the table from memory, from disk or from `compute`; see `cached_table`."""
-        known = self._tables.get((*key, states))
-        if known is not None:
-            return known
-        with self._alone((*key, states)):
-            known = self.peek(key, states, keep)
-            if known is None:
-                known = self.put(key, np.array(compute(), dtype=np.float64), states, keep)
-            return known
-
-    def peek(self, key: TableKey, states: int, keep: bool) -> FloatArray | None:
-        """Return the table from memory or from disk, or None."""
-        known = self._tables.get((*key, states))
-        if known is None and keep and states > LARGE:
-            name = describe(key)
-            path = table_path(name, states)
-            known = None if path is None else read_table(path, name, states)
-            if known is not None:
-                self._remember(key, known)
-        return known
-
-    def put(
-        self, key: TableKey, table: FloatArray, states: int, keep: bool, later: bool = False
-    ) -> FloatArray:
-        """Keep a table; return it, read-only. Its file is written now, or `later` in a thread of its own."""
-        if table.shape != (states,):
-            raise InvalidInputError(
-                f"a table of {states} states must be a flat array, got shape {table.shape}"
-            )
-        if keep and states > LARGE:
-            name = describe(key)
-            path = table_path(name, states)
-            if path is not None and later:  # the thread is no daemon: the process ends when it is done
-                threading.Thread(target=write_table, args=(path, name, table), name="elsv-cache").start()
-            elif path is not None:
-                write_table(path, name, table)
-        self._remember(key, table)
-        return table
-
-    @property
-    def bytes(self) -> int:
-        """What the tables in memory take."""
-        return self._tables.bytes
-
-    def _remember(self, key: TableKey, table: FloatArray) -> None:
-        table.flags.writeable = False
-        self._tables.put((*key, len(table)), table, table.nbytes)
-
-    @contextmanager
-    def _alone(self, key: TableKey) -> Iterator[None]:
-        """Let one thread at a time work on a table."""
-        with self._guard:
-            lock, users = self._locks.get(key, (threading.Lock(), 0))
-            self._locks[key] = lock, users + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._guard:
-                lock, users = self._locks.pop(key)
-                if users > 1:
-                    self._locks[key] = lock, users - 1
+    def making(self, key: Hashable) -> threading.Lock:
+        """Return the lock to hold while the value of a key is made; all who make it at once share one."""
+        with self._lock:
+            return self._making.setdefault(key, threading.Lock())
 
 
-_shared = TableCache()
+memory = Memory()
+"""The one of this process."""
+
+
+def remembered(function: F) -> F:
+    """Keep in `memory` what a function returns, an array or a tuple of arrays, for hashable arguments."""
+
+    @wraps(function)
+    def found(*given: Hashable) -> Any:
+        value = memory.get((function, *given))
+        if value is None:
+            value = function(*given)
+            arrays = value if isinstance(value, tuple) else (value,)
+            memory.put((function, *given), value, sum(array.nbytes for array in arrays))
+        return value
+
+    return cast(F, found)
 
 
 def cached_table(
@@ -174,25 +139,179 @@ def cached_table(
     keep
         Whether a large table is also kept on disk.
     """
-    return _shared.get(key, compute, states, keep)
+    known: FloatArray | None = memory.get((*key, states))
+    if known is not None:
+        return known
+    with memory.making((*key, states)):
+        known = known_table(key, states, keep)
+        if known is None:
+            known = np.array(compute(), dtype=np.float64)
+            if known.shape != (states,):
+                raise InvalidInputError(
+                    f"a table of {states} states must be a flat array, got shape {known.shape}"
+                )
+            if keep and states > LARGE:
+                write_table(describe(key), known)
+            _remember(key, known)
+        return known
 
 
 def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | None:
     """Return the table if it is in memory or on disk, else None."""
-    return _shared.peek(key, states, keep)
+    known: FloatArray | None = memory.get((*key, states))
+    if known is None and keep and states > LARGE:
+        known = read_table(describe(key), states)
+        if known is not None:
+            _remember(key, known)
+    return known
 
 
 def keep_table(key: TableKey, table: FloatArray) -> None:
     """Keep a table that was computed already, as `cached_table` does; nobody waits for its file."""
-    _shared.put(key, table, len(table), True, later=True)
+    if len(table) > LARGE:  # the thread is no daemon: the process ends when it is done
+        threading.Thread(target=write_table, args=(describe(key), table), name="elsv-cache").start()
+    _remember(key, table)
 
 
-def forget_tables() -> None:
-    """Forget all that is kept in memory; files stay."""
-    for kept in list(_every):
-        kept.clear()
+def _remember(key: TableKey, table: FloatArray) -> None:
+    table.flags.writeable = False
+    memory.put((*key, len(table)), table, table.nbytes)
 
 
 def describe(key: TableKey) -> str:
     """Return a key as one line of text, with its numbers exactly."""
     return json.dumps([float(part).hex() if isinstance(part, int | float) else part for part in key])
+
+
+def cache_directory() -> Path:
+    """Return where files are kept: ``ELSV_CACHE_DIR`` if set, else the platform's place for caches."""
+    if chosen := os.environ.get("ELSV_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "elsv" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "elsv"
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    return (Path(chosen) if chosen else Path.home() / ".cache") / "elsv"
+
+
+def directory_or_none() -> Path | None:
+    """Return where files are kept, or None where the user has no home directory."""
+    try:
+        return cache_directory()
+    except RuntimeError:  # no home directory
+        return None
+
+
+def kernel_directory() -> Path | None:
+    """Return where compiled kernels go if numba has no place of its own, or None without a home directory."""
+    directory = directory_or_none()
+    return None if directory is None else directory / "kernels"
+
+
+def _path(key: str, states: int) -> Path | None:
+    name = hashlib.sha256(f"{key} {states}".encode()).hexdigest()[:32]
+    directory = directory_or_none()
+    return None if directory is None else directory / f"{name}.table"
+
+
+def _header(key: str, body: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(body).hexdigest()
+    return _MAGIC + key.encode() + b"\n" + digest.encode() + b"\n"
+
+
+def read_table(key: str, states: int) -> FloatArray | None:
+    """Return the table from its file, or None if that is missing, damaged or about something else."""
+    path = _path(key, states)
+    try:
+        content = b"" if path is None else path.read_bytes()
+    except OSError:
+        return None
+    body = content[-8 * states :]
+    if path is None or len(body) != 8 * states or content[: -8 * states] != _header(key, body):
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the time of last use, by which files are dropped
+    return np.frombuffer(body, dtype="<f8").astype(np.float64)
+
+
+def write_table(key: str, table: FloatArray) -> None:
+    """Keep the table as a file if the directory and the limit allow it; drop others if need be."""
+    path, limit = _path(key, len(table)), disk_limit()
+    body = table.astype("<f8", copy=False).data.cast("B")
+    header = _header(key, body)
+    if path is None or len(header) + len(body) > limit:
+        return
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(header)
+        stream.write(body)
+
+    try:
+        write_atomically(path, write)
+    except (InvalidInputError, OSError):
+        return
+    remove_abandoned(path.parent)
+    found = sorted(_found(_TABLES))
+    total = sum(size for _, size, _ in found)
+    for _, size, oldest in found:
+        if total <= limit:
+            return
+        total -= size if _remove(oldest) else 0
+
+
+@dataclass(frozen=True)
+class Files:
+    """Some files of the cache."""
+
+    count: int
+    bytes: int
+
+
+def table_files() -> Files:
+    """Return how many tables there are on disk, and what they take."""
+    return _sum(_found(_TABLES))
+
+
+def kernel_files() -> Files:
+    """Return how many files of compiled kernels there are in `kernel_directory`, and what they take."""
+    return _sum(_found(_KERNELS))
+
+
+def clear_files() -> Files:
+    """Remove every file that elsv keeps in its cache directory, and nothing else; return what there was."""
+    directory = directory_or_none()
+    if directory is None:
+        return Files(0, 0)
+    remove_abandoned(directory)
+    removed = [entry for entry in _found(_TABLES) + _found(_KERNELS) if _remove(entry[2])]
+    for folder in (*directory.glob("kernels/*"), directory / "kernels"):
+        with suppress(OSError):
+            folder.rmdir()  # if it is empty now
+    return _sum(removed)
+
+
+_Found = list[tuple[float, int, Path]]  # time of last use, size and path of each file
+
+
+def _found(pattern: str) -> _Found:
+    directory, found = directory_or_none(), []
+    with suppress(OSError):
+        for path in () if directory is None else list(directory.glob(pattern)):
+            with suppress(OSError):
+                about = path.stat()
+                found.append((about.st_mtime, about.st_size, path))
+    return found
+
+
+def _sum(found: _Found) -> Files:
+    return Files(len(found), sum(size for _, size, _ in found))
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True

@@ -6,7 +6,7 @@ one run; measured, it gains nothing here.
 
 Compiled kernels are kept where numba keeps them: in ``NUMBA_CACHE_DIR`` if that is set, else beside the
 sources, else in the user's cache of numba; and where none of these can be written, under ``ELSV_CACHE_DIR``
-(`elsv._base.cache_files.kernel_directory`). Where that cannot be written either, or the disk is full,
+(`elsv._base.cache.kernel_directory`). Where that cannot be written either, or the disk is full,
 everything still runs, compiled anew by every process, and one warning says so.
 
 Only modules named ``*_kernels.py`` import this one, and they are imported inside the functions that
@@ -28,7 +28,6 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
 
-from elsv._base.cache_files import kernel_directory
 from elsv._base.notices import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,6 +165,8 @@ def _cache_of(function: Callable[..., Any]) -> _KernelCache:
     try:
         return _KernelCache(function)
     except RuntimeError:
+        from elsv._base.cache import kernel_directory  # here: kernels are not compiled from it
+
         ours = kernel_directory()
         if ours is None:
             raise

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from elsv._base.cache import remembered
 from elsv._base.numbers import shown, whole
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief, mean_of
@@ -152,7 +153,7 @@ def _outer(inner: int) -> int:
     return inner + inner // 2
 
 
-@lru_cache(maxsize=16)
+@remembered
 def uniforms(count: int, arms: int) -> FloatArray:
     """Return points that fill the unit cube evenly, strictly inside, ``[M, N]``: Sobol, scrambled once.
 

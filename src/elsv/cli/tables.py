@@ -15,7 +15,7 @@ from elsv.cli.options import Horizon, Json, ProblemFile
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elsv._base.cache_files import Files
+    from elsv._base.cache import Files
 
 
 def gittins(
@@ -142,7 +142,7 @@ def cache(
     ELSV_CACHE_DISK: most tables on disk; default 1GB, and 0 keeps none.
     ELSV_CACHE_MEMORY: most tables in memory, in each process; default 512MB.
     """
-    from elsv._base import cache_files as files
+    from elsv._base import cache as files
 
     memory, disk = files.memory_limit(), files.disk_limit()
     removed = files.clear_files() if clear else None

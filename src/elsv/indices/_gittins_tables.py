@@ -18,8 +18,7 @@ from bisect import bisect_right
 import numpy as np
 
 from elsv._base import triangle
-from elsv._base.cache import Recent, TableKey, cached_table, keep_table, known_table
-from elsv._base.cache_files import memory_limit
+from elsv._base.cache import TableKey, cached_table, keep_table, known_table, memory
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.indices._gittins_solver import LevelSolver, Source, part_stop, solve_levels
 from elsv.indices.base import Setting
@@ -39,7 +38,7 @@ def block(source: Source, first: int, stop: int, horizon: int | None = None) -> 
     key, states = _key(source, first, stop, horizon), triangle.size(stop) - triangle.size(first)
 
     def compute() -> FloatArray:
-        walk = None if horizon is not None else _walks.get(source)
+        walk: _Walk | None = None if horizon is not None else memory.get(("walk", source))
         if walk is not None and (found := walk.finish(first)) is not None:
             return found
         if walk is not None and (found := known_table(key, states)) is not None:
@@ -66,10 +65,10 @@ def prepare(source: Source, pulls: int, most: int) -> None:
 
     `most` is the largest number of pulls that will ever be asked for: no block beyond it is begun.
     """
-    walk = _walks.get(source)
+    walk: _Walk | None = memory.get(("walk", source))
     if walk is None:
         walk = _Walk(source)
-        _walks.put(source, walk, 0)
+        memory.put(("walk", source), walk, 0)
     walk.reach(pulls, most)
 
 
@@ -112,7 +111,7 @@ class _Walk:
         states = triangle.size(stop) - triangle.size(first)
         if known_table(_key(source, first, stop, None), states) is None:
             self._solver = LevelSolver(source, first, stop)
-            _walks.put(source, self, self._solver.bytes)
+            memory.put(("walk", source), self, self._solver.bytes)
 
     def _pay(self, solver: LevelSolver, share: float) -> None:
         left = solver.estimate - solver.spent
@@ -120,9 +119,6 @@ class _Walk:
         if solver.done:
             keep_table(_key(self._source, solver.first, solver.levels, None), solver.finish())
             self._solver = None
-
-
-_walks: Recent[Source, _Walk] = Recent(memory_limit)
 
 
 def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey:

@@ -22,14 +22,13 @@ from functools import partial
 import numpy as np
 
 from elsv._base import triangle
-from elsv._base.cache import Recent
+from elsv._base.cache import memory
 from elsv._base.typing import FloatArray, IntArray
 from elsv.indices.base import Index, Setting, check_index
 from elsv.problem import Problem, distinct_priors
 
 _MOST_BYTES = 256_000_000  # tables of all steps together, for one index and prior
 _WINDOW = 64  # steps whose tables are held otherwise
-_KEPT = 16  # indices and priors whose tables are shared by all threads of the process
 _NODES = 10
 _TOLERANCE = 1e-12  # of the two last coefficients; the error of the interpolant is smaller
 _FIRST_PANEL = 16  # below this u moves too fast, and a triangle has at most 120 states
@@ -78,22 +77,18 @@ class Steps:
             return self._held[step]
 
 
-_shared: Recent[tuple[object, ...], Steps] = Recent(lambda: _KEPT)
-_lock = threading.Lock()
-
-
 def _source(index: Index, setting: Setting, horizon: int) -> Triangles:
     """Return the triangles of one arm, shared with all who ask for the same while they fit into memory."""
-    steps = horizon if index.uses_step else 1
-    if 8 * steps * triangle.size(horizon) / 3 > _MOST_BYTES:
+    size = 8 * (horizon if index.uses_step else 1) * triangle.size(horizon) // 3
+    if size > _MOST_BYTES:
         return Steps(triangles(index, setting, horizon - 1), _WINDOW)
     prior = float(setting.prior_alpha), float(setting.prior_beta), *setting.corners.tolist()
-    key = index, *prior, setting.arms, setting.horizon, setting.discount, horizon
-    with _lock:
-        source = _shared.get(key)
+    key = "steps", index, *prior, setting.arms, setting.horizon, setting.discount, horizon
+    with memory.making(key):
+        source: Steps | None = memory.get(key)
         if source is None:
             source = Steps(triangles(index, setting, horizon - 1))
-            _shared.put(key, source, 1)
+            memory.put(key, source, size)
         return source
 
 

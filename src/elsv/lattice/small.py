@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsv._base.cache import remembered
 from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 
@@ -42,7 +43,7 @@ def singles(depth: int) -> tuple[int, ...]:
     return (1,) * depth
 
 
-@lru_cache(maxsize=64)
+@remembered
 def search_layers(arms: int, steps: tuple[int, ...]) -> Layers:
     """Return the states of `arms` arms for a search that goes by these steps."""
     depth = sum(steps)

@@ -22,7 +22,7 @@ from math import comb
 
 import numpy as np
 
-from elsv._base.cache import Recent
+from elsv._base.cache import memory
 from elsv._base.inheritance import still_holds
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray, IntArray
@@ -37,7 +37,6 @@ from elsv.values.base import ValueFunction, values_at
 _CHUNK = 1_000_000
 # A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
 MOST_STATES = 20_000_000
-_KEPT = 512 * 2**20  # bytes of trees in memory
 
 
 def search_depth(problem: Problem, step: int, depth: int) -> int:
@@ -129,9 +128,6 @@ class Tree:
         return self.successes.nbytes + self.failures.nbytes + self.successors.nbytes
 
 
-_trees: Recent[tuple[int, int], Tree] = Recent(lambda: _KEPT)
-
-
 def states_within(arms: int, depth: int) -> int:
     """Return the number of merged states of the layers 0 … depth."""
     return comb(depth + 2 * arms, 2 * arms)
@@ -139,10 +135,10 @@ def states_within(arms: int, depth: int) -> int:
 
 def make_tree(arms: int, depth: int) -> Tree:
     """Return the numbered, merged states for `arms` arms and `depth` pulls; kept for the next call."""
-    tree = _trees.get((arms, depth))
+    tree: Tree | None = memory.get(("tree", arms, depth))
     if tree is None:
         tree = _numbered(arms, depth)
-        _trees.put((arms, depth), tree, tree.bytes)
+        memory.put(("tree", arms, depth), tree, tree.bytes)
     return tree
 
 
