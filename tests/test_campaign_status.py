@@ -393,7 +393,8 @@ def test_the_page(tmp_path, decided):
     assert "Reports of earlier versions" in text
     words = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", text)))
     found = campaign.status()
-    for sentence in (*found.sentences(), *found.notes(), found.advice()):
+    first = (found.sentences()[0], *found.brought(), *found.on_offer())
+    for sentence in (*first, *found.notes(), found.advice()):
         assert re.sub(r"\s+", " ", sentence) in words
 
 
@@ -430,7 +431,7 @@ def told_everywhere(store):
     assert {gain.method for gain in found.gains} == {"belief", "outcomes", "holdout"}
     for gain in found.gains:
         assert found.money(gain.gain, True, near=True).removesuffix(" EUR") in shown
-    for sentence in own["summary"]:
+    for sentence in (found.sentences()[0], *found.brought(), *found.on_offer(), found.needs()):
         assert re.sub(r"\s+", " ", sentence) in shown
     return own
 

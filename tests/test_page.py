@@ -46,7 +46,8 @@ def test_the_list_says_how_every_campaign_stands(db):
     for name, word in (("spring", "Running"), ("autumn", "Not begun"), ("winter", "Paused")):
         status = found[name]
         wrong = status.troubles()[0] if status.troubles() else "Nothing is wrong."
-        assert f"{name} {word} {status.sentences()[0]} {status.money_line()} {wrong}" in said
+        assert status.sentences()[0].startswith(word)
+        assert f"{name} {status.sentences()[0]} {status.money_line()} {wrong}" in said
 
 
 def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
@@ -54,8 +55,8 @@ def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
     Campaign.open(db, "own", shop(), policy=lambda state, step, rng: 0).decide()
     with visit(db) as client:
         said = text_of(client.get("/").text)
-        assert "own Running 1 of 300 customers have come. – It cannot be computed here." in said
-        assert "spring Running Running since" in said
+        assert "own Running: 1 of 300 customers have come. – It cannot be computed here." in said
+        assert "spring Running since" in said
         answer = client.get("/ui/campaigns/own")
         assert answer.status_code == 422
         assert "a policy of your own" in text_of(answer.text)
@@ -83,7 +84,8 @@ def test_a_campaign_s_page_shows_what_its_status_says(db):
         answer = client.get("/ui/campaigns/spring")
     said, status = text_of(answer.text), campaign.status()
     assert answer.status_code == 200
-    for sentence in (*status.sentences(), *status.lately(), *status.notes()):
+    first = (status.sentences()[0], *status.brought(), *status.on_offer(), status.needs())
+    for sentence in (*first, *status.lately(), *status.notes()):
         assert " ".join(sentence.split()) in said
     for arm in status.arms:
         assert arm.name in said
@@ -100,7 +102,7 @@ def test_the_parts_that_are_polled_are_those_of_the_page(db):
     with visit(db) as client:
         whole, live = client.get("/ui/campaigns/spring").text, client.get("/ui/campaigns/spring/live").text
     parts = [attrs["id"] for tag, attrs in tags_of(live) if "hx-swap-oob" in attrs]
-    assert len(parts) == len(set(parts)) == 13
+    assert len(parts) == len(set(parts)) == 12
     ids = [attrs["id"] for _, attrs in tags_of(whole) if "id" in attrs]
     assert len(ids) == len(set(ids)), "an id occurs twice"
     assert set(parts) <= set(ids)
@@ -278,7 +280,8 @@ def test_customers_of_several_segments(db):
         said = text_of(client.get("/ui/campaigns/by%20segment").text)
         listed = text_of(client.get("/").text)
     for segment in campaign.status().segments:
-        assert f"{segment.leader} for {segment.name} (the best with" in said
+        assert f"{segment.leader} for {segment.name}" in said
+        assert f"{100 * segment.best:.0f} % for {segment.name}" in said
         given = campaign.explain(segment.name).chosen.name
         assert f"Customer 31, if of {segment.name}, gets {given}." in said
     assert "Options by segment" in said
@@ -296,7 +299,8 @@ def test_names_of_segments_and_options_are_said_once(db):
     with visit(db) as client:
         page = client.get("/ui/campaigns/both").text
     said = text_of(page)
-    assert "always none would have earned" in said
+    assert "against always none" in said
+    assert "always none × " not in said
     matrix = page[page.index('<table class="matrix"') :]
     matrix = text_of(matrix[: matrix.index("</table>")])
     assert not re.search(r"(new|old): ", matrix)

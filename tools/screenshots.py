@@ -147,8 +147,8 @@ def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
                     if screen == "phone" and scheme == "light":
                         page.screenshot(path=out / f"{name}-first.png")
                     if screen == "wide" and scheme == "light":
-                        page.pdf(path=out / f"{name}.pdf", format="A4")
                         page.emulate_media(media="print")
+                        page.pdf(path=out / f"{name}.pdf", format="A4")
                         page.set_viewport_size(PAPER)
                         page.screenshot(path=out / f"{name}-printed.png", full_page=True)
                         page.emulate_media(media="screen")

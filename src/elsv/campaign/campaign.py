@@ -335,12 +335,18 @@ class Campaign:
 
     def _read_beside(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
         with suppress(StoreError):
-            self._read_log(chooser, tallies, head)
+            other = self.store.another()  # a connection of its own, for which nobody waits
+            try:
+                self._read_log(chooser, tallies, head, other)
+            finally:
+                other.close()
         self._reading = False
 
-    def _read_log(self, chooser: Chooser, tallies: list[Tally], head: Head) -> _Said:
+    def _read_log(
+        self, chooser: Chooser, tallies: list[Tally], head: Head, store: Store | None = None
+    ) -> _Said:
         settings, began = chooser.settings, time.monotonic()
-        with self.store.reading() as reading:
+        with (store or self.store).reading() as reading:
             found = (
                 measure(reading, head, tallies, bool(settings.floor or settings.holdout)),
                 calendar(reading, head, chooser.problem, zone_of(settings.timezone), self._now()),

@@ -154,9 +154,11 @@ def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
     known, seen = first[:1], [gain for gain in first if gain.method == OUTCOMES]
     for gain, alone in zip(known, seen, strict=False):
         if not alone.low <= gain.gain <= alone.high:
+            digits = 0 if max(abs(alone.low), abs(alone.high)) >= 100 else 2
             words = (
                 f"What was assumed beforehand does not fit the outcomes: against {gain.name} the gain is "
-                f"{gain.gain:+,.2f} by all that is known, and {alone.low:+,.2f} to {alone.high:+,.2f} {unit} "
+                f"{gain.gain:+,.{digits}f} by all that is known, and {alone.low:+,.{digits}f} to "
+                f"{alone.high:+,.{digits}f} {unit} "
                 "by this campaign's outcomes alone. Trust the outcomes; look at the prior rows, the history "
                 "and the structure, or measure with a holdout."
             )

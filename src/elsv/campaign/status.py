@@ -473,18 +473,49 @@ class Status:
             said += f", though {likeliest.name} is more often the best ({100 * likeliest.best:.0f} %)"
         return said
 
-    def offered_names(self) -> str:
-        """Return what customers get now, by its names alone."""
-        if self.phase == "paused":
-            return self.resting
-        return _options(self._earn_most() if self.phase == "over" else self._given())
+    # The same for a page, where a figure stands before its sentence: nothing is said twice.
 
-    def brought_figure(self) -> str:
-        """Return what it brought, as a figure: the gain if it can be told, or else what was earned."""
+    def brought(self) -> tuple[str, str]:
+        """Return the gain as a figure if it can be told, or else what was earned, and how sure that is."""
+        if not self.came:
+            return "", self._earned()
+        waited = f"{many(self.under_way, 'outcome')} awaited" if self.under_way else ""
         gain = self.answer(BELIEF)
         if gain is None or not gain.told or self.misfit:
-            return self.money(self.earned) if self.came else ""
-        return f"{self.money(gain.gain, True, near=True)} against {gain.name}"
+            sentence = f"{waited[:1].upper()}{waited[1:]}. {self._headline()}" if waited else self._headline()
+            return f"{self.money(self.earned)} earned", sentence
+        share = "" if gain.percent is None else with_minus(f" ({gain.percent:+.0f} %)")
+        holds = "" if self.sure else ", if what was expected beforehand holds"
+        earned = "; ".join(filter(None, (f"{self.money(self.earned)} earned", waited)))
+        figure = f"{self.money(gain.gain, True, near=True)} against {gain.name}"
+        return figure, f"95 % interval {self.between(gain)}{share}{holds}. {earned}."
+
+    def on_offer(self) -> tuple[str, str]:
+        """Return what customers get now, by its names alone, and why."""
+        if self.phase == "paused":
+            return self.resting, f"To everybody while it is paused; by what is known {self._leaders()}."
+        tops, last = self._given(), sum(arm.recent for arm in self.arms)
+        if self.phase == "over":
+            tops = self._earn_most()
+        names, ends = _options(tops), {s.name: s.leader for s in self.segments} or {"": self.leader.name}
+        who = "To every further customer; " if self.phase == "over" else ""
+        if not self.segments and last and not who:
+            who = f"To {tops[''].recent} of the last {last:,} customers; "
+        if any(ends[name] != arm.name for name, arm in tops.items()):
+            why = f"by what is known {self._leaders()}"
+        elif self.segments:
+            chances = ", ".join(f"{100 * arm.best:.0f} % for {name}" for name, arm in tops.items())
+            why = f"by what is known it earns most; it is the best with a probability of {chances}"
+        else:
+            why = f"by what is known it{self._leaders().removeprefix(names)}"
+        said = f"{who}{why}."
+        return names, f"{said[0].upper()}{said[1:]}"
+
+    def needs(self) -> str:
+        """Return whether it needs somebody, and what for."""
+        if troubles := self.troubles():
+            return f"Yes. {troubles[0]}"
+        return "No. Nothing is wrong." if self.phase == "running" else f"Nothing is wrong. {self.advice()}"
 
     def money_line(self) -> str:
         """Return the money in one line: what was earned, and the gain with its interval."""
@@ -533,9 +564,8 @@ class Status:
             )
         known, from_ = self.answer(BELIEF), self.sources
         if known is not None and from_ is not None and not self.misfit:
-            whole, switching, learning = (
-                self.money(part, True, near=True) for part in (known.gain, from_.switching, from_.learning)
-            )
+            whole, switching = (self.money(part, True, near=True) for part in (known.gain, from_.switching))
+            learning = self.money(abs(from_.learning), near=True)
             if known.arms == from_.name:
                 said.append(
                     f"{from_.name} also looked best beforehand: all of the {whole} came from learning."
@@ -543,7 +573,7 @@ class Status:
             else:
                 said.append(
                     f"Switching to {from_.name}, which looked best beforehand, would have brought "
-                    f"{switching}; learning added {learning}."
+                    f"{switching}; learning {'added' if from_.learning >= 0 else 'cost'} {learning}."
                 )
         if self.unsaid is not None:
             said.append(self.unsaid)

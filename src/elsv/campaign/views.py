@@ -130,6 +130,11 @@ def points(share: float) -> str:
     return f"{100 * share:.{1 if share >= 0.01 else 2}f}"
 
 
+def unbroken(text: str) -> str:
+    """Return a text in which a sign of per cent does not begin a line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 @dataclass(frozen=True)
 class Bar:
     """Some days of a campaign, one after the other."""
@@ -266,7 +271,7 @@ def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
 
 
 FILTERS: dict[str, Any] = {
-    f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, weekday)
+    f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, unbroken, weekday)
 }
 FILTERS["option"] = option_of
 GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}

@@ -379,6 +379,7 @@ class Pages:
         for name in self._known.keys() - {one.name for one in shown}:
             del self._known[name]
         campaigns = [(one, await self._status(one)) for one in shown]
+        campaigns.sort(key=lambda each: not (each[0].unreadable or each[1] is None or each[1].troubles()))
         return {"campaigns": campaigns, "more": len(every) - len(shown)}
 
     async def _status(self, one: Listed) -> Status | None:
