@@ -3,30 +3,7 @@
 from elsv.errors import MissingExtraError
 
 try:
-    from elsv_client import (
-        AsyncClient,
-        Client,
-        ConflictError,
-        Flushed,
-        NotAllowedError,
-        NotFoundError,
-        RefusedError,
-        Retries,
-        ServiceError,
-        UnavailableError,
-    )
+    from elsv_client import *  # noqa: F403
+    from elsv_client import __all__ as __all__
 except ImportError as missing:
     raise MissingExtraError("the client", "client") from missing
-
-__all__ = [
-    "AsyncClient",
-    "Client",
-    "ConflictError",
-    "Flushed",
-    "NotAllowedError",
-    "NotFoundError",
-    "RefusedError",
-    "Retries",
-    "ServiceError",
-    "UnavailableError",
-]

@@ -49,12 +49,11 @@ def warm(progress: Progress | None = None) -> Warmth:
     True
     """
     began, seconds, functions = time.perf_counter(), compiling.seconds, compiling.functions
+    report = progress or (lambda done, total, name: None)
     for done, (name, work) in enumerate(_PARTS):
-        if progress is not None:
-            progress(done, len(_PARTS), name)
+        report(done, len(_PARTS), name)
         work()
-    if progress is not None:
-        progress(len(_PARTS), len(_PARTS), "done")
+    report(len(_PARTS), len(_PARTS), "done")
     return Warmth(compiling.functions - functions, compiling.seconds - seconds, time.perf_counter() - began)
 
 
@@ -79,8 +78,7 @@ def _far() -> None:
         _problem(None, 3, None, 0.9),
         _problem(None, 3, 400),
     ):
-        bandit = Bandit(problem, "plan", seed=0)
-        bandit.explain()
+        Bandit(problem, "plan", seed=0).explain()
         problem.belief.draw(State.initial(problem, (2,)), np.random.default_rng(0))
 
 

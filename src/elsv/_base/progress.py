@@ -84,16 +84,22 @@ def watched(
         `TooLongError`, which ends with the `remedy`.
     """
     part = share or (lambda done, total: done / total if total else 1.0)
-    limit = None if at_most is None else _Limit(seconds_of("at_most", at_most), what, remedy)
     with _listener(progress, what, part) as listener:
-        if limit is None:
+        if at_most is None:
             yield listener
             return
+        allowed, forecast = seconds_of("at_most", at_most), Forecast()
 
         def report(done: int, total: int) -> None:
             if listener is not None:
                 listener(done, total)
-            limit.check(part(done, total))
+            finished = part(done, total)
+            takes = forecast.spent + (forecast.left(finished, _EVIDENCE * allowed) or 0.0)
+            if finished < 1.0 and takes > allowed:
+                raise TooLongError(
+                    f"{what} takes about {duration(takes)}, more than the {duration(allowed)} "
+                    f"allowed by --at-most; {remedy}"
+                )
 
         yield report
 
@@ -110,24 +116,6 @@ def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iter
     else:
         with progress_bar(what) as bar:
             yield lambda done, total: bar(share(done, total), 1.0)
-
-
-class _Limit:
-    """The time that work may take."""
-
-    def __init__(self, seconds: float, what: str, remedy: str) -> None:
-        self._seconds, self._what, self._remedy = seconds, what, remedy
-        self._forecast = Forecast()
-
-    def check(self, share: float) -> None:
-        """Raise if the work takes longer than allowed, by what has run so far."""
-        spent, left = self._forecast.spent, self._forecast.left(share, _EVIDENCE * self._seconds)
-        total = spent + (left or 0.0)
-        if share < 1.0 and total > self._seconds:
-            raise TooLongError(
-                f"{self._what} takes about {duration(total)}, more than the {duration(self._seconds)} "
-                f"allowed by --at-most; {self._remedy}"
-            )
 
 
 @contextmanager

@@ -135,10 +135,16 @@ def compare(
         with progress_bar(f"comparing {len(names)} {many}") as progress:
             comparison = run(loaded, played, means=table, progress=progress, **asked, **how)
         if out is not None:
+            from elsv._base.files import Outputs
+            from elsv.report.comparison import write_comparison
+            from elsv.simulation.store import is_chunk
+
             # How many workers shared the run does not matter.
             more = {"horizon": horizon, "means": means, "grid": grid, "sharing": sharing}
             try:
-                _write(comparison, out, command_line("compare", problem, names, asked | more))
+                with working("writing the report"):
+                    write_comparison(comparison, out, command_line("compare", problem, names, asked | more))
+                Outputs.read(out).remove(is_chunk)  # no longer needed
             except ElsvError:
                 _show(comparison, as_json, shared)
                 raise
@@ -302,17 +308,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _write(comparison: Comparison, out: Path, command: str) -> None:
-    """Write the report, after which the chunks are no longer needed."""
-    from elsv._base.files import Outputs
-    from elsv.report.comparison import write_comparison
-    from elsv.simulation.store import is_chunk
-
-    with working("writing the report"):
-        write_comparison(comparison, out, command)
-    Outputs.read(out).remove(is_chunk)
 
 
 @contextmanager

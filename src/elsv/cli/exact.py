@@ -18,7 +18,6 @@ from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
     from elsv.exact import Cost, Solution
-    from elsv.paper.run import Reproduction
     from elsv.problem import Problem
 
 DEFAULT_POLICIES = ("plan", "elsv", "gittins", "thompson", "greedy")
@@ -189,14 +188,8 @@ def reproduce(
         raise typer.Exit(130) from None
     if as_json:
         print_json(found.to_dict())
-    else:
-        _show_verdicts(found)
-    note(f"wrote {out / 'report.html'}")
-
-
-def _show_verdicts(found: Reproduction) -> None:
-    """Print the verdicts, one line for each claim."""
-    for claim in found.claims:
+    for claim in () if as_json else found.claims:
         print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
         if claim.in_short != claim.verdict.value:
             print(f"{' ':<32}{claim.in_short}")
+    note(f"wrote {out / 'report.html'}")

@@ -12,8 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from elsv.campaign import Decision, RewardReceipt
 from elsv.campaign.batches import DecisionRequest, Outcomes
@@ -28,8 +27,7 @@ Answers = tuple[list[list[Decision]], Sequence[list[RewardReceipt] | Exception]]
 Serve = Callable[[list[DecisionRequest], list[Outcomes]], Answers]
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(NamedTuple):
     """Decisions or outcomes that are asked for, and who waits for the answer."""
 
     asked: DecisionRequest | Outcomes

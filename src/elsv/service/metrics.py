@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from elsv._version import __version__
@@ -40,18 +40,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._latency: dict[str, Histogram] = {}
+        self._latency: defaultdict[tuple[str], Histogram] = defaultdict(lambda: Histogram(SECONDS))
         self._decisions: Counter[tuple[str, str]] = Counter()
-        self._rewards: Counter[str] = Counter()
+        self._rewards: Counter[tuple[str]] = Counter()
         self._batches, self._batch_seconds = Histogram(SIZES), Histogram(SECONDS)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
         self._requests[method, route, status] += 1
-        latency = self._latency.get(route)
-        if latency is None:
-            latency = self._latency[route] = Histogram(SECONDS)
-        latency.add(seconds)
+        self._latency[route,].add(seconds)
 
     def batched(self, requests: int, seconds: float) -> None:
         """Count requests that shared a transaction."""
@@ -66,44 +63,36 @@ class Metrics:
     def rewarded(self, receipts: Sequence[RewardReceipt]) -> None:
         """Count outcomes by what became of them."""
         for receipt in receipts:
-            self._rewards[receipt.status] += 1
+            self._rewards[receipt.status,] += 1
 
     def text(self, ready: bool) -> str:
         """Return everything in the format that Prometheus reads."""
-        return "\n".join([*self._lines(ready), ""])
-
-    def _lines(self, ready: bool) -> Iterable[str]:
-        yield from _head("elsv_info", "gauge", "Version of elsv")
-        yield f'elsv_info{{version="{__version__}"}} 1'
-        yield from _head("elsv_ready", "gauge", "Whether decisions can be made")
-        yield f"elsv_ready {int(ready)}"
-        yield from _head("elsv_requests_total", "counter", "Requests by method, route and status")
-        for (method, route, status), count in sorted(self._requests.items()):
-            labels = _labels(method=method, route=route, status=status)
-            yield f"elsv_requests_total{{{labels}}} {count}"
-        yield from _head("elsv_request_seconds", "histogram", "Seconds until the answer, by route")
-        for route, histogram in sorted(self._latency.items()):
-            yield from histogram.lines("elsv_request_seconds", _labels(route=route))
-        yield from _head("elsv_decisions_total", "counter", "Decisions by campaign and reason")
-        for (campaign, reason), count in sorted(self._decisions.items()):
-            yield f"elsv_decisions_total{{{_labels(campaign=campaign, reason=reason)}}} {count}"
-        yield from _head("elsv_rewards_total", "counter", "Outcomes by what became of them")
-        for status_, count in sorted(self._rewards.items()):
-            yield f"elsv_rewards_total{{{_labels(status=status_)}}} {count}"
-        yield from _head("elsv_batch_requests", "histogram", "Requests that shared a transaction")
-        yield from self._batches.lines("elsv_batch_requests", "")
-        yield from _head("elsv_batch_seconds", "histogram", "Seconds of planning and writing them")
-        yield from self._batch_seconds.lines("elsv_batch_seconds", "")
-
-
-def _head(name: str, kind: str, what: str) -> Iterable[str]:
-    yield f"# HELP {name} {what}."
-    yield f"# TYPE {name} {kind}"
+        counted: tuple[tuple[str, str, str, tuple[str, ...], Mapping[Any, Any]], ...] = (
+            ("info", "gauge", "Version of elsv", ("version",), {(__version__,): 1}),
+            ("ready", "gauge", "Whether decisions can be made", (), {(): int(ready)}),
+            ("requests_total", "counter", "Requests by method, route and status",
+             ("method", "route", "status"), self._requests),
+            ("request_seconds", "histogram", "Seconds until the answer, by route", ("route",), self._latency),
+            ("decisions_total", "counter", "Decisions by campaign and reason", ("campaign", "reason"),
+             self._decisions),
+            ("rewards_total", "counter", "Outcomes by what became of them", ("status",), self._rewards),
+            ("batch_requests", "histogram", "Requests that shared a transaction", (), {(): self._batches}),
+            ("batch_seconds", "histogram", "Seconds of planning and writing them", (),
+             {(): self._batch_seconds}),
+        )  # fmt: skip
+        lines = []
+        for name, kind, what, labels, values in counted:
+            lines += [f"# HELP elsv_{name} {what}.", f"# TYPE elsv_{name} {kind}"]
+            for key, value in sorted(values.items()):
+                named = ",".join(
+                    f'{label}="{_escaped(part)}"' for label, part in zip(labels, key, strict=True)
+                )
+                if isinstance(value, Histogram):
+                    lines += value.lines(f"elsv_{name}", named)
+                else:
+                    lines.append(f"elsv_{name}{f'{{{named}}}' if named else ''} {value}")
+        return "\n".join([*lines, ""])
 
 
-def _labels(**values: Any) -> str:
-    return ",".join(f'{key}="{_escaped(str(value))}"' for key, value in values.items())
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _escaped(value: object) -> str:
+    return str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -257,12 +257,12 @@ class Service:
         """Return what answers batches of a campaign, in the thread of its lane."""
         run, plans_first = self._stores.run, self._stores.plans_first
 
-        def work(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
-            plan = batches.plan(asked) if asked and plans_first else None
-            return run(lambda writing: batches.append(writing, asked, plan, outcomes))
-
         def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
-            return batches.prepared(lambda: work(asked, outcomes)) if asked else work(asked, outcomes)
+            def work() -> Answers:
+                plan = batches.plan(asked) if asked and plans_first else None
+                return run(lambda writing: batches.append(writing, asked, plan, outcomes))
+
+            return batches.prepared(work) if asked else work()
 
         return serve
 
@@ -278,7 +278,6 @@ class Service:
         parts = {
             name: [told for told in outcomes if homes[told.id] == name] for name in sorted({*homes.values()})
         }
-
         batches = {name: Batches(self._store, name, self._clock) for name in parts}
 
         def work(writing: Transaction) -> list[RewardReceipt]:

@@ -24,7 +24,6 @@ from elsv.campaign.status import Status
 from elsv.campaign.views import answers, method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.policies.single import choice_name
-from elsv.problem import Problem
 from elsv.service.api import CSV, REPORT_POLICY, check_role, exported, report_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import browser, forms
@@ -247,11 +246,13 @@ class Pages:
     async def campaign(self, request: Request) -> Response:
         """Show a campaign."""
         said = SAID.get(request.query_params.get("said", ""), "")
-        return page(request, "campaign.html", said=said, **await self._moment(name_in(request)))
+        return page(
+            request, "campaign.html", said=said, **await self._service.look(name_in(request), _moment_of)
+        )
 
     async def live(self, request: Request) -> Response:
         """Return the parts of a campaign's page, brought up to date."""
-        return page(request, "live.html", **await self._moment(name_in(request)))
+        return page(request, "live.html", **await self._service.look(name_in(request), _moment_of))
 
     async def report(self, request: Request) -> Response:
         """Show the report of a campaign, to be sent, printed or kept."""
@@ -277,7 +278,7 @@ class Pages:
         except UnknownCampaignError:
             raise
         except InvalidInputError as error:
-            values = await self._moment(name)
+            values = await self._service.look(name, _moment_of)
             values["errors"] = {"customers" if what == "extend" else what: str(error)}
             typed = {"floor": fields.get("floor"), "extended": fields.get("customers")}
             values["manage"] |= {key: text for key, text in typed.items() if text is not None}
@@ -293,7 +294,8 @@ class Pages:
         """Begin the campaign that the form states."""
         form = forms.typed(await admin_form(request))
         try:
-            problem, given = await asyncio.to_thread(_stated, form)
+            problem, today = await asyncio.to_thread(forms.problem_of, form)
+            given = await asyncio.to_thread(forms.settings_of, form, problem, today)
             if form.name in {one.name for one in await self._service.listed()}:
                 raise forms.FieldError(
                     "name", f"there is a campaign {form.name!r} already; choose another name"
@@ -370,9 +372,6 @@ class Pages:
         else:
             raise RefusedError(404, "there is no such page")
 
-    async def _moment(self, name: str) -> dict[str, Any]:
-        return await self._service.look(name, _moment_of)
-
     async def _all(self) -> dict[str, Any]:
         every = await self._service.listed()
         shown = every[:MOST_LISTED]
@@ -431,11 +430,6 @@ _CHANGES: dict[str, Callable[[Campaign, Mapping[str, str]], object]] = {  # by t
     ),
     "forget": _forget,
 }
-
-
-def _stated(form: forms.NewForm) -> tuple[Problem, dict[str, Any]]:
-    problem, today = forms.problem_of(form)
-    return problem, forms.settings_of(form, problem, today)
 
 
 def _moment_of(campaign: Campaign) -> dict[str, Any]:
