@@ -63,24 +63,20 @@ def draw(comparison: Comparison) -> dict[str, Any]:
         style=_styles(comparison),
     )
     if len(names) > 1:
-        drawn["paired-differences"] = _differences_figure(comparison)
+        best, *others = ranking(comparison)
+        apart = {comparison.label(name): comparison.difference(name, best) for name in others}
+        drawn["paired-differences"] = figures.paired_differences(
+            {name: difference for name, (difference, _) in apart.items()},
+            {name: half for name, (_, half) in apart.items()},
+            comparison.label(best),
+            digits=shown_digits(comparison),
+            style=_styles(comparison),
+        )
     drawn["pull-shares"] = figures.pull_shares(
         {comparison.label(name): comparison[name].pull_share for name in ranking(comparison)},
         comparison.problem.names,
     )
     return drawn
-
-
-def _differences_figure(comparison: Comparison) -> Any:
-    best, *others = ranking(comparison)
-    apart = {comparison.label(name): comparison.difference(name, best) for name in others}
-    return figures.paired_differences(
-        {name: difference for name, (difference, _) in apart.items()},
-        {name: half for name, (_, half) in apart.items()},
-        comparison.label(best),
-        digits=shown_digits(comparison),
-        style=_styles(comparison),
-    )
 
 
 def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command: str) -> Page:

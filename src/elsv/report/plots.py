@@ -43,7 +43,14 @@ def plot_comparison(
     for name in (*leave_out, *(colours or ()), *(() if policy is None else (policy,))):
         comparison[name]
     if kind == "pulls":
-        return _pulls(comparison, checked_axes(ax), policy)
+        if policy is None and len(comparison.names) > 1:
+            raise InvalidInputError(
+                f"kind='pulls' shows one policy: policy= one of {', '.join(comparison.names)}"
+            )
+        policy, axes = policy or comparison.names[0], checked_axes(ax)
+        shares = {comparison.label(policy): comparison[policy].pull_share}
+        figures.pull_shares(shares, comparison.problem.names, axes=[axes])
+        return axes
     if policy is not None:
         raise InvalidInputError(f"policy is for kind='pulls', got kind={kind!r}")
     if kind == "regret":
@@ -58,27 +65,13 @@ def plot_comparison(
     else:
         raise InvalidInputError(f"kind must be 'regret', 'final', 'differences' or 'pulls', got {kind!r}")
     if colours:
-        named = {comparison.label(name): colour for name, colour in colours.items()}
-        options["style"] = _recoloured(drawn.redraw.keywords["style"], named)
+        from matplotlib.colors import to_hex
+
+        look = options["style"] = dict(drawn.redraw.keywords["style"])
+        for name, colour in colours.items():
+            label = comparison.label(name)
+            look[label] = replace(look[label], colour=to_hex(colour))
     drawn.redraw(axes=[axes], **options)
-    return axes
-
-
-def _recoloured(look: Mapping[str, figures.Style], colours: Mapping[str, str]) -> dict[str, figures.Style]:
-    from matplotlib.colors import to_hex
-
-    return {**look, **{name: replace(look[name], colour=to_hex(colour)) for name, colour in colours.items()}}
-
-
-def _pulls(comparison: Comparison, axes: Any, policy: str | None) -> Any:
-    if policy is None:
-        if len(comparison.names) > 1:
-            raise InvalidInputError(
-                f"kind='pulls' shows one policy: policy= one of {', '.join(comparison.names)}"
-            )
-        policy = comparison.names[0]
-    share = {comparison.label(policy): comparison[policy].pull_share}
-    figures.pull_shares(share, comparison.problem.names, axes=[axes])
     return axes
 
 

@@ -236,16 +236,22 @@ def checked_axes(ax: Any, height: float | None = None) -> Any:
     from matplotlib.axes import Axes
 
     if ax is None:
-        from matplotlib import pyplot, rcParams
-
-        width, usual = rcParams["figure.figsize"]
-        size = (width, usual if height is None else max(usual, height))
-        return pyplot.subplots(figsize=size, layout="constrained")[1]
+        return _pyplot_axes(1, 1, height or 0.0)[0]
     if not isinstance(ax, Axes):
         raise InvalidInputError(
             f"ax must be a matplotlib Axes, got {type(ax).__name__}; see pyplot.subplots()"
         )
     return ax
+
+
+def _pyplot_axes(rows: int, columns: int, height: float) -> list[Any]:
+    """Return the axes of a new pyplot figure of the user's size, or of a larger `height` in inches."""
+    from matplotlib import pyplot, rcParams
+
+    width, usual = rcParams["figure.figsize"]
+    size = (width, max(usual, height))
+    grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)[1]
+    return list(grid.flat)
 
 
 def figure_of(grid: Sequence[Any]) -> Any:
@@ -262,16 +268,13 @@ def several_axes(ax: Any, panels: int) -> list[Any]:
     """Return the user's axes for this many panels, or new ones in a new pyplot figure, two in a row."""
     require_matplotlib()
     if ax is None:
-        from matplotlib import pyplot, rcParams
+        from matplotlib import rcParams
 
-        rows, (width, height) = math.ceil(panels / 2), rcParams["figure.figsize"]
-        size = (width, max(height, 0.55 * height * rows))
-        found = (
-            pyplot.subplots(rows, 2, figsize=size, layout="constrained", squeeze=False)[1].ravel().tolist()
-        )
+        rows = math.ceil(panels / 2)
+        found = _pyplot_axes(rows, 2, 0.55 * rcParams["figure.figsize"][1] * rows)
         for left_over in found[panels:]:
             left_over.remove()
-        return list(found[:panels])
+        return found[:panels]
     given = list(getattr(ax, "flat", ax)) if isinstance(ax, Iterable) else [ax]
     if len(given) != panels:
         raise InvalidInputError(

@@ -185,14 +185,10 @@ class _World:
         return alone, (came * self.best).sum(axis=1, keepdims=True) - alone
 
 
-def _never() -> bool:
-    return False
-
-
 def run_chunk(
     run: Run,
     chunk: int,
-    stopped: Callable[[], bool] = _never,
+    stopped: Callable[[], bool] | None = None,
     count: Callable[[int], None] | None = None,
     helpers: Helpers | None = None,
 ) -> ChunkTally:
@@ -210,7 +206,7 @@ def run_chunk(
     for p in range(len(run.made)):
 
         def go_on(step: int, before: int = p * run.horizon) -> None:
-            if stopped():
+            if stopped is not None and stopped():
                 raise StoppedError
             if count is not None:
                 count(before + step - 1)

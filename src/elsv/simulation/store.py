@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from dataclasses import fields
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,6 @@ from elsv.simulation.engine import MEANING, ChunkTally, Run
 from elsv.simulation.identity import UnknownIdentityError, digest_of
 
 _FOLDER = "chunks"
-# How a file names the arrays of a tally: as they are, as single_arms, or as regret_0 for the first policy.
-_WHOLE = ("differences", "difference_squares", "seconds")
-_SINGLES = ("arms", "arm_squares", "gains", "gain_squares", "products")
-_BY_POLICY = tuple(f.name for f in fields(ChunkTally)[2:] if f.name not in _WHOLE + _SINGLES)
 
 
 def fingerprint(run: Run, version: str, policies: bool = True) -> str:
@@ -70,16 +65,9 @@ class ChunkStore:
 
     def save(self, tally: ChunkTally) -> None:
         """Write one chunk, atomically."""
-        policies = range(len(tally.regret))
-        about = [self._outputs.run, str(tally.chunk), str(tally.instances), str(len(policies))]
-        arrays = {"about": np.array(about)}
-        arrays |= {name: getattr(tally, name) for name in _WHOLE}
-        arrays |= {f"single_{name}": getattr(tally, name) for name in _SINGLES}
-        for name in _BY_POLICY:
-            if (parts := getattr(tally, name)) is not None:
-                arrays |= {f"{name}_{p}": parts[p] for p in policies}
+        arrays = {name: value for name, value in vars(tally).items() if value is not None}
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        np.savez_compressed(buffer, allow_pickle=False, run=np.array(self._outputs.run), **arrays)
         write_bytes(self._outputs.path(self._names[tally.chunk]), buffer.getvalue())
 
     def load(self) -> Iterator[ChunkTally]:
@@ -88,22 +76,14 @@ class ChunkStore:
             path = self._outputs.directory / name
             try:
                 with np.load(path, allow_pickle=False) as data:
-                    yield self._tally(path, data)
-            except InvalidInputError:
-                raise
-            except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+                    arrays: dict[str, Any] = dict(data)
+                    key, chunk, instances = (arrays.pop(k).item() for k in ("run", "chunk", "instances"))
+                    tally = ChunkTally(chunk, instances, **arrays)
+            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
                 continue
-
-    def _tally(self, path: Path, data: np.lib.npyio.NpzFile) -> ChunkTally:
-        key, chunk, instances, policies = (str(x) for x in data["about"])
-        if key != self._outputs.run:
-            raise InvalidInputError(
-                f"{path.parent} holds another run (settings, policies or version differ); "
-                "use another --out, or leave --resume out to start over"
-            )
-        arrays = {name: data[name] for name in _WHOLE}
-        arrays |= {name: data[f"single_{name}"] for name in _SINGLES}
-        for name in _BY_POLICY:
-            if f"{name}_0" in data:
-                arrays[name] = np.stack([data[f"{name}_{p}"] for p in range(int(policies))])
-        return ChunkTally(int(chunk), int(instances), **arrays)
+            if key != self._outputs.run:
+                raise InvalidInputError(
+                    f"{path.parent} holds another run (settings, policies or version differ); "
+                    "use another --out, or leave --resume out to start over"
+                )
+            yield tally
