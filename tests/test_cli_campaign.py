@@ -1,12 +1,11 @@
 """`elsv campaign`: a whole campaign by commands alone."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
+import commands
 from campaigns import NAMES, shop
 from elsv.cli.app import app
 from elsv.errors import InvalidInputError
@@ -98,9 +97,7 @@ def test_errors(words, match):
 
 
 def test_errors_end_with_exit_code_2():
-    command = [sys.executable, "-m", "elsv.cli", "campaign", "status", "none.db", "x"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = commands.elsv("campaign", "status", "none.db", "x", code=2)
     assert done.stderr.startswith("elsv: there is no campaign file none.db")
 
 

@@ -1,14 +1,13 @@
 """Every kind of structure through everything: solve against brute force, decide, compare, evaluate."""
 
 import json
-import subprocess
-import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import commands
 import elsv
 import paper_structure
 from elsv import Bandit, InvalidInputError, Problem, State
@@ -181,9 +180,7 @@ def test_the_command_line_decides_and_solves(name, tmp_path):
 def test_what_is_refused_names_the_arms_and_exits_with_two(tmp_path):
     path = tmp_path / "problem.toml"
     path.write_text("rewards = [1, 1]\nhorizon = 5\n[structure]\norder = [[1, 2], [2, 1]]\n")
-    command = [sys.executable, "-m", "elsv.cli", "decide", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = commands.elsv("decide", path, code=2)
     assert "arm 1 >= arm 2 >= arm 1" in done.stderr
     assert "Traceback" not in done.stderr
 
