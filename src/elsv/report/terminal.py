@@ -105,7 +105,7 @@ def solution_text(found: Solution, took: str) -> str:
     """Return value, regret, the first arms, rewards on the way and the states, in so much time."""
     lines = [
         f"value   {found.value:.9f}",
-        f"regret  {found.regret:.9f}  (so much more earns one who knows the best arm and always pulls it)",
+        f"regret  {found.regret:.9f}  (what knowing the best arm and always pulling it would add)",
         f"first   {found.in_words()}",
     ]
     if found.rewards is not None:

@@ -193,7 +193,7 @@ class Rehearsal:
         """Return what each column of the table means."""
         return {
             "earns": "expected earnings of all customers, on average over shops",
-            "gain": f"so much more than always {self.today}, ± its 95 % interval, or exact",
+            "gain": f"how much more than always {self.today} earns, ± its 95 % interval, or exact",
             "5–95 % of shops": "the gain in the middle 90 of 100 shops",
             "loses": f"shops in which the policy earns less than always {self.today} would",
             "finds": "shops whose last customer gets the best arm",
