@@ -133,11 +133,13 @@ def test_candidates_of_many_arms():
 
 def test_independent_arms_get_their_segments_index():
     given = problem(horizon=200)
-    index = FiniteGittins()(state().alpha, state().beta, 200 - 71 + 1, Setting.of(given))  # 1 + 0.7 · 100
+    index = FiniteGittins()(
+        state().alpha, state().beta, 200 - 71 + 1, Setting.of(given, alone=True)
+    )  # 1 + 0.7 · 100
     assert Plan(given).scores(state(), 100, None)[:2] == pytest.approx((given.rewards * index)[:2])
     forever = problem(horizon=None, discount=0.9)
     gamma = 0.7 * 0.9 / (1 - 0.3 * 0.9)
-    exact = Gittins(gamma)(state().alpha, state().beta, 1, Setting.of(forever))
+    exact = Gittins(gamma)(state().alpha, state().beta, 1, Setting.of(forever, alone=True))
     assert Plan(forever).scores(state(), 9, None)[:2] == pytest.approx((forever.rewards * exact)[:2])
 
 

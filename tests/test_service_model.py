@@ -58,8 +58,9 @@ class Remote:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    def decide(self, customer=None, key=None, count=None):
-        body = {k: v for k, v in {"customer": customer, "count": count}.items() if v is not None}
+    def decide(self, customer=None, key=None, count=None, segment=None):
+        about = {"customer": customer, "count": count, "segment": segment}
+        body = {k: v for k, v in about.items() if v is not None}
         headers = {} if key is None else {"idempotency-key": key}
         made = self.ask("POST", f"{self.place}/decisions", body, **headers)["decisions"]
         decisions = [values.read(values.Decision, one) for one in made]
@@ -86,11 +87,34 @@ class Remote:
     def forget(self, customer):
         return self.ask("POST", f"{self.place}/forget", {"customer": customer})["decisions"]
 
-    def end(self):
-        answer = self.http.request("PATCH", self.place, json={"ended": True})
+    def accepted(self, method, path, body):
+        answer = self.http.request(method, path, json=body)
         if answer.status_code == 422:
             raise InvalidInputError(answer.json()["detail"])
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+    def end(self):
+        self.accepted("PATCH", self.place, {"ended": True})
+
+    def offer(self, change):
+        """Change the set of withdrawn arms, from 0; over HTTP it is a whole list, from 1."""
+        withdrawn = {arm.arm for arm in self.status().arms if arm.withdrawn}
+        self.accepted("PATCH", self.place, {"withdrawn": sorted(arm + 1 for arm in change(withdrawn))})
+
+    def withdraw(self, arm):
+        self.offer(lambda withdrawn: withdrawn | {arm})
+
+    def restore(self, arm):
+        self.offer(lambda withdrawn: withdrawn - {arm})
+
+    def add(self, name, reward, expect=None, segment=None):
+        body = {"name": name, "reward": reward, "expect": expect, "segment": segment}
+        return self.accepted("POST", f"{self.place}/arms", body)["arm"] - 1
+
+    @property
+    def problem(self):
+        return SimpleNamespace(names=[arm.name for arm in self.status().arms])
 
     def change(self, **changes):
         return values.read(values.Settings, self.ask("PATCH", self.place, changes))
@@ -120,6 +144,8 @@ class Remote:
 
 class Served(Machine):
     """The machine, whose every call is a request; reopening is a new server."""
+
+    decide_as_planned = None  # a batch planned before its transaction is what the server does by itself
 
     def choose_again(self):
         """Choose anew from the log itself."""

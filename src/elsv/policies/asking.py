@@ -233,11 +233,12 @@ def chances_of(
             )
         chances = np.maximum(chances, 0.0)
         return np.asarray(chances / chances.sum())
-    copies = 1 if policy.deterministic else COPIES
-    batch = state.part(np.newaxis).part(np.zeros(copies, dtype=np.int64))
+    copies, batch = 1, state  # one instance is asked as such: an index then needs no table
+    if not policy.deterministic:
+        copies, batch = COPIES, state.part(np.newaxis).part(np.zeros(COPIES, dtype=np.int64))
     made: Any = rng() if callable(rng) else rng
     answer = (
         policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
     )
     arms = check_answer(answer, batch)
-    return np.bincount(arms, minlength=state.arms) / copies
+    return np.bincount(arms.reshape(-1), minlength=state.arms) / copies
