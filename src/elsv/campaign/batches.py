@@ -12,6 +12,7 @@ import math
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from elsv._base.numbers import shown
@@ -263,15 +264,11 @@ class Batches:
         for outcomes in requests:
             unknown = [told.id for told in outcomes if told.id not in rows]
             if unknown:
-                found.append(
-                    UnknownDecisionError(
-                        f"campaign {self.name!r} has no decision {shown(unknown[0])}; give an id from decide"
-                    )
-                )
-                continue
-            found.append(
-                [log.append_outcome(writing, head, rows[told.id], told, now, late) for told in outcomes]
-            )
+                words = f"campaign {self.name!r} has no decision {shown(unknown[0])}; give an id from decide"
+                found.append(UnknownDecisionError(words))
+            else:
+                append = partial(log.append_outcome, writing, head, at=now, accept_late=late)
+                found.append([append(rows[told.id], told) for told in outcomes])
         return found
 
 

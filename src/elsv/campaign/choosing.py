@@ -99,10 +99,6 @@ class Chooser:
         whole, own = self.state(tallies), list(self.arms)
         return State.trusted(whole.alpha[own], whole.beta[own])
 
-    def waiting(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return how many decisions of each arm on offer are open."""
-        return np.array([tallies[arm].open for arm in self.arms], dtype=np.float64)
-
     def offered_to(self, segment: int | None) -> tuple[int, ...]:
         """Return the arms on offer to who has come."""
         group = self.arms if segment is None else self.problem.segments.groups[segment]
@@ -127,8 +123,8 @@ class Chooser:
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state, of the arms on offer, in which the acting policy is asked now."""
-        planned = _Planned(self.asked, self.state_on_offer(tallies))
-        return planned.state(self.acting(step)[0], self.waiting(tallies), lambda: rng)
+        planned = _Planned(self, tallies)
+        return planned.state(self.acting(step)[0], planned.waiting, lambda: rng)
 
     def draw(
         self,
@@ -175,8 +171,8 @@ class _Batch:
         self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._number = 1 + sum(t.decided for t in tallies)  # of the first decision
         self._first = 1 + sum(t.used for t in tallies)  # the place of the first customer
-        self._planned = _Planned(chooser.asked, chooser.state_on_offer(tallies))
-        self._waiting = [chooser.waiting(tallies)]  # before each place
+        self._planned = _Planned(chooser, tallies)
+        self._waiting = [self._planned.waiting]  # before each place
         self._places = {arm: k for k, arm in enumerate(chooser.arms)}
         self._choices: list[Choice] = []
 
@@ -247,9 +243,11 @@ class _Batch:
 class _Planned:
     """States with the expected outcomes of open decisions; the means are computed once for each policy."""
 
-    def __init__(self, problem: Problem, state: State) -> None:
-        self._problem, self._state = problem, state
+    def __init__(self, chooser: Chooser, tallies: Sequence[Tally]) -> None:
+        self._problem, self._state = chooser.asked, chooser.state_on_offer(tallies)
         self._means: dict[int, FloatArray] = {}
+        # Open decisions of each arm on offer.
+        self.waiting = np.array([tallies[arm].open for arm in chooser.arms], dtype=np.float64)
 
     def state(self, policy: BasePolicy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
         """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""

@@ -125,10 +125,8 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
         return None
     spread = (np.diag(promised) - products)[np.ix_(kept, kept)]
     apart = (given - promised)[kept]
-    inverse, rank = (
-        np.linalg.pinv(spread, rcond=1e-9, hermitian=True),
-        np.linalg.matrix_rank(spread, tol=1e-6),
-    )
+    inverse = np.linalg.pinv(spread, rcond=1e-9, hermitian=True)
+    rank = np.linalg.matrix_rank(spread, tol=1e-6)
     chance = float(chdtrc(max(1, int(rank)), max(0.0, float(apart @ inverse @ apart))))
     return Split(tuple(given.tolist()), tuple(promised.tolist()), chance)
 
@@ -259,9 +257,7 @@ class Change:
     at: str
     who: str | None  # the name of a token, or of a person; None: not known
     what: str
-    kinds: tuple[
-        str, ...
-    ] = ()  # the first words of `what`, as data: begun, ended, paused, added, settings, …
+    kinds: tuple[str, ...] = ()  # as data: begun, ended, paused, added, settings, …
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -153,10 +153,8 @@ def begin_once(
             log.append_settings(writing, head, now, made.to_json(), who)
             log.release(writing, head)
             return True
-        own, first = (
-            _parsed(log.problems(writing, head)[0]),
-            Settings.from_json(log.settings(writing, head, 1)),
-        )
+        own = _parsed(log.problems(writing, head)[0])
+        first = Settings.from_json(log.settings(writing, head, 1))
         apart = _difference(own, problem) or ("seed" if seed not in (None, head.seed) else "")
         if not apart and first != made:
             apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))

@@ -90,7 +90,7 @@ class RewardReceipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"id": self.id, "status": self.status, "success": self.success, "counted": self.counted}
+        return dict(vars(self))
 
 
 class Row(NamedTuple):

@@ -81,19 +81,16 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the arms and what is believed of them, the chosen one marked, for notebooks."""
-        shown = [_Column(*column) for column in _COLUMNS]
-        shown = [column for column in shown if any(column.of(arm) is not None for arm in self.arms)]
+        shown = [column for column in _COLUMNS if any(column[1](arm) is not None for arm in self.arms)]
         rows = [
-            ["" if (value := column.of(arm)) is None else column.shown.format(value) for column in shown]
+            ["" if (value := of(arm)) is None else form.format(value) for _, of, form, _ in shown]
             for arm in self.arms
         ]
         title = f"Step {self.step}{self._who()}: pull {self.chosen.name} (`{self.policy}`)"
-        words = "; ".join(f"{column.head}: {column.means}" for column in shown if column.means)
-        return block(
-            title,
-            table([c.head for c in shown], rows, chosen=[self._place]),
-            *map(note, [words, *self._watched()]),
-        )
+        words = "; ".join(f"{head}: {means}" for head, *_, means in shown if means)
+        heads = [head for head, *_ in shown]
+        notes = map(note, [words, *self._watched()])
+        return block(title, table(heads, rows, chosen=[self._place]), *notes)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw on a matplotlib Axes with the user's own settings and return it (extra ``plot``).
@@ -166,22 +163,13 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column for notebooks; it is left out where no arm has a value."""
-
-    head: str
-    of: Callable[[ArmExplanation], Any]
-    shown: str = "{:.4f}"
-    means: str = ""
-
-
-_COLUMNS: tuple[tuple[Any, ...], ...] = (
-    ("arm", lambda a: a.name, "{}"),
-    ("reward", lambda a: a.reward, "{:g}"),
-    ("pulls", lambda a: a.pulls, "{:,}"),
-    ("mean", lambda a: a.mean),
-    ("95 % interval", lambda a: f"{a.low:.4f} – {a.high:.4f}", "{}"),
+# Columns for notebooks: head, value of an arm, format, meaning. One without any value is left out.
+_COLUMNS: tuple[tuple[str, Callable[[ArmExplanation], Any], str, str], ...] = (
+    ("arm", lambda a: a.name, "{}", ""),
+    ("reward", lambda a: a.reward, "{:g}", ""),
+    ("pulls", lambda a: a.pulls, "{:,}", ""),
+    ("mean", lambda a: a.mean, "{:.4f}", ""),
+    ("95 % interval", lambda a: f"{a.low:.4f} – {a.high:.4f}", "{}", ""),
     ("worth", lambda a: a.worth, "{:.4f}", "reward times mean, what one pull is expected to earn"),
     ("P(best)", lambda a: a.best, "{:.4f}", "how likely the arm is the best one"),
     ("bonus", lambda a: a.bonus, "{:.4f}", "what exploring adds to the worth"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from elsv.stores.base import Store, StoreError, Transaction
 
@@ -35,14 +36,6 @@ def run_together(store: Store, works: Sequence[Work[Any]]) -> list[Any]:
     return found
 
 
-class _Piece(Generic[T]):
-    """Work of one thread, and what became of it."""
-
-    def __init__(self, work: Work[T]) -> None:
-        self.work, self.done = work, False
-        self.found: T | Exception | None = None
-
-
 class SharedCommits:
     """Commits that threads share: whoever comes first commits for all who have come meanwhile.
 
@@ -56,31 +49,32 @@ class SharedCommits:
 
     def __init__(self, store: Store, most: int = 256) -> None:
         self._store, self._most = store, most
-        self._waiting: list[_Piece[Any]] = []
+        self._waiting: list[tuple[Work[Any], Future[Any]]] = []
         self._guard, self._committing = threading.Lock(), threading.Lock()
 
     def run(self, work: Work[T]) -> T:
         """Return what `work` returns, when it is on disk."""
-        mine: _Piece[T] = _Piece(work)
+        mine: Future[T] = Future()
         with self._guard:
-            self._waiting.append(mine)
-        while not mine.done:
+            self._waiting.append((work, mine))
+        while not mine.done():
             with self._committing:
-                if not mine.done:
+                if not mine.done():
                     self._commit()
-        if isinstance(mine.found, Exception):
-            raise mine.found
-        return cast(T, mine.found)
+        return mine.result()
 
     def _commit(self) -> None:
         with self._guard:
             pieces, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
         try:
-            found = run_together(self._store, [piece.work for piece in pieces])
+            found = run_together(self._store, [work for work, _ in pieces])
         except Exception as error:
             found = [error] * len(pieces)
-        for piece, result in zip(pieces, found, strict=True):
-            piece.found, piece.done = result, True
+        for (_, future), result in zip(pieces, found, strict=True):
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
 
 
 class Pool:
