@@ -9,9 +9,10 @@ import paper
 from elsv.beliefs import Chain, Independent, Rejection
 from elsv.errors import InvalidInputError
 from elsv.indices import FunctionIndex
+from elsv.lattice.numbering import states_up_to
 from elsv.problem import Problem
 from elsv.search import lookahead
-from elsv.search.lookahead import make_tree, states_within
+from elsv.search.lookahead import make_tree
 from elsv.state import State
 from elsv.values import SeparableValue
 
@@ -122,9 +123,9 @@ def test_rejection_needs_a_generator_and_repeats_with_its_seed():
 
 
 def test_the_tree_has_the_promised_number_of_states():
-    assert states_within(3, 10) == 8008
+    assert states_up_to(3, 10) == 8008
     tree = make_tree(3, 4)
-    assert len(tree.successes) == sum(comb(d + 5, 5) for d in range(5)) == states_within(3, 4)
+    assert len(tree.successes) == sum(comb(d + 5, 5) for d in range(5)) == states_up_to(3, 4)
     total = tree.successes.sum(axis=1) + tree.failures.sum(axis=1)
     for i in range(3):
         for won in (0, 1):

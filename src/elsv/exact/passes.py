@@ -272,7 +272,7 @@ def by_layers_bytes(problem: Problem, policies: Sequence[Any]) -> float:
         kept = max(kept, size * sum(room.kept for room in rooms))
         tables = max(tables, sum(room.tables for room in rooms))
         first = max(first, sum(room.first for room in rooms))
-    reach: int = max(1, *(policy.reach for policy in policies))
+    reach = _reach(policies)
     held = 8.0 * _layers_held(arms, horizon, reach) if _weighted(problem) else 0.0
     blocks = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
     values = 8.0 * as_float(layer_size(arms, horizon)) * parts * len(policies)

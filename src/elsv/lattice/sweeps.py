@@ -192,8 +192,12 @@ class Sweeps:
     _layers: dict[int, Layer] = field(init=False, default_factory=dict)
     _spare: list[FloatArray] = field(init=False, default_factory=list)
     _given: Callable[[FloatArray, FloatArray, Blocks], Any] = field(init=False)
+    _kernels: Any = field(init=False)
 
     def __post_init__(self) -> None:
+        from elsv.lattice import _sweep_kernels
+
+        self._kernels = _sweep_kernels
         self.lattice = Lattice(self.arms.arms, self.horizon)
         self._given = given_by(self.arms)
 
@@ -210,8 +214,6 @@ class Sweeps:
 
     def weights(self, made: int, belief: Any) -> FloatArray:
         """Return W of the states after `made` pulls under `belief`; nothing where none are needed."""
-        from elsv.lattice._sweep_kernels import add_weights
-
         key = belief if belief.__hash__ is not None else id(belief)
         if key not in self._weights:
             last = self.weigh(belief, self.arms, self.lattice, self.horizon, self.crew.workers)
@@ -225,7 +227,7 @@ class Sweeps:
             layer = self.layer(lowest - 1)
             # Many layers of weights may be held at once: none takes more room than it needs.
             known[lowest - 1] = np.empty(layer.size)
-            self._sweep(add_weights, layer, later, later, known[lowest - 1])
+            self._sweep(self._kernels.add_weights, layer, later, later, known[lowest - 1])
         return known[made]
 
     def descend(self, made: int, reach: int) -> Layer:
@@ -290,15 +292,11 @@ class Sweeps:
 
         `values` are of the next layer; `actions` ``[G, states]`` become these arms, unless they are empty.
         """
-        from elsv.lattice._sweep_kernels import maximise
-
-        return self._next(maximise, layer, values, belief, actions)
+        return self._next(self._kernels.maximise, layer, values, belief, actions)
 
     def pull(self, layer: Layer, values: FloatArray, arm: int, belief: Any) -> FloatArray:
         """Return the worth of pulling `arm` in every state; `values` of the next layer is given back."""
-        from elsv.lattice._sweep_kernels import pull_arm
-
-        return self._next(pull_arm, layer, values, belief, arm)
+        return self._next(self._kernels.pull_arm, layer, values, belief, arm)
 
     def follow(
         self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray | None = None
@@ -309,18 +307,14 @@ class Sweeps:
         segment comes ``[N, states]``. The arms pay `rewards`, such as those of one segment alone; default:
         all of them.
         """
-        from elsv.lattice._sweep_kernels import follow, mix
-
         arms = checked_choice(arms, layer, self.segments)
-        kernel = follow if arms.dtype == np.uint8 else mix
+        kernel = self._kernels.follow if arms.dtype == np.uint8 else self._kernels.mix
         return self._next(kernel, layer, values, belief, arms, rewards=rewards)
 
     def average(self, layer: Layer, later: FloatArray, belief: Any) -> FloatArray:
         """Return the expectation of a martingale in every state, from its values in the next layer."""
-        from elsv.lattice._sweep_kernels import average
-
         out = np.empty(layer.size)
-        self._sweep(average, layer, later, self.weights(layer.made + 1, belief), out)
+        self._sweep(self._kernels.average, layer, later, self.weights(layer.made + 1, belief), out)
         return out
 
     def best_reward(self, layer: Layer, times: float, belief: Any) -> FloatArray:
@@ -328,24 +322,18 @@ class Sweeps:
 
         The result is in room to give back.
         """
-        from elsv.lattice._sweep_kernels import commit_values
-
-        return self._next(commit_values, layer, _NOTHING, belief, times)
+        return self._next(self._kernels.commit_values, layer, _NOTHING, belief, times)
 
     def sum_tables(self, layer: Layer, tables: FloatArray, scale: FloatArray, belief: Any) -> FloatArray:
         """Return in every state Σ_i scale_i times the number of arm i's state in its table ``[N, size]``."""
-        from elsv.lattice._sweep_kernels import separable_values
-
         weights, out = self.weights(layer.made, belief), self.take(layer.size)
-        self._sweep(separable_values, layer, _NOTHING, weights, tables, scale, out)
+        self._sweep(self._kernels.separable_values, layer, _NOTHING, weights, tables, scale, out)
         return out
 
     def prefer_infinite(self, layer: Layer, tables: FloatArray, group: IntArray, actions: AnyArray) -> None:
         """Set `actions` to the best arms by reward times index where any arm has an infinite one."""
-        from elsv.lattice._sweep_kernels import prefer_infinite
-
         if np.isposinf(tables).any():
-            self._sweep(prefer_infinite, layer, _NOTHING, _NOTHING, tables, group, actions)
+            self._sweep(self._kernels.prefer_infinite, layer, _NOTHING, _NOTHING, tables, group, actions)
 
 
 def checked_choice(choice: object, layer: Layer, who: Arriving) -> AnyArray:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,13 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy
 from elsv.policies.layers import ByChance, ByChances, OnLayers
-from elsv.policies.offered import Segment, best_offered, chances_offered, within_segments
+from elsv.policies.offered import (
+    Segment,
+    best_offered,
+    chances_offered,
+    distinct_states,
+    within_segments,
+)
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -39,15 +44,6 @@ _NOTHING_SHOWN = 1e15
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
-
-
-def chances_once(policy: Any, state: State, step: int) -> FloatArray:
-    """Return the chances ``[..., N]`` of a batch in which equal states are asked for once."""
-    rows = np.hstack(state.rows())
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
-    alpha, beta = distinct[:, : state.arms], distinct[:, state.arms :]
-    found: FloatArray = policy.chances(State.trusted(alpha.copy(), beta.copy()), step)
-    return found[place.reshape(-1)].reshape(state.alpha.shape)
 
 
 def drawn(chances: FloatArray, rng: Rng) -> IntArray:
@@ -90,7 +86,9 @@ class InformationDirected(BasePolicy):
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return an arm for every instance, drawn with its chances."""
         check_width(state, self.problem)
-        return drawn(chances_offered(self.problem, chances_once(self, state, step), segment), rng)
+        distinct, place = distinct_states(state)
+        chances = self.chances(distinct, step)[place].reshape(state.alpha.shape)
+        return drawn(chances_offered(self.problem, chances, segment), rng)
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``; two of a segment at most have one above zero."""

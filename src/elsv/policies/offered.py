@@ -86,6 +86,12 @@ def takes_segment(function: object) -> bool:
     return "segment" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def distinct_states(state: State) -> tuple[State, IntArray]:
+    """Return the distinct states of a batch, one row for each, and which of them every instance is in."""
+    rows, place = np.unique(np.hstack(state.rows()), axis=0, return_inverse=True)
+    return State.trusted(rows[:, : state.arms].copy(), rows[:, state.arms :].copy()), place.reshape(-1)
+
+
 def within_segments(segments: Segments, count: int, answer: Callable[[list[int]], FloatArray]) -> FloatArray:
     """Return ``[..., N]`` from answers ``[..., n]`` for the arms of one segment after another."""
     parts = [answer(list(arms)) for arms in segments.groups]

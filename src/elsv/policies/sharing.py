@@ -18,7 +18,7 @@ from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import Segment, offered
+from elsv.policies.offered import Segment, distinct_states, offered
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State, check_width
@@ -212,6 +212,5 @@ def _ask_once(policy: Any, state: State, step: int, rng: Rng) -> IntArray:
         return np.empty(0, dtype=np.int64)
     if not policy.merges:
         return check_answer(policy(state, step, rng), state)
-    rows, place = np.unique(np.hstack([state.alpha, state.beta]), axis=0, return_inverse=True)
-    distinct = State.trusted(rows[:, : state.arms].copy(), rows[:, state.arms :].copy())
-    return check_answer(policy(distinct, step, rng), distinct)[place.reshape(-1)]
+    distinct, place = distinct_states(state)
+    return check_answer(policy(distinct, step, rng), distinct)[place]

@@ -17,18 +17,17 @@ and d = 10. Their numbering depends on N and d alone, so it is made once and sha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
-from elsv._base.cache import memory
+from elsv._base.cache import remembered
 from elsv._base.inheritance import still_holds
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.base import Belief, mean_of
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import shares
+from elsv.lattice.numbering import shares, states_up_to
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.values.base import ValueFunction, values_at
@@ -37,13 +36,6 @@ from elsv.values.base import ValueFunction, values_at
 _CHUNK = 1_000_000
 # A tree of 20 million states takes a few gigabytes: beyond it, refuse with the numbers.
 MOST_STATES = 20_000_000
-
-
-def search_depth(problem: Problem, step: int, depth: int) -> int:
-    """Return min(depth, T - t + 1), or raise if the step lies outside the horizon."""
-    depth = whole("depth", depth)
-    check_step(problem, step)
-    return depth if problem.horizon is None else min(depth, problem.horizon - step + 1)
 
 
 def check_step(problem: Problem, step: int) -> None:
@@ -83,7 +75,10 @@ def lookahead(
     rng
         Passed to the belief.
     """
-    reach = search_depth(problem, step, depth)
+    reach = whole("depth", depth)
+    check_step(problem, step)
+    if problem.horizon is not None:
+        reach = min(reach, problem.horizon - step + 1)
     check_width(state, problem)
     one_step = getattr(value, "one_step", None) if still_holds(value, "one_step", "__call__") else None
     if reach == 1 and discount == 1.0 and one_step is not None:
@@ -109,9 +104,8 @@ def lookahead(
     return q.reshape(state.alpha.shape)
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Merged states of the layers 0 … depth; the last `frontier` of them are the frontier."""
+class Tree(NamedTuple):
+    """Merged states of the layers 0 … depth; those past the interior are the frontier."""
 
     successes: FloatArray  # [states, N], gained since the root
     failures: FloatArray  # [states, N]
@@ -122,28 +116,11 @@ class Tree:
         """Number of states above the frontier."""
         return len(self.successors)
 
-    @property
-    def bytes(self) -> int:
-        """Memory that the arrays take."""
-        return self.successes.nbytes + self.failures.nbytes + self.successors.nbytes
 
-
-def states_within(arms: int, depth: int) -> int:
-    """Return the number of merged states of the layers 0 … depth."""
-    return comb(depth + 2 * arms, 2 * arms)
-
-
+@remembered
 def make_tree(arms: int, depth: int) -> Tree:
     """Return the numbered, merged states for `arms` arms and `depth` pulls; kept for the next call."""
-    tree: Tree | None = memory.get(("tree", arms, depth))
-    if tree is None:
-        tree = _numbered(arms, depth)
-        memory.put(("tree", arms, depth), tree, tree.bytes)
-    return tree
-
-
-def _numbered(arms: int, depth: int) -> Tree:
-    total = states_within(arms, depth)
+    total = states_up_to(arms, depth)
     if total * arms > MOST_STATES:
         raise InvalidInputError(
             f"depth {depth} with {arms} arms has {total:,} states, more than {MOST_STATES // arms:,}; "
@@ -154,10 +131,10 @@ def _numbered(arms: int, depth: int) -> Tree:
     counts = np.concatenate(layers)
     # A state's key in a number system with room for every count: within a layer keys fall.
     place = (depth + 1) ** np.arange(parts - 1, -1, -1, dtype=object)
-    interior = states_within(arms, depth - 1)
+    interior = states_up_to(arms, depth - 1)
     successors = np.empty((interior, parts), dtype=np.int64)
     for made in range(depth):
-        here, there = states_within(arms, made - 1), states_within(arms, made)
+        here, there = states_up_to(arms, made - 1), states_up_to(arms, made)
         keys, later = (-(layers[m] * place).sum(axis=1) for m in (made, made + 1))
         for part in range(parts):
             found = np.searchsorted(later, keys - place[part])
