@@ -1,12 +1,15 @@
 """The pages in a real browser: live numbers and pictures, telephone, dark, keyboard, screen reader."""
 
+import json
 import time
 
 import pytest
+from typer.testing import CliRunner
 
 from browsers import PHONE, WIDE, ask, browser, new_context, serving, until, violations
 from campaigns import Clock, shop
 from elsv import Campaign, Problem
+from elsv.cli import app
 from elsv.service.tokens import TokenFile
 
 SMALL = """() => [...document.querySelectorAll('body *')].filter((e) =>
@@ -443,4 +446,36 @@ def test_a_reader_logs_in_sees_no_buttons_and_logs_out(chrome, tmp_path):
         page.wait_for_url("**/ui/login")
         page.goto("/")
         assert "/ui/login" in page.url
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_links_log_in_and_the_digest_suits_every_screen(chrome, tmp_path, viewport, scheme):
+    """A link leads a colleague to the campaign, whose first screen is theirs; an e-mail has the news."""
+    db, file = tmp_path / "shop.db", str(tmp_path / "tokens.json")
+    with Campaign.open(db, "spring", shop(300), policy="greedy", seed=1, unit="EUR") as campaign:
+        campaign.rewards((one, k % 3 == 0) for k, one in enumerate(campaign.decide(count=60)))
+    made = CliRunner().invoke(
+        app, ["token", "link", "ann", "--tokens", file, "--campaign", "spring", "--json"]
+    )
+    assert made.exit_code == 0, made.output
+    link = json.loads(made.output)["link"]
+    mail = CliRunner().invoke(app, ["campaign", "digest", str(db), "--since", "yesterday", "--html"])
+    assert mail.exit_code == 0, mail.output
+    with serving(db, tmp_path / "tokens.json") as guarded:
+        context = new_context(chrome, guarded, viewport, color_scheme=scheme)
+        page = context.new_page()
+        page.goto("/ui/campaigns/spring")
+        assert "/ui/login" in page.url
+        page.goto(link[link.index("/", len("http://")) :])
+        page.wait_for_url("**/ui/campaigns/spring")
+        assert page.get_by_text("Needs you").is_visible()
+        assert page.get_by_role("button", name="Pause", exact=True).count() == 0
+        for _ in range(2):  # the page, then the e-mail
+            assert violations(page) == []
+            assert page.evaluate(TOO_WIDE) <= 0
+            assert page.evaluate(SMALL) == []
+            page.set_content(mail.output)
+        assert page.get_by_text("spring", exact=True).first.is_visible()
         context.close()
