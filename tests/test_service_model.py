@@ -117,7 +117,7 @@ class Remote:
         return SimpleNamespace(names=[arm.name for arm in self.status().arms])
 
     def change(self, **changes):
-        return values.read(values.Settings, self.ask("PATCH", self.place, changes))
+        return values.read(values.Settings, self.accepted("PATCH", self.place, changes))
 
     def pause(self):
         self.change(paused=True)
