@@ -81,6 +81,9 @@ class BasePolicy(ABC):
         """Whether a batch is best asked once for equal states."""
         return self.deterministic and self.costly
 
+    def prepare(self) -> None:  # noqa: B027
+        """Make what the first decision needs, so that no customer waits for it; by default nothing."""
+
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""
         return None

@@ -75,7 +75,7 @@ def evaluate_cost(
         if hasattr(policy, "earns"):
             continue
         if _searches(problem, policy):
-            arrays = 5 + 4 * problem.arms * (_named(problem, policy, 1).stops > 0)
+            arrays = 5 + 4 * problem.arms * _weighs_stops(problem, policy)
             size = max(size, arrays * whole + _table_bytes(problem) + _SPARE)
         else:
             size = max(size, room_for(problem, free).bytes)
@@ -91,6 +91,11 @@ def evaluate_cost(
 def _searches(problem: Problem, policy: object) -> bool:
     """Return whether a policy reads more than the next layer, somewhere."""
     return _named(problem, policy, problem.steps).name == "search"
+
+
+def _weighs_stops(problem: Problem, policy: object) -> bool:
+    """Return whether a search weighs many pulls of one arm, somewhere."""
+    return any(_named(problem, policy, step).stops > 0 for step in range(1, problem.steps + 1))
 
 
 def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
@@ -190,7 +195,7 @@ def _by_layers(problem: Problem, policy: object, device: Device, progress: Progr
     """Return the value of a policy that searches, on whole layers."""
     horizon = problem.steps
     sweeps = LayerSweeps(device, problem, layer_size(problem.arms, horizon))
-    search = Search(sweeps, _named(problem, policy, 1).stops > 0)
+    search = Search(sweeps, _weighs_stops(problem, policy))
     values = [device.empty(sweeps.numbering.size(horizon - 1)) for _ in range(2)]
     for layer in range(horizon - 1, -1, -1):
         later, named = values[0] if layer + 1 < horizon else NULL, _named(problem, policy, layer + 1)
