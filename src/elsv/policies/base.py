@@ -182,6 +182,11 @@ class FunctionPolicy(BasePolicy):
         """The function's own belief, if it has one: open decisions are expected to turn out by it."""
         return getattr(self.function, "belief", None)
 
+    def prepare(self) -> None:
+        """Let the function prepare its first decision, if it can."""
+        if (own := getattr(self.function, "prepare", None)) is not None:
+            own()
+
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what the function's `bonus` does, if it has one."""
         own = getattr(self.function, "bonus", None)

@@ -9,7 +9,8 @@ It searches d pulls ahead among a few candidate arms and commits at the frontier
 with R the pulls left there and :math:`q_g` the chance that the next customer is of segment g. The search goes
 as near the end as its states allow, by steps that grow, in each of which one arm is pulled. Where it does not
 see the end it weighs pulling one arm for longer, to commit as soon as that is better. Where no arm wins back
-half of what one pull of it costs, the best arm is pulled. All these scores are the worth of a policy that
+half of what one pull of it costs, the best arm is pulled. The first decision is the same for everybody and is
+searched with 40 times as many states. All these scores are the worth of a policy that
 could be followed, a lower bound on the best one. docs/planning.md has the rule in 25 lines,
 `elsv.policies.plan_rules` its numbers.
 
