@@ -48,51 +48,42 @@ class Audit:
         return "\n".join([f"{what} do not agree:", *(f"- {problem}" for problem in self.problems)])
 
 
-@dataclass(frozen=True)
-class _Logged:
-    """All that a log holds, as rows of its tables."""
+Logged = dict[str, Rows]
+"""All that a log holds: the rows of each table, in the order of their events."""
 
-    settings: Rows
-    decisions: Rows
-    rewards: Rows
-    expirations: Rows
-    voids: Rows
-    corrections: Rows
-    history: Rows
-    forgotten: Rows
-    arms: Rows
-
-
-_TABLES = (
-    "version, event FROM elsv_setting",
-    "number, event, arm, propensity, propensities, version, expires, place, segment FROM elsv_decision",
-    "number, event, success, late, counted FROM elsv_reward",
-    "number, event FROM elsv_expiration",
-    "number, event FROM elsv_void",
-    "number, event, before, success FROM elsv_correction",
-    "arm, event, successes, failures FROM elsv_history",
-    "decisions, event FROM elsv_forgotten",
-    "arm, event FROM elsv_arm",
-)
+_TABLES = {
+    "settings": "version, event FROM elsv_setting",
+    "decisions": "number, event, arm, propensity, propensities, version, expires, place, segment "
+    "FROM elsv_decision",
+    "rewards": "number, event, success, late, counted FROM elsv_reward",
+    "expirations": "number, event FROM elsv_expiration",
+    "voids": "number, event FROM elsv_void",
+    "corrections": "number, event, before, success FROM elsv_correction",
+    "history": "arm, event, successes, failures FROM elsv_history",
+    "forgotten": "decisions, event FROM elsv_forgotten",
+    "arms": "arm, event FROM elsv_arm",
+}
 
 
 def replay(log: Log) -> Audit:
     """Return what a replay of the whole log finds."""
-    logged = _Logged(*(log.rows(f"SELECT {table} WHERE campaign = ? ORDER BY event") for table in _TABLES))
+    logged = {
+        key: log.rows(f"SELECT {table} WHERE campaign = ? ORDER BY event") for key, table in _TABLES.items()
+    }
     found = tuple(islice(_problems(log, logged), _MOST_NAMED))
-    counts = {key: len(getattr(logged, key)) for key in _COUNTED}
+    counts = {key: len(logged[key]) for key in _COUNTED}
     return Audit(events=log.events, problems=found, **counts)
 
 
-def _problems(log: Log, logged: _Logged) -> Iterator[str]:
+def _problems(log: Log, logged: Logged) -> Iterator[str]:
     """Yield what does not agree."""
-    yield from _numbered("event", (row[1] for rows in vars(logged).values() for row in rows), log.events)
-    yield from _numbered("decision", (row[0] for row in logged.decisions), log.decisions)
-    yield from _numbered("version of the settings", (row[0] for row in logged.settings), log.version)
+    yield from _numbered("event", (row[1] for rows in logged.values() for row in rows), log.events)
+    yield from _numbered("decision", (row[0] for row in logged["decisions"]), log.decisions)
+    yield from _numbered("version of the settings", (row[0] for row in logged["settings"]), log.version)
     yield from _consistent(logged)
     yield from _in_order(logged)
     segments = log.segments
-    for number, _, arm, *_, segment in logged.decisions:
+    for number, _, arm, *_, segment in logged["decisions"]:
         home = segments.turns[segments.of_arm[arm]]
         if segment != home:
             yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
@@ -123,46 +114,46 @@ def _events(rows: Rows) -> dict[int, int]:
     return {number: event for number, event, *_ in rows}
 
 
-def _consistent(logged: _Logged) -> Iterator[str]:
+def _consistent(logged: Logged) -> Iterator[str]:
     """Yield records that contradict one another."""
-    made = {row[0]: row for row in logged.decisions}
-    settings, expired = _events(logged.settings), _events(logged.expirations)
-    for number, event, arm, propensity, listed, version, *_ in logged.decisions:
+    made = {row[0]: row for row in logged["decisions"]}
+    settings, expired = _events(logged["settings"]), _events(logged["expirations"])
+    for number, event, arm, propensity, listed, version, *_ in logged["decisions"]:
         chances = [float(text or 0) for text in listed.split(",")]
         if not 0 < propensity <= 1 or chances[arm] != propensity or abs(sum(chances) - 1) > 1e-9:
             yield f"decision {number} has probabilities {listed}, not {propensity} for arm {arm + 1}"
         if settings.get(version, event) >= event:
             yield f"decision {number} stands before the settings that it was made by"
-    for number, event, *_ in (*logged.rewards, *logged.expirations):
+    for number, event, *_ in (*logged["rewards"], *logged["expirations"]):
         if number not in made or made[number][1] >= event:
             yield f"an outcome or expiration stands before its decision {number}"
-    for number, event, _, late, counted in logged.rewards:
+    for number, event, _, late, counted in logged["rewards"]:
         if bool(late) != (expired.get(number, event) < event) or (number in expired and not late):
             yield f"the outcome of decision {number} is marked wrongly as {'late' if late else 'in time'}"
         if not late and not counted:
             yield f"the outcome of decision {number} came in time and is not counted"
 
 
-def _in_order(logged: _Logged) -> Iterator[str]:
+def _in_order(logged: Logged) -> Iterator[str]:
     """Yield voids, corrections and places that do not follow from what stands before them."""
-    made, known = {row[0]: row for row in logged.decisions}, {row[0]: row for row in logged.rewards}
-    void = _events(logged.voids)
-    for number, event in logged.voids:
+    made, known = {row[0]: row for row in logged["decisions"]}, {row[0]: row for row in logged["rewards"]}
+    void = _events(logged["voids"])
+    for number, event in logged["voids"]:
         if number not in made or made[number][1] >= event or number in known:
             yield f"decision {number} is void and has an outcome, or stands after that"
-    for number, event in logged.expirations:
+    for number, event in logged["expirations"]:
         if void.get(number, event) < event:
             yield f"decision {number} expired when it was void"
     last: dict[int, int] = {}
-    for number, event, before, success in logged.corrections:
+    for number, event, before, success in logged["corrections"]:
         if number not in known or known[number][1] >= event or last.get(number, before) != before:
             yield f"a correction of decision {number} does not follow from the outcome before it"
         last[number] = success
     for number, success in last.items():
         if number in known and known[number][2] != success:
             yield f"the outcome of decision {number} is not the one that it was corrected to"
-    taken, freed = 0, sorted(((event, number) for number, event in logged.voids), reverse=True)
-    for number, event, *_, place, _ in logged.decisions:  # in the order of their events
+    taken, freed = 0, sorted(((event, number) for number, event in logged["voids"]), reverse=True)
+    for number, event, *_, place, _ in logged["decisions"]:  # in the order of their events
         while freed and freed[-1][0] < event:
             _, gone = freed.pop()
             taken -= gone in made and made[gone][7] is not None
@@ -172,26 +163,26 @@ def _in_order(logged: _Logged) -> Iterator[str]:
                 yield f"decision {number} takes place {place} and should take {taken} by the log"
 
 
-def _counted(arms: int, logged: _Logged) -> tuple[list[Counter[str]], Rows]:
+def _counted(arms: int, logged: Logged) -> tuple[list[Counter[str]], Rows]:
     """Return the counts of each arm and the open decisions that follow from the log."""
-    became = dict.fromkeys((number for number, _ in logged.expirations), "expired")
+    became = dict.fromkeys((number for number, _ in logged["expirations"]), "expired")
     late = set()
-    for number, _, success, was_late, counted in logged.rewards:
+    for number, _, success, was_late, counted in logged["rewards"]:
         if counted:
             became[number] = "successes" if success else "failures"
             late |= {number} if was_late else set()
         else:
             became.setdefault(number, "")  # it is not awaited, and counts as nothing
-    became |= dict.fromkeys((number for number, _ in logged.voids), "voided")
+    became |= dict.fromkeys((number for number, _ in logged["voids"]), "voided")
     counts: list[Counter[str]] = [Counter() for _ in range(arms)]
     still_open = []
-    for number, _, arm, propensity, listed, _, expires, place, _ in logged.decisions:
+    for number, _, arm, propensity, listed, _, expires, place, _ in logged["decisions"]:
         now = became.get(number, "open")
         counts[arm].update(counts_of(now, propensity, place is None, number in late))
         for other in without_support(listed):
             counts[other]["unsupported"] += 1
         if now == "open":
             still_open.append((number, arm, propensity, expires))
-    for arm, _, won, lost in logged.history:
+    for arm, _, won, lost in logged["history"]:
         counts[arm].update(past_successes=won, past_failures=lost)
     return counts, still_open
