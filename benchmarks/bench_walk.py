@@ -3,7 +3,7 @@
 A policy that prepares something on the way must not make one customer wait for it. Times are CPU time of the
 thread that asks, with kernels compiled and nothing left from earlier runs. The walk is made three times, and
 each step counts with its quickest time: the policy does the same every time, the machine does not. A policy
-whose steps take long is walked once and in part: its first steps, then some before and after every power of two.
+whose steps take long is walked once and in part: at first, and before and after every power of two.
 """
 
 from __future__ import annotations
