@@ -59,8 +59,8 @@ def new_context(chrome, address, viewport=WIDE, **more):
 
 
 @contextmanager
-def serving(db, tokens=None):
-    """Yield the address of ``elsv serve`` in a process of its own."""
+def serving(db, tokens=None, state="/readyz"):
+    """Yield the address of ``elsv serve`` in its own process, when it is ready or in another `state`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -69,10 +69,10 @@ def serving(db, tokens=None):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
+        for _ in range(1800):
             assert process.poll() is None, "the server has ended"
             try:
-                ask(address, "GET", "/healthz")
+                ask(address, "GET", state)
                 break
             except OSError:
                 time.sleep(0.1)

@@ -20,6 +20,7 @@ class Client:
 
     def __init__(self, app, runner):
         transport = httpx.ASGITransport(app)
+        self.service = app.state.service
         self._client = httpx.AsyncClient(transport=transport, base_url=HERE)
         self._runner, self.cookies = runner, self._client.cookies
 

@@ -62,6 +62,26 @@ def test_a_campaign_that_this_server_cannot_compute_is_listed(db):
         assert "a policy of your own" in text_of(answer.text)
 
 
+def test_a_server_that_gets_ready_shows_the_counts_first_and_the_rest_when_it_is_known(db, monkeypatch):
+    begun(db)
+    monkeypatch.setattr("elsv.service.page.routes.SOON", 0.0)
+    with visit(db) as client:
+        client.service.starting = True
+        answer = client.get("/ui/campaigns/spring")
+        said = text_of(answer.text)
+        assert answer.status_code == 200
+        assert "Running: 40 of 300 customers have come." in said
+        assert "follow in a moment" in said
+        (again,) = (attrs["hx-get"] for _, attrs in tags_of(answer.text) if attrs.get("hx-trigger") == "load")
+        assert again == "/ui/campaigns/spring"
+        assert "follows in a moment" in text_of(client.get("/").text)
+        assert client.get(again, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
+        assert "Needs you" in text_of(client.get("/ui/campaigns/spring").text)
+        assert client.get("/ui/campaigns/nobody").status_code == 404
+        client.service.starting = False
+        assert "Nothing is wrong." in text_of(client.get("/").text)
+
+
 def test_a_policy_at_its_end_leaves_the_rest_of_the_page(db, monkeypatch):
     begun(db, policy="elsv")
     monkeypatch.setattr("elsv._base.triangle.MOST_LEVELS", 20)

@@ -125,15 +125,17 @@ def test_from_the_form_to_the_end_of_a_campaign(page, address):
     arms.nth(2).get_by_label("Given today").check()
     page.get_by_label("Unit").fill("EUR")
     page.get_by_label("Customers in all").fill("60")
+    page.get_by_text("Policy, floor, holdout, time zone").click()
     page.get_by_label("Policy").select_option("thompson")
     page.locator("#preview table").wait_for()
     assert "at least as often as the next" in page.locator("#preview").inner_text()
     page.get_by_role("button", name="Rehearse it").click()
-    page.locator("#rehearsal table").first.wait_for(timeout=180_000)
+    page.locator("#rehearsal table").first.wait_for(state="attached", timeout=180_000)
     assert "No verdict" in page.locator("#rehearsal").inner_text()
     page.get_by_label("What share of your visitors buys today?").fill("4 %")
     page.get_by_role("button", name="Rehearse it").click()
-    page.locator("#rehearsal table").nth(1).wait_for(timeout=180_000)
+    page.locator("#rehearsal table").nth(1).wait_for(state="attached", timeout=180_000)
+    page.locator("#rehearsal summary").click()
     assert "EUR" in page.locator("#rehearsal").inner_text()
     assert "Holdout" in page.locator("#rehearsal").inner_text()
     page.get_by_role("button", name="Begin the campaign").click()
@@ -292,6 +294,34 @@ def test_the_first_screen_of_a_phone_says_it_all(chrome, address, state, scheme)
     offered = page.locator("#part-first dd").nth(1).inner_text()
     assert state == "paused" or offered.count(top) == 1, "what is offered is said once"
     assert state == "none yet" or ("Yesterday: " in said and "EUR" in said)
+    context.close()
+
+
+def test_a_page_that_is_asked_for_before_the_server_is_ready_comes_whole_by_itself(chrome, tmp_path):
+    db = tmp_path / "shop.db"
+    with Campaign.open(db, "spring", shop(300), policy="plan", seed=1, unit="EUR") as campaign:
+        campaign.rewards((one, k % 3 == 0) for k, one in enumerate(campaign.decide(count=60)))
+    with serving(db, state="/healthz") as starting:
+        context = new_context(chrome, starting, PHONE)
+        page = context.new_page()
+        page.goto("/ui/campaigns/spring")
+        assert "60 of 300 customers have come" in page.locator("main").inner_text()
+        page.get_by_text("Needs you").wait_for()
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_form_is_short_on_a_phone(chrome, address, scheme):
+    """Three screens, or four with all that can be said of single arms; what is optional is folded."""
+    context = new_context(chrome, address, PHONE, color_scheme=scheme)
+    page = context.new_page()
+    page.goto("/ui/new")
+    tall = "() => document.documentElement.scrollHeight"
+    assert page.evaluate(tall) <= 3.2 * PHONE["height"]
+    assert page.locator("[name=expected]:visible, #sureness:visible, #policy:visible").count() == 0
+    page.get_by_label("I know more of single arms").check()
+    assert page.locator("[name=expected]:visible").count() == 3
+    assert page.evaluate(tall) <= 4 * PHONE["height"]
     context.close()
 
 

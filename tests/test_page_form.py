@@ -7,7 +7,7 @@ import pytest
 
 from elsv import Campaign, Problem, State
 from elsv.service.page.forms import MOST_ARMS
-from pages import send, text_of, visit
+from pages import send, tags_of, text_of, visit
 
 ARMS = [("30 % off", "21", "20"), ("20 % off", "24", ""), ("full price", "30", "")]
 FORM = {
@@ -137,7 +137,7 @@ def test_what_was_typed_is_there_again(client):
     assert "<i>" not in html
     assert 'value="soon"' in html
     assert 'value="30 % off"' in html
-    assert html.count(" checked") == 3
+    assert html.count(" checked") == 4  # also that more is said of single arms
 
 
 def test_a_name_is_taken_once(client):
@@ -244,6 +244,35 @@ def test_segments_have_all_options_and_an_order_within_each(client, tmp_path):
     answer = send(client, "/ui/new", wrong)
     assert answer.status_code == 422
     assert "timezone must be a name such as" in text_of(answer.text)
+
+
+def opened(html):
+    """Which folded parts of the form are open, and whether the rows have all their columns."""
+    tags = tags_of(html)
+    return [
+        *("open" in attrs for tag, attrs in tags if tag == "details"),
+        any(attrs.get("id") == "each" and "checked" in attrs for _, attrs in tags),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "parts"),
+    [
+        ({}, [False, False, False]),
+        ({"segments": "mobile, desktop"}, [True, False, False]),
+        ({"history": "arm"}, [True, False, False]),
+        ({"floor": "x"}, [False, True, False]),
+        ({"timezone": "UTC"}, [False, True, False]),
+        ({"expected": ["4", "", "", ""]}, [False, False, True]),
+        ({"sureness": "x"}, [False, False, True]),
+    ],
+)
+def test_what_is_optional_is_folded_unless_it_is_used_or_wrong(client, more, parts):
+    assert opened(client.get("/ui/new").text) == [False] * 3
+    form = {**filled(SHOP), "policy": "plan", "floor": "0", "holdout": "0", "name": "", **more}
+    answer = send(client, "/ui/new", form)
+    assert answer.status_code == 422
+    assert opened(answer.text) == parts
 
 
 def test_a_form_of_thousands_of_fields_is_refused(client):

@@ -24,7 +24,7 @@ from elsv._base.numbers import numbers, shown
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import Arms, State, check_width
-from elsv.structure.base import number_of_arm
+from elsv.structure.facts import number_of_arm
 from elsv.structure.product import check_names, parts_of
 
 _ROUNDING = 1e-9  # of shares that must sum to 1

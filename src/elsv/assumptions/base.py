@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
-from typing import Any
+from typing import Any, cast
 
 from elsv._base.numbers import finite
 from elsv.beliefs import MethodUsed
@@ -39,7 +39,6 @@ class Findings:
     state: str | None = None  # alpha,beta pairs; None: no state was given
     evidence: Evidence | None = None  # None without data, or where nothing is assumed
     doubts: tuple[Doubt, ...] = ()  # what in the data speaks against what is assumed
-    something: bool = True  # whether anything is assumed
     decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
     segments: str | None = None  # who comes and what is on offer to them, in words
 
@@ -47,6 +46,11 @@ class Findings:
     def pulls(self) -> int:
         """How many pulls the state shows."""
         return sum(arm.pulls for arm in self.arms)
+
+    def worth(self, outline: Outline) -> list[float]:
+        """Return what a peak is one of: prior means, or expected rewards."""
+        rewarded = outline.scale == "reward"
+        return [arm.prior.mean * (arm.reward if rewarded else 1.0) for arm in self.arms]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1."""
@@ -60,13 +64,11 @@ class Findings:
             "error": self.error,
             "state": self.state,
             "pulls": self.pulls,
-            "evidence": None if self.evidence is None else self.evidence.to_dict(),
+            "evidence": self.evidence and self.evidence.to_dict(),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
+            **({} if self.segments is None else {"segments": self.segments}),
         }
-        if self.segments is not None:
-            values["segments"] = self.segments
-        plain: dict[str, Any] = finite(values)
-        return plain
+        return cast(dict[str, Any], finite(values))
 
 
 def line(arms: int, pairs: Pairs) -> list[int] | None:
@@ -89,18 +91,14 @@ def levels(arms: int, pairs: Pairs) -> list[list[int]]:
     above: dict[int, list[int]] = {arm: [] for arm in range(arms)}
     for a, b in pairs:
         above[b].append(a)
-    depth: dict[int, int] = {}
-    for arm in TopologicalSorter(above).static_order():
-        depth[arm] = 1 + max((depth[a] for a in above[arm]), default=-1)
-    rows: list[list[int]] = [[] for _ in range(1 + max(depth.values()))]
-    for arm in range(arms):
-        rows[depth[arm]].append(arm)
+    rows: list[list[int]] = []
     place: dict[int, float] = {}
-
-    def middle(arm: int) -> float:
-        return sum(place[a] for a in above[arm]) / len(above[arm]) if above[arm] else 0.0
-
-    for row in rows:
-        row.sort(key=lambda arm: (middle(arm), arm))
-        place |= {arm: (k + 0.5) / len(row) for k, arm in enumerate(row)}
+    sorter = TopologicalSorter(above)
+    sorter.prepare()
+    while sorter:
+        ready = sorter.get_ready()
+        row = sorted((sum(place[a] for a in above[arm]) / max(1, len(above[arm])), arm) for arm in ready)
+        rows.append([arm for _, arm in row])
+        place |= {arm: (k + 0.5) / len(row) for k, arm in enumerate(rows[-1])}
+        sorter.done(*ready)
     return rows

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from elsv.assumptions.base import ArmCheck, Findings
-from elsv.beliefs.abilities import error, factors
+from elsv.beliefs.abilities import error
 from elsv.beliefs.base import mean_of, method_of
 from elsv.errors import InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
@@ -21,7 +21,6 @@ from elsv.structure.facts import outline_of
 
 _INTERVAL = (0.025, 0.975)
 _SEED = 0  # for beliefs that draw
-_TIMED = 3  # states whose median time is told
 
 
 class Check(Findings):
@@ -67,49 +66,30 @@ def check(problem: Problem, state: State | None = None) -> Check:
     True
     """
     belief, start = problem.belief, State.initial(problem)
-    something = not factors(belief)
-    now = start if state is None else _one(state, problem)
+    now = start if state is None else state
+    check_arms(now, problem)
+    if now.shape != ():
+        raise InvalidInputError(f"state must be of one instance, got a batch of shape {now.shape}")
     before = believed(problem, start, _INTERVAL)
-    after = None if state is None else believed(problem, now, _INTERVAL)
-    pulls = now.pulls(problem)
-    arms = tuple(
-        ArmCheck(
-            arm=i,
-            name=problem.names[i],
-            reward=float(problem.rewards[i]),
-            prior=before[i],
-            pulls=int(pulls[i]),
-            posterior=None if after is None else after[i],
-        )
-        for i in range(problem.arms)
-    )
+    after = [None] * problem.arms if state is None else believed(problem, now, _INTERVAL)
+    pulls = now.pulls(problem).astype(int).tolist()
+    pairs = " ".join(f"{a:g},{b:g}" for a, b in zip(now.alpha, now.beta, strict=True))
+    each = zip(problem.names, problem.rewards.tolist(), before, pulls, after, strict=True)
     wrong = float(error(belief, now))
-    said = evidence(problem, now) if state is not None and pulls.any() else None
+    said = evidence(problem, now) if any(pulls) else None
     return Check(
         assumed=problem.structure.describe(),
         outline=outline_of(problem.structure),
-        arms=arms,
+        arms=tuple(ArmCheck(i, *one) for i, one in enumerate(each)),
         method=method_of(belief, now),
         milliseconds=_milliseconds(lambda near: mean_of(belief, near, np.random.default_rng(_SEED)), now),
         error=None if math.isnan(wrong) else wrong,
-        state=None if state is None else _pairs(now),
+        state=None if state is None else pairs,
         evidence=said,
-        doubts=doubts(problem, now, said) if state is not None else (),
-        something=something,
+        doubts=doubts(problem, now, said),
         decision=_decision(problem, now),
         segments=problem.segments.describe(problem.names) or None,
     )
-
-
-def _pairs(state: State) -> str:
-    return " ".join(f"{a:g},{b:g}" for a, b in zip(state.alpha, state.beta, strict=True))
-
-
-def _one(state: State, problem: Problem) -> State:
-    check_arms(state, problem)
-    if state.shape != ():
-        raise InvalidInputError(f"state must be of one instance, got a batch of shape {state.shape}")
-    return state
 
 
 def _decision(problem: Problem, state: State) -> float | None:
@@ -122,13 +102,12 @@ def _decision(problem: Problem, state: State) -> float | None:
 
 
 def _milliseconds(work: Callable[[State], object], state: State) -> float:
-    """Return the milliseconds that `work` takes, the median over a few states near `state`."""
-    work(state)  # compiles
+    """Return the milliseconds that `work` takes near a state, the least of two: the first may compile."""
     spent = []
-    for arm in range(_TIMED):
+    for arm in range(2):
         more = (np.arange(state.arms) == arm % state.arms) * (1.0 + arm // state.arms)
         near = State(state.alpha + more, state.beta)
         began = time.perf_counter()
         work(near)
         spent.append(time.perf_counter() - began)
-    return 1e3 * float(np.median(spent))
+    return 1e3 * min(spent)

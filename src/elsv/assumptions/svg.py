@@ -9,7 +9,8 @@ import textwrap
 from dataclasses import dataclass, field
 from html import escape
 
-from elsv.assumptions.base import ArmCheck, Findings, levels, line
+from elsv.assumptions.base import Findings, levels, line
+from elsv.prior.found import shortened
 from elsv.structure import Outline
 
 _WIDTH = 390.0
@@ -54,10 +55,9 @@ class _Canvas:
     numbered: bool = False  # whether arms are drawn as their numbers somewhere
 
     def add(self, tag: str, content: str | None = None, **attributes: object) -> None:
-        """Add an element; numbers are shortened, an underscore in a name stands for a hyphen."""
-        said = "".join(
-            f' {key.strip("_").replace("_", "-")}="{_plain(value)}"' for key, value in attributes.items()
-        )
+        """Add an element; numbers are shortened, and an underscore ends a name that Python has taken."""
+        plain = {key: f"{x:.4g}" if isinstance(x, float) else escape(str(x)) for key, x in attributes.items()}
+        said = "".join(f' {key.rstrip("_")}="{value}"' for key, value in plain.items())
         self.elements.append(
             f"<{tag}{said}/>" if content is None else f"<{tag}{said}>{escape(content)}</{tag}>"
         )
@@ -67,10 +67,6 @@ class _Canvas:
         for row in textwrap.wrap(said, _LETTERS, break_on_hyphens=False):
             self.add("text", row, x=_EDGE, y=self.below, class_=kind)
             self.below += 18.0
-
-
-def _plain(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
 def drawn(found: Findings) -> str:
@@ -87,60 +83,59 @@ def drawn(found: Findings) -> str:
         changed = f", now {now[k]:.3g}" if k < len(now) else ""
         named = "" if part.pairs or part.peak else f": {words}"
         canvas.write(f"({k + 1}) with probability {share:g}{changed}{named}", "soft")
-        _picture(canvas, part, found.arms)
-    if not parts:
-        _picture(canvas, found.outline, found.arms)
+        _picture(canvas, part, found)
+    _picture(canvas, found.outline, found)
     _intervals(canvas, found)
     canvas.write(f"Method: {found.method.words}", "soft")
     if found.evidence is not None:
         canvas.write(found.evidence.describe(), "bad" if found.evidence.contradicted else "")
-    body = "\n".join(canvas.elements)
-    height = round(canvas.below + 2)
+    width, height, body = round(_WIDTH), round(canvas.below + 2), "\n".join(canvas.elements)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height}" width="{_WIDTH:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img">\n<title>What is assumed of {len(found.arms)} arms</title>\n'
         f'<style>{_STYLE}</style>\n<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
     )
 
 
-def _picture(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...]) -> None:
+def _picture(canvas: _Canvas, outline: Outline, found: Findings) -> None:
     """Draw an order, rows and columns, or a curve; nothing where there is nothing to draw."""
+    names = [arm.name for arm in found.arms]
     if outline.peak:
-        _curve(canvas, outline, arms)
+        _curve(canvas, found.worth(outline))
     if outline.grid is not None:
-        rows, columns = outline.grid
-        _levels(canvas, outline, arms, [list(range(r * columns, (r + 1) * columns)) for r in range(rows)])
-    elif outline.pairs and (one := line(len(arms), outline.pairs)) is not None:
-        _line(canvas, one, arms)
+        columns = outline.grid[1]
+        rows = [list(range(k, k + columns)) for k in range(0, len(names), columns)]
+        _levels(canvas, outline, names, rows)
+    elif outline.pairs and (one := line(len(names), outline.pairs)) is not None:
+        _line(canvas, [names[arm] for arm in one])
     elif outline.pairs:
-        _levels(canvas, outline, arms, levels(len(arms), outline.pairs))
+        _levels(canvas, outline, names, levels(len(names), outline.pairs))
     if outline.scale == "reward" and (outline.pairs or outline.peak):
         canvas.write("of reward times mean", "soft")
 
 
-def _line(canvas: _Canvas, order: list[int], arms: tuple[ArmCheck, ...]) -> None:
+def _line(canvas: _Canvas, names: list[str]) -> None:
     """Draw arms one after another, the largest first, in as many rows as it takes."""
     across = _EDGE
-    for k, arm in enumerate(order):
-        label = _fit(arms[arm].name, _WIDTH - 2 * _EDGE - 40)
+    for k, name in enumerate(names):
+        label = _fit(name, _WIDTH - 2 * _EDGE - 40)
         width = _LETTER * len(label) + 14
         if across + width > _WIDTH - _EDGE and k:
             across, canvas.below = _EDGE, canvas.below + 32
         _box(canvas, across + width / 2, canvas.below, width, label)
         across += width
-        if k + 1 < len(order):
+        if k + 1 < len(names):
             canvas.add("text", "≥", x=across + 4, y=canvas.below + 4.5, class_="soft")
             across += 17
     canvas.below += 38
 
 
-def _levels(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...], rows: list[list[int]]) -> None:
+def _levels(canvas: _Canvas, outline: Outline, names: list[str], rows: list[list[int]]) -> None:
     """Draw arms in rows with lines between them; the upper end of a line is the larger arm."""
     most = max(map(len, rows))
     room = (_WIDTH - 2 * _EDGE) / min(most, 11)
-    names = [arm.name for arm in arms]
     if max(map(len, names)) * _LETTER + 14 > room - 8 and room < 90:
-        names, canvas.numbered = [str(arm.arm + 1) for arm in arms], True
+        names, canvas.numbered = [str(arm + 1) for arm in range(len(names))], True
     place: dict[int, tuple[float, float]] = {}
     top = canvas.below
     for row in rows:
@@ -168,16 +163,14 @@ def _box(canvas: _Canvas, x: float, y: float, width: float, label: str) -> None:
 
 
 def _fit(name: str, room: float) -> str:
-    letters = max(1, int(room / _LETTER))
-    return name if len(name) <= letters else name[: letters - 1] + "…"
+    return shortened(name, max(1, int(room / _LETTER)))
 
 
-def _curve(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...]) -> None:
+def _curve(canvas: _Canvas, worth: list[float]) -> None:
     """Draw what the prior implies as a curve over the arms."""
-    worth = [arm.prior.mean * (arm.reward if outline.scale == "reward" else 1.0) for arm in arms]
     top, height = canvas.below, 70.0
     span = max(worth) - min(worth) or 1.0
-    gap = (_WIDTH - 2 * _EDGE) / len(arms)
+    gap = (_WIDTH - 2 * _EDGE) / len(worth)
     points = [
         (_EDGE + (k + 0.5) * gap, top + height * (1 - (value - min(worth)) / span))
         for k, value in enumerate(worth)
@@ -186,7 +179,7 @@ def _curve(canvas: _Canvas, outline: Outline, arms: tuple[ArmCheck, ...]) -> Non
     canvas.add("polyline", points=" ".join(f"{x:.4g},{y:.4g}" for x, y in points), class_="curve")
     for k, (x, y) in enumerate(points):
         canvas.add("circle", cx=x, cy=y, r=3, class_="dot")
-        if gap >= 20 or k in (0, len(arms) - 1):
+        if gap >= 20 or k in (0, len(worth) - 1):
             canvas.add("text", str(k + 1), x=x, y=top + height + 20, class_="soft middle")
     canvas.below = top + height + 42
     canvas.write("Up to one arm, which is not known, and down from there.", "soft")

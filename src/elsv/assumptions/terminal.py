@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from elsv.assumptions.base import ArmCheck, Findings, levels, line
 from elsv.policies import DEFAULT_POLICY
-from elsv.prior.found import Implied
+from elsv.prior.found import Implied, labelled, shortened
 from elsv.structure import Outline
 
 _WIDTH = 96
@@ -20,19 +20,22 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 def text(found: Findings) -> str:
     """Return everything, section by section."""
-    parts = [_labelled("assumed", found.assumed)]
+    rows = _labelled("assumed", found.assumed)
     if found.segments is not None:
-        parts.append(_labelled("segments", found.segments))
-    parts += _drawing(found)
-    parts.append(["", "before any data", *_table(found.arms, before=True)])
-    parts.append(["", *_labelled("method", found.method.words)])
-    parts.append(_labelled("cost", _cost(found)))
-    parts.append(_labelled("error", _error(found.error)))
+        rows += _labelled("segments", found.segments)
+    for share, words, part in found.outline.parts:
+        rows += ["", f"with probability {share:g}", *(_picture(part, found) or _labelled("", words))]
+    if drawn := _picture(found.outline, found):
+        rows += ["", *drawn]
+    rows += ["", "before any data", *_table(found.arms, before=True), ""]
+    rows += _labelled("method", found.method.words)
+    rows += _labelled("cost", _cost(found))
+    rows += _labelled("error", _error(found.error))
     if found.state is not None:
         after = f"after {found.pulls} pull{'' if found.pulls == 1 else 's'} ({found.state})"
-        parts.append(["", after, *_table(found.arms, before=False)])
-        parts.append(["", *_data(found)])
-    return "\n".join(row for part in parts for row in part)
+        rows += ["", after, *_table(found.arms, before=False), ""]
+        rows += _data(found)
+    return "\n".join(rows)
 
 
 def _data(found: Findings) -> list[str]:
@@ -52,14 +55,7 @@ def _data(found: Findings) -> list[str]:
 
 
 def _labelled(label: str, said: str) -> list[str]:
-    """Return wrapped words with a label in front."""
-    return textwrap.wrap(
-        said,
-        _WIDTH,
-        initial_indent=f"{label:<{_LABEL}}",
-        subsequent_indent=" " * _LABEL,
-        break_on_hyphens=False,
-    )
+    return labelled(label, said, _WIDTH, _LABEL)
 
 
 def _cost(found: Findings) -> str:
@@ -81,23 +77,10 @@ def _error(error: float | None) -> str:
     return f"{error:.1g} in a mean" if error else "none, exact to rounding"
 
 
-def _drawing(found: Findings) -> list[list[str]]:
-    """Return the order as rows of text, part by part of a mixture."""
-    names = [arm.name for arm in found.arms]
-    if found.outline.parts:
-        return [
-            ["", f"with probability {share:g}", *(picture(part, names, found.arms) or _labelled("", words))]
-            for share, words, part in found.outline.parts
-        ]
-    drawn = picture(found.outline, names, found.arms)
-    return [["", *drawn]] if drawn else []
-
-
-def picture(outline: Outline, names: list[str], arms: tuple[ArmCheck, ...]) -> list[str]:
+def _picture(outline: Outline, found: Findings) -> list[str]:
     """Return rows, a tree, one line, levels or a curve; nothing where there is nothing to draw."""
-    rows: list[str] = []
-    if outline.peak:
-        rows += _curve(outline, names, arms)
+    names = [arm.name for arm in found.arms]
+    rows = _curve(found.worth(outline), names) if outline.peak else []
     if outline.grid is not None:
         rows += _grid(outline.grid, names)
     elif outline.pairs:
@@ -119,7 +102,7 @@ def _order(outline: Outline, names: list[str]) -> list[str]:
     for a, b in outline.pairs:
         above[b].append(names[a])
     return [
-        f"{_short(names[arm]):<{_CELL}}" + (f" ≤ {', '.join(above[arm])}" if above[arm] else "")
+        f"{shortened(names[arm], _CELL):<{_CELL}}" + (f" ≤ {', '.join(above[arm])}" if above[arm] else "")
         for row in levels(count, outline.pairs)
         for arm in row
     ]
@@ -147,7 +130,7 @@ def _grid(size: tuple[int, int], names: list[str]) -> list[str]:
     """Return the arms row by row, with signs between them."""
     rows, columns = size
     room = max(3, min(max(map(len, names)), (_WIDTH - _LABEL) // columns - 3))
-    cells = [_short(name, room) for name in names]
+    cells = [shortened(name, room) for name in names]
     found = []
     for r in range(rows):
         own = cells[r * columns : (r + 1) * columns]
@@ -157,18 +140,13 @@ def _grid(size: tuple[int, int], names: list[str]) -> list[str]:
     return [*found, "≥ and ∨: the arm before it, or above it, is at least as good"]
 
 
-def _curve(outline: Outline, names: list[str], arms: tuple[ArmCheck, ...]) -> list[str]:
+def _curve(worth: list[float], names: list[str]) -> list[str]:
     """Return what the prior implies as a curve of blocks, one for each arm."""
-    worth = [arm.prior.mean * (arm.reward if outline.scale == "reward" else 1.0) for arm in arms]
-    low, high = min(worth), max(worth)
-    step = (high - low) / (len(_STEPS) - 1) or 1.0
+    low = min(worth)
+    step = (max(worth) - low) / (len(_STEPS) - 1) or 1.0
     blocks = " ".join(_STEPS[round((value - low) / step)] for value in worth)
     ends = f"from {names[0]} up to one arm, which is not known, and down to {names[-1]}"
     return [*textwrap.wrap(blocks, _WIDTH - _LABEL), ends]
-
-
-def _short(name: str, room: int = _CELL) -> str:
-    return name if len(name) <= room else name[: room - 1] + "…"
 
 
 def _table(arms: tuple[ArmCheck, ...], before: bool) -> list[str]:
@@ -180,7 +158,7 @@ def _table(arms: tuple[ArmCheck, ...], before: bool) -> list[str]:
         shown = arm.prior if before or arm.posterior is None else arm.posterior
         pulled = "" if before else f"{arm.pulls:>6} "
         rows.append(
-            f"{arm.arm + 1:>4}  {_short(arm.name, 16):<16} {pulled}{shown.mean:>7.4f}   "
+            f"{arm.arm + 1:>4}  {shortened(arm.name, 16):<16} {pulled}{shown.mean:>7.4f}   "
             f"[{shown.low:.4f}, {shown.high:.4f}]  {_bar(shown)}"
         )
     return rows

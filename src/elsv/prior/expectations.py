@@ -33,7 +33,7 @@ from elsv.structure.product import arms_of
 COVERAGE = 0.9
 WORTH = 25  # customers that one number counts for
 Interval = str | float | Sequence[float]
-_MET = 0.02  # of an interval's width, or of one number, up to which it is met
+_MET = 0.02  # what is expected is met up to this share of its interval's width, or of its one number
 _NUMBER = r"(\d+(?:[.,]\d+)?|[.,]\d+)"
 _WRITTEN = re.compile(rf"^\s*{_NUMBER}\s*%?(?:\s*(?:-|–|—|\bto\b|\.\.)\s*{_NUMBER}\s*%?)?\s*$")
 
@@ -78,31 +78,28 @@ def from_expectations(
             "as conversion and odds_fall of a demand curve"
         )
     wanted = _wanted(problem, expected)
+    share = float(coverage)
     said: AnyArray = ~np.isnan(wanted[:, 0])
     by_mean = said & (wanted[:, 0] == wanted[:, 1])
     means = np.where(by_mean, wanted[:, 0], np.nan)
     ends = np.where(by_mean[:, None], np.nan, wanted)
     known = known_arms(problem) | said
     base = neutral(problem, known) if fill else problem
-    start = base.prior.copy()
-    start[by_mean] = WORTH * np.stack([means, 1 - means], axis=1)[by_mean]
-    rows = rows_alone(start, ends, float(coverage))
+    one_number = WORTH * np.stack([means, 1 - means], axis=1)
+    rows = rows_alone(np.where(by_mean[:, None], one_number, base.prior), ends, share)
     if not factors(problem.belief):
-        rows = rows_for(before_data(base), rows, means, ends, float(coverage))
-    new = base.with_prior(rows)
-    notes: tuple[str, ...] = ()
-    if fill:
-        new, notes = from_neighbours(new, known, factor, ends, float(coverage), by_mean)
+        rows = rows_for(before_data(base), rows, means, ends, share)
+    found = base.with_prior(rows)
+    new, notes = from_neighbours(found, known, factor, ends, share, by_mean) if fill else (found, ())
     given = zip(wanted.tolist(), said, strict=True)
     fields = ({"said": tuple(interval) if stated else None} for interval, stated in given)
-    arms = arm_priors(problem, new, float(coverage), fields)
+    arms = arm_priors(problem, new, share, fields)
     worth = new.prior[by_mean].sum(axis=1)
     more = "" if (worth < 1.01 * WORTH).all() else ": with fewer what is assumed could not imply it"
     words = [f"one number is worth {worth.max():.0f} customers{more}"] if by_mean.any() else []
     if not by_mean[said].all():
         words.append(f"intervals hold with probability {coverage:g}, before any data")
-    unmet = tuple(_unmet(problem, arms, wanted, said))
-    return Prior(new, arms, float(coverage), tuple(words), notes, unmet)
+    return Prior(new, arms, share, tuple(words), notes, tuple(_unmet(problem, arms, wanted, said)))
 
 
 def from_rates(problem: Problem, rates: Mapping[str, Interval]) -> FloatArray:
@@ -141,21 +138,19 @@ def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
 
 def _ends(arm: str, given: Interval) -> tuple[float, float]:
     """Return both ends as probabilities, twice the same for one number."""
-    rule = f'what is expected of {arm} must be a rate such as "4%" or an interval such as "3-8%"'
+    rule, low, high = "", 0.0, 0.0
     try:
         values = _written(given) if isinstance(given, str) else np.atleast_1d(given).astype(float).tolist()
         low, high = values * 2 if len(values) == 1 else values
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{rule}, got {shown(given)}") from error
-    if not (0 < low < 1 and 0 < high < 1):
-        raise InvalidInputError(
-            f"what is expected of {arm} must lie strictly between 0 and 1, or 0 and 100 with a % sign, "
-            f"got {shown(given)}"
-        )
-    if low > high:
-        raise InvalidInputError(
-            f"what is expected of {arm} must go from a smaller to a larger number, got {shown(given)}"
-        )
+    except (TypeError, ValueError):
+        rule = 'be a rate such as "4%" or an interval such as "3-8%"'
+    else:
+        if not (0 < low < 1 and 0 < high < 1):
+            rule = "lie strictly between 0 and 1, or 0 and 100 with a % sign"
+        elif low > high:
+            rule = "go from a smaller to a larger number"
+    if rule:
+        raise InvalidInputError(f"what is expected of {arm} must {rule}, got {shown(given)}")
     return low, high
 
 
@@ -167,33 +162,27 @@ def _written(text: str) -> list[float]:
     return [float(end.replace(",", ".")) * scale for end in found.groups() if end is not None]
 
 
-def _unmet(problem: Problem, arms: tuple[ArmPrior, ...], wanted: FloatArray, said: AnyArray) -> list[str]:
+def _unmet(problem: Problem, arms: Sequence[ArmPrior], wanted: FloatArray, said: AnyArray) -> list[str]:
     """Say which intervals are not those that were asked for, and which pairs clash with an order."""
     missed = []
-    for arm in arms:
-        if arm.said is not None:
-            low, high = arm.said
-            off = max(abs(arm.after.low - low), abs(arm.after.high - high))
-            if low == high and abs(arm.after.mean - low) > _MET * low:
-                missed.append(f"{arm.name} is implied at {percent(arm.after.mean)}, expected {percent(low)}")
-            elif low < high and off > _MET * (high - low):
-                found = _shown(arm.after.low, arm.after.high)
-                missed.append(f"{arm.name} is implied at {found}, expected {_shown(low, high)}")
+    for arm, (low, high) in ((arm, arm.said) for arm in arms if arm.said is not None):
+        found = arm.after
+        if low == high and abs(found.mean - low) > _MET * low:
+            missed.append(f"{arm.name} is implied at {percent(found.mean)}, expected {percent(low)}")
+        elif low < high and max(abs(found.low - low), abs(found.high - high)) > _MET * (high - low):
+            implied = _shown(found.low, found.high)
+            missed.append(f"{arm.name} is implied at {implied}, expected {_shown(low, high)}")
+    facts = ranking_of(problem.structure)
     if not missed:
         return []
-    return [f"cannot be met under what is assumed: {'; '.join(missed)}", *_clashes(problem, wanted, said)]
-
-
-def _clashes(problem: Problem, wanted: FloatArray, said: AnyArray) -> list[str]:
-    facts = ranking_of(problem.structure)
+    met = [f"cannot be met under what is assumed: {'; '.join(missed)}"]
     if facts is None or facts.scale != "mean":
-        return []
-    above = closure(problem.arms, facts.order)
-    return [
+        return met
+    return met + [
         f"{problem.names[a]} is at least as good as {problem.names[b]}, and yet is expected at "
         f"{_shown(*wanted[a])} where {problem.names[b]} is at {_shown(*wanted[b])}: change one of the two"
-        for a, b in np.argwhere(above)
-        if a != b and said[a] and said[b] and (wanted[a] < wanted[b]).any()
+        for a, b in np.argwhere(closure(problem.arms, facts.order))
+        if said[a] and said[b] and (wanted[a] < wanted[b]).any()
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -79,16 +79,15 @@ class Prior:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
-        plain: dict[str, Any] = finite(values)
-        return plain
+        return cast(dict[str, Any], finite(values))
 
     def __str__(self) -> str:
         label = "history" if self.weight is not None else "expected"
-        lines = [row for k, words in enumerate(self.words) for row in _labelled("" if k else label, words)]
-        lines += ["", *_table(self), *(row for note in self.notes for row in _labelled("", note, 0))]
-        lines += ["", f"prior = {_rows(self)}"]
-        for warning in self.warnings:
-            lines += _labelled("warning", warning)
+        rows = ", ".join(f"[{alpha:.6g}, {beta:.6g}]" for alpha, beta in self.rows)
+        lines = [row for k, words in enumerate(self.words) for row in _wrapped("" if k else label, words)]
+        lines += ["", *_table(self), *(row for note in self.notes for row in _wrapped("", note, 0))]
+        lines += ["", f"prior = [{rows}]"]
+        lines += [row for warning in self.warnings for row in _wrapped("warning", warning)]
         return "\n".join(lines)
 
 
@@ -124,9 +123,8 @@ def _table(found: Prior) -> list[str]:
     columns = f"{{:>4}}  {{:<{_NAME}}} {{:>{width}}}   {{:<24}} {{:<24}} {{:>14}}"
     rows: list[tuple[object, ...]] = [("arm", "name", heading, "before", "and now", "row")]
     for arm in found.arms:
-        name = arm.name if len(arm.name) <= _NAME else arm.name[: _NAME - 1] + "…"
-        means = _interval(arm.before), _interval(arm.after)
-        rows.append((arm.arm + 1, name, given(arm), *means, f"{arm.alpha:.4g}, {arm.beta:.4g}"))
+        name, row = shortened(arm.name, _NAME), f"{arm.alpha:.4g}, {arm.beta:.4g}"
+        rows.append((arm.arm + 1, name, given(arm), _interval(arm.before), _interval(arm.after), row))
     under = f"means and {100 * found.coverage:g} % intervals under what is assumed, before any new data"
     return [under, *(columns.format(*row) for row in rows)]
 
@@ -137,9 +135,9 @@ def _seen(arm: ArmPrior) -> str:
 
 
 def _said(arm: ArmPrior) -> str:
-    low, high = arm.said or (None, None)
-    if low is None or high is None:
+    if arm.said is None:
         return ""
+    low, high = arm.said
     return percent(low) if low == high else f"{100 * low:.2f} – {percent(high)}"
 
 
@@ -147,12 +145,18 @@ def _interval(shown: Implied) -> str:
     return f"{percent(shown.mean):>7} [{100 * shown.low:.2f}, {100 * shown.high:.2f}]"
 
 
-def _rows(found: Prior) -> str:
-    return "[" + ", ".join(f"[{alpha:.6g}, {beta:.6g}]" for alpha, beta in found.rows) + "]"
-
-
-def _labelled(label: str, said: str, indent: int = 10) -> list[str]:
-    kept = said.replace(" %", f"{_NO_BREAK}%")
-    first, rest = f"{label:<{indent}}", " " * indent
-    rows = textwrap.wrap(kept, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+def _wrapped(label: str, said: str, indent: int = 10) -> list[str]:
+    """Return words in lines that never part a number from its % sign."""
+    rows = labelled(label, said.replace(" %", f"{_NO_BREAK}%"), _WIDTH, indent)
     return [row.replace(_NO_BREAK, " ") for row in rows]
+
+
+def shortened(name: str, room: int) -> str:
+    """Return a name in at most `room` letters."""
+    return name if len(name) <= room else name[: room - 1] + "…"
+
+
+def labelled(label: str, said: str, width: int, indent: int = 10) -> list[str]:
+    """Return words in lines of a width, with a label in front."""
+    first, rest = f"{label:<{indent}}", " " * indent
+    return textwrap.wrap(said, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

@@ -44,13 +44,13 @@ from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.base import after_data, has_own_prior
 from elsv.structure.evidence import evidence
+from elsv.structure.rankings import is_number
 
 Method = Literal["match", "power"]
 METHODS: tuple[Method, ...] = get_args(Method)
 COVERAGE = 0.9
-_EXACT = 1e-5  # error of means from which on rows are not searched for
-_APART = 0.1  # of a row's own spread, from which on a mean that was not reached is told
-_MATCHED = "means as after all of the history"
+_EXACT = 1e-5  # rows are searched for only if the error of means is smaller
+_APART = 0.1  # a mean that is off by this share of its row's spread, or more, is reported
 
 Counts = ArrayLike | Mapping[str, float]
 
@@ -80,59 +80,63 @@ def from_history(
         An arm without outcomes and with a uniform row has odds within this factor of its neighbour's, for
         each step between them; default: 2, or 3 where nothing is known of an order. See `elsv.prior.untried`.
     """
-    won, lost = _counts("successes", successes, problem), _counts("failures", failures, problem)
-    share = _weight(weight)
+    columns = _counts("successes", successes, problem), _counts("failures", failures, problem)
+    counts = np.stack(columns, axis=1)
+    if not is_number(weight) or not 0 <= weight <= 1:
+        raise InvalidInputError(
+            f"weight must lie from 0 (old outcomes count for nothing) to 1 (as new ones), got {shown(weight)}"
+        )
     check_factor(factor)
     if method not in METHODS:
         raise unknown_name("method", str(method), METHODS)
-    seen = won + lost
-    full = State(problem.prior[:, 0] + won, problem.prior[:, 1] + lost)
-    proof = evidence(problem, full) if seen.any() else None
+    share, seen = float(weight), counts.sum(axis=1)
+    proof = evidence(problem, State(*(problem.prior + counts).T)) if seen.any() else None
     words = [_weight_in_words(problem, seen, share)]
     new = problem
     notes: tuple[str, ...] = ()
     if share > 0 and seen.any():
         known = known_arms(problem, seen)
-        base = neutral(problem, known)
-        new, how = _with_history(base, won, lost, share, method)
-        words.append(how)
-        if how.startswith(_MATCHED):
-            words += _not_reached(base, new, won, lost)
+        new, how = _with_history(neutral(problem, known), counts, share, method)
+        words += how
         new, notes = from_neighbours(new, known, factor)
     warning = None if proof is None else proof.warning()
-    given = np.stack([won, lost, share * seen], axis=1).tolist()
-    fields = ({"successes": s, "failures": k, "worth": w} for s, k, w in given)
+    given = zip(*counts.T.tolist(), (share * seen).tolist(), strict=True)
+    fields = ({"successes": won, "failures": lost, "worth": worth} for won, lost, worth in given)
     arms = arm_priors(problem, new, COVERAGE, fields)
     warned = () if warning is None else (warning.replace("the data speak", "the history speaks"),)
     return Prior(new, arms, COVERAGE, tuple(words), notes, warned, share, proof)
 
 
 def _with_history(
-    problem: Problem, won: FloatArray, lost: FloatArray, share: float, method: Method
-) -> tuple[Problem, str]:
+    problem: Problem, counts: FloatArray, share: float, method: Method
+) -> tuple[Problem, list[str]]:
     """Return the problem with its new rows, and what was done in words."""
-    counts = np.stack([won, lost], axis=1)
-    tempered = problem.prior + share * counts
-    known = after_data(problem.structure, State(tempered[:, 0], tempered[:, 1]))
-    new = problem.with_prior(tempered, known)
-    all_of_it = problem.prior + counts
-    full = State(all_of_it[:, 0], all_of_it[:, 1])
+    full, tempered = problem.prior + counts, problem.prior + share * counts
+    new = problem.with_prior(tempered, after_data(problem.structure, State(*tempered.T)))
     power = f"as if only {share:g} of the outcomes had been seen"
     if has_own_prior(problem.structure):
-        return new, f"the draws of the prior are weighted by the outcomes, {power}"
+        return new, [f"the draws of the prior are weighted by the outcomes, {power}"]
     if method == "power":
-        return new, power
-    wrong = float(error(problem.belief, full))
-    if not repeats(problem.belief) or not wrong < _EXACT:
-        return new, f"{power}: means that are drawn cannot be matched"
-    start = all_of_it / all_of_it.sum(axis=1, keepdims=True) * tempered.sum(axis=1, keepdims=True)
-    if factors(problem.belief):
-        rows = start
-    else:
-        wanted = mean_of(problem.belief, full)
-        wanted[won + lost == 0] = np.nan
-        rows = rows_for(before_data(new), start, wanted, np.full((problem.arms, 2), np.nan))
-    return new.with_prior(rows), f"{_MATCHED}, as sure as {share:g} of it leaves"
+        return new, [power]
+    state = State(*full.T)
+    if not repeats(problem.belief) or not float(error(problem.belief, state)) < _EXACT:
+        return new, [f"{power}: means that are drawn cannot be matched"]
+    rows = full / full.sum(axis=1, keepdims=True) * tempered.sum(axis=1, keepdims=True)
+    wanted = mean_of(problem.belief, state)
+    if not factors(problem.belief):
+        seen = np.where(counts.sum(axis=1) > 0, wanted, np.nan)
+        rows = rows_for(before_data(new), rows, seen, np.full((problem.arms, 2), np.nan))
+    new = new.with_prior(rows)
+    found = mean_of(new.belief, State.initial(new))
+    spread = np.sqrt(wanted * (1 - wanted) / (1 + new.prior.sum(axis=1)))
+    off = np.where(counts.sum(axis=1) > 0, np.abs(found - wanted) / spread, 0.0)
+    how, worst = [f"means as after all of the history, as sure as {share:g} of it leaves"], int(off.argmax())
+    if off[worst] >= _APART:
+        how.append(
+            f"what is assumed spreads means that are this close and this unsure: {problem.names[worst]} is "
+            f"implied at {percent(found[worst])} where all of the history says {percent(wanted[worst])}"
+        )
+    return new, how
 
 
 def _weight_in_words(problem: Problem, seen: FloatArray, share: float) -> str:
@@ -152,21 +156,6 @@ def _weight_in_words(problem: Problem, seen: FloatArray, share: float) -> str:
     )
 
 
-def _not_reached(problem: Problem, new: Problem, won: FloatArray, lost: FloatArray) -> list[str]:
-    """Say which mean is furthest from what all of the history says, if it is far."""
-    full = State(problem.prior[:, 0] + won, problem.prior[:, 1] + lost)
-    wanted, found = mean_of(problem.belief, full), mean_of(new.belief, State.initial(new))
-    spread = np.sqrt(wanted * (1 - wanted) / (1 + new.prior.sum(axis=1)))
-    off = np.where(won + lost > 0, np.abs(found - wanted) / spread, 0.0)
-    worst = int(off.argmax())
-    if off[worst] < _APART:
-        return []
-    return [
-        f"what is assumed spreads means that are this close and this unsure: {problem.names[worst]} is "
-        f"implied at {percent(found[worst])} where all of the history says {percent(wanted[worst])}"
-    ]
-
-
 def _counts(name: str, given: Counts, problem: Problem) -> FloatArray:
     """Return one count for each arm ``[N]``."""
     if isinstance(given, Mapping):
@@ -184,11 +173,3 @@ def _counts(name: str, given: Counts, problem: Problem) -> FloatArray:
         i = int(np.argmax(bad))
         raise InvalidInputError(f"{name} must not be negative, got {counts[i]:g} for {problem.names[i]}")
     return counts
-
-
-def _weight(weight: object) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float | np.number) or not 0 <= weight <= 1:
-        raise InvalidInputError(
-            f"weight must lie from 0 (old outcomes count for nothing) to 1 (as new ones), got {shown(weight)}"
-        )
-    return float(weight)

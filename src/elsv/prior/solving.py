@@ -1,10 +1,10 @@
 r"""Rows of a prior that, under a structure, imply given means or given intervals.
 
-The rows of a problem are what is believed of each arm by itself. Under a structure the means they imply
-differ, all of them depend on all rows, and there is no formula back: the rows are found by least squares
-(Levenberg and Marquardt), on row means as log odds and row counts as logarithms. A small pull towards where
-the search begins decides between rows that do nearly as well, and keeps them readable where what is wanted
-cannot be had: arms that are said to be equal, say, under an order, which always spreads them.
+The rows of a problem are what is believed of each arm by itself. Under a structure the means that they imply
+differ. Every mean depends on all rows, and there is no formula back. The rows are found by least squares
+(Levenberg and Marquardt), on row means as log odds and row counts as logarithms. A small pull towards the
+start decides between rows that do nearly as well. It also keeps rows readable where what is wanted is
+impossible: equal means, say, under an order, which always spreads them.
 """
 
 from __future__ import annotations
@@ -42,18 +42,8 @@ def rows_for(
     :math:`\sigma_i` is the spread of the row by itself and its count stays, and of the log odds of both
     ends, relative to the width between them, for intervals.
 
-    Parameters
-    ----------
-    belief
-        Under the structure, or `Independent` for each arm by itself.
-    start
-        Rows ``[N, 2]`` to begin at.
-    means
-        That are wanted ``[N]``; NaN: none.
-    ends
-        Of the intervals that are wanted ``[N, 2]``; NaN: none. An arm with neither keeps its row.
-    coverage
-        Probability of an interval.
+    The search begins at the rows `start` ``[N, 2]``. Wanted are the `means` ``[N]`` and the `ends` ``[N, 2]``
+    of intervals with probability `coverage`. NaN: none; an arm with neither keeps its row.
     """
     by_mean, by_ends = ~np.isnan(means), ~np.isnan(ends[:, 0])
     few, counts, levels = int(by_mean.sum()), start.sum(axis=1), tails(coverage)
@@ -111,23 +101,19 @@ class _OfEachPrior:
     problem: Problem
 
     def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
-        """Return the means before any data of problems with these rows ``[B, N]``."""
-        return np.stack([mean_of(one.belief, State.initial(one), rng) for one in self._problems(state)])
+        return self._each(state, lambda belief, start: mean_of(belief, start, rng))
 
     def draw(self, state: State, rng: Rng) -> FloatArray:
-        """Return a draw for each of them ``[B, N]``."""
-        return np.stack([one.belief.draw(State.initial(one), rng) for one in self._problems(state)])
+        return self._each(state, lambda belief, start: belief.draw(start, rng))
 
     def quantile(self, state: State, level: float) -> FloatArray:
-        """Return quantiles before any data ``[B, N]``."""
-        found = [quantiles(one.belief, State.initial(one), (level,))[0] for one in self._problems(state)]
-        return np.stack(found)
+        return self._each(state, lambda belief, start: quantiles(belief, start, (level,))[0])
 
-    def _problems(self, state: State) -> list[Problem]:
-        return [
-            self.problem.with_prior(np.stack(pair, axis=1))
-            for pair in zip(state.alpha, state.beta, strict=True)
-        ]
+    def _each(self, state: State, ask: Callable[[Belief, State], FloatArray]) -> FloatArray:
+        """Return what the belief of each problem with rows ``[B, N]`` says before any data, ``[B, N]``."""
+        rows = np.stack([state.alpha, state.beta], axis=-1)
+        problems = map(self.problem.with_prior, rows)
+        return np.stack([ask(one.belief, State.initial(one)) for one in problems])
 
 
 def before_data(problem: Problem) -> Belief:

@@ -40,18 +40,10 @@ def prior_from(
 ) -> list[Prior]:
     """Return one prior for each kind of source, each on top of the one before.
 
-    Parameters
-    ----------
-    problem
-        Path of a TOML file, which may have a table ``[expect]``; None: the arms of `history`, independent.
-    history
-        Path of a file of outcomes, or None.
-    expect
-        Texts such as ``"10 % off=3-8%"`` or ``"none=4%"``; they come before the file's.
-    weight, method, coverage, factor
-        See `from_history` and `from_expectations`.
-    keep
-        Whether the problem is to be written, which needs one.
+    `problem` is the path of a TOML file, which may have a table ``[expect]``; without it the arms are those
+    of `history`, a file of outcomes, and independent. `expect` has texts such as ``"10 % off=3-8%"``, which
+    come before those of the table. `keep` says whether the problem is to be written, which needs one. For
+    all else see `from_history` and `from_expectations`.
     """
     if problem is None and (keep or expect or history is None):
         raise InvalidInputError(f"what is expected, and --out, belong to a problem; {_NO_PROBLEM}")
@@ -122,11 +114,11 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     still = 0
     for line, row in zip(table.lines, table.rows, strict=True):
         mine = totals.setdefault(_arm(table, row, line, path, problem), np.zeros(2))
-        won, lost = _outcome(row, line, path)
-        mine += won, lost
-        still += won + lost == 0 and "outcome" in table.columns
-    counts = np.array(list(totals.values()))
-    return History(tuple(totals), counts[:, 0], counts[:, 1], int(still))
+        counts = _outcome(row, line, path)
+        mine += counts
+        still += "outcome" in row and not any(counts)
+    won, lost = np.array(list(totals.values())).T
+    return History(tuple(totals), won, lost, still)
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -139,25 +131,24 @@ def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, pro
     name, segment = _named(row), str(row.get("segment") or "").strip()
     if problem is None:
         return arm_name(name, segment) if segment and "name" not in table.columns else name
-    if arm_name(name, segment) in problem.names:
-        return arm_name(name, segment)
-    if name in problem.names:
-        return name
+    for known in (arm_name(name, segment), name):
+        if known in problem.names:
+            return known
     if arms_of(name, problem.names):
         raise InvalidInputError(
             f"line {line} of {path}: {shown(name)} is an option of several segments; a column segment must "
             f"name one of {', '.join(problem.segments.names)}, got {shown(segment)}"
         )
-    numbered = "name" not in table.columns and not any(map(str.isdecimal, problem.names))
-    try:
-        if numbered and name.isdecimal():
+    if name.isdecimal() and "name" not in table.columns and not any(map(str.isdecimal, problem.names)):
+        try:
             return problem.names[find_arm(problem, name)]
-        there = ", ".join(dict.fromkeys(map(_named, table.rows)))
-        raise InvalidInputError(
-            f"unknown arm {shown(name)}; the file has {there}; the problem has {', '.join(problem.names)}"
-        )
-    except InvalidInputError as error:
-        raise InvalidInputError(f"line {line} of {path}: {error}") from error
+        except InvalidInputError as error:
+            raise InvalidInputError(f"line {line} of {path}: {error}") from error
+    there = ", ".join(dict.fromkeys(map(_named, table.rows)))
+    raise InvalidInputError(
+        f"line {line} of {path}: unknown arm {shown(name)}; the file has {there}; the problem has "
+        f"{', '.join(problem.names)}"
+    )
 
 
 def _check_columns(table: TableRows, path: str | Path) -> None:

@@ -8,16 +8,16 @@ known neighbour's for each step between them, with 95 % probability, given the s
     N\left(0,\ \text{steps} \cdot (\ln f/1.96)^2\right).
 
 Between two known arms an order says enough: the arm lies between them and keeps its row. Without an order the
-neighbour is the rate of all known arms together, with a larger f. Rows as wide as that are given the means
-of these distributions under the structure, and known arms stay where they were. Rows cannot say that all
-rates may be higher or lower together. An order spreads rows of few counts so far apart that no means near to
-each other are left; then the rows count for more customers.
+neighbour is the rate of all known arms together, with a larger f. The new rows are as wide as these
+distributions and have their means under the structure; known arms stay where they were. Rows cannot say that
+all rates may be higher or lower together. An order spreads rows of few counts so far apart that means cannot
+be close to each other. Then the rows count for more customers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,14 +40,14 @@ _LEVELS = (np.arange(101) + 0.5) / 101  # of quantiles that stand for a distribu
 _GRID = 4000
 _FURTHEST = 6.0  # standard deviations
 _WIDER = 2.0  # variance of a row over that of the arm under an order, which narrows it
-_MET = 0.1  # of a mean, up to which it is met
-_MOST_DOUBLINGS = 5  # of counts, until they are: an order spreads rows of few counts apart
+_MET = 0.1  # a mean is met if it is off by less than this share of it
+_MOST_DOUBLINGS = 5  # of counts, until means are met
 _NEUTRAL = 0.01  # a row (0.01, 1) below an arm, or (1, 0.01) above it, says nothing of that arm
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """From where an arm takes its rate."""
+    """Where an arm takes its rate from."""
 
     arm: int | None  # None: all known arms together
     steps: int = 1
@@ -78,30 +78,27 @@ def nothing_said(problem: Problem, remedy: str | None = None) -> str | None:
 
 def neighbours_of(problem: Problem, known: AnyArray) -> dict[int, Neighbour]:
     """Return the neighbour of every arm of which nothing is known; none for arms between known ones."""
-    open_arms = [int(j) for j in np.flatnonzero(~known)]
     if not known.any() or has_own_prior(problem.structure):
         return {}
-    facts = _ranking(problem.structure)
+    facts, arms = _ranking(problem.structure), np.arange(problem.arms)
+    unknown = arms[~known].tolist()
     if facts is None:
-        return {j: Neighbour(None) for j in open_arms}
-    arms = np.arange(problem.arms)
+        return {j: Neighbour(None) for j in unknown}
     if facts.unimodal:
-        steps = np.abs(arms[:, None] - arms).astype(np.float64)
-        return {j: _nearest(steps[j], known, 0) for j in open_arms}
+        return {j: _nearest(np.abs(arms - j), known) for j in unknown}
     above = closure(problem.arms, facts.order)
-    steps = _steps(above)
-    longest = _longest(above & ~known[:, None] & ~known)
+    steps, between = _steps(above), above & ~known[:, None] & ~known
     found = {}
-    for j in open_arms:
-        over, under = bool((above[j] & known).any()), bool((above[:, j] & known).any())
+    for j in unknown:
+        over, under = (above[j] & known).any(), (above[:, j] & known).any()
         if not over and not under:
             found[j] = Neighbour(None)
         elif over != under:
-            side = 1 if over else -1
-            near = _nearest(steps[j] if over else steps[:, j], known, side)
-            beyond = int(longest[:, j].max() if over else longest[j].max())
-            certain = facts.scale == "mean"
-            found[j] = Neighbour(near.arm, near.steps, side * certain, beyond * certain)
+            near = _nearest(steps[j] if over else steps[:, j], known)
+            if facts.scale == "mean":
+                beyond = int(_longest(between if over else between.T)[j])
+                near = replace(near, side=1 if over else -1, beyond=beyond)
+            found[j] = near
     return found
 
 
@@ -126,21 +123,10 @@ def from_neighbours(
 ) -> tuple[Problem, tuple[str, ...]]:
     """Return the problem with rows for the arms of which nothing is known, and how in sentences.
 
-    Parameters
-    ----------
-    problem
-        Its rows of known arms are right; see `neutral` for the others.
-    known
-        Of which arms something is known ``[N]``.
-    factor
-        Odds of neighbours are within it, with 95 % probability; default: 2 for each step in an order, 3
-        where there is none.
-    ends
-        Intervals of known arms that must stay ``[N, 2]``; NaN: its mean stays.
-    coverage
-        Probability of `ends`.
-    vague
-        Which known rows may count for more customers where the structure needs it ``[N]``.
+    The rows of `known` arms ``[N]`` are right; see `neutral` for the others. The intervals `ends` ``[N, 2]``
+    with probability `coverage` stay, and where they are NaN the mean does. Rows of `vague` arms ``[N]`` may
+    count for more customers where the structure needs it. `factor` is by default 2 for each step in an
+    order, and 3 where there is none.
     """
     check_factor(factor)
     near = neighbours_of(problem, known)
@@ -151,16 +137,21 @@ def from_neighbours(
     wanted, quantile = marginals(problem.belief, start, tuple(_LEVELS), rng)
     wanted = np.where(known, wanted, np.nan)
     rows, grows = problem.prior.copy(), ~known if vague is None else ~known | vague
+    together = State(*problem.prior[known].sum(axis=0)[:, None])
+    pooled = quantiles(Independent(), together, tuple(_LEVELS))[:, 0]  # the rate of all known arms together
     for j, one in near.items():
-        at = log_odds(_pooled(problem, known) if one.arm is None else quantile[:, one.arm])
-        spread = np.log(_used(one, factor)) / 1.96
+        at = log_odds(pooled if one.arm is None else quantile[:, one.arm])
+        spread = np.log(factor or (FREE_FACTOR if one.arm is None else FACTOR)) / 1.96
         wanted[j] = chance(at[:, None] + distances(one, spread)).mean()
         middle = chance(at.mean())
         width = _WIDER * (at.var() + one.steps * spread**2)
         rows[j] = np.array([middle, 1 - middle]) * max(1 / (width * middle * (1 - middle)) - 1, 0.5)
     if not repeats(problem.belief) or factors(problem.belief):
         rows[~known] *= _WIDER
-        return problem.with_prior(_with_means(rows, np.where(known, np.nan, wanted))), notes
+        counts = rows.sum(axis=1)
+        moved = np.stack([wanted * counts, (1 - wanted) * counts], axis=1)
+        stay = known | np.isnan(wanted)
+        return problem.with_prior(np.where(stay[:, None], rows, moved)), notes
     stays = np.full((problem.arms, 2), np.nan) if ends is None else ends
     means = np.where(np.isnan(stays[:, 0]), wanted, np.nan)
     for _ in range(_MOST_DOUBLINGS):
@@ -172,24 +163,13 @@ def from_neighbours(
     return found, notes
 
 
-def _with_means(rows: FloatArray, means: FloatArray) -> FloatArray:
-    """Return rows of the same counts with given means; NaN: the row stays."""
-    counts = rows.sum(axis=1)
-    moved = np.stack([means * counts, (1 - means) * counts], axis=1)
-    return np.where(np.isnan(means)[:, None], rows, moved)
-
-
 def check_factor(factor: float | None) -> None:
-    """Raise if a factor of odds is none."""
+    """Raise unless a factor of odds is a number above 1."""
     fine = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 < factor <= 1000
     if factor is not None and not fine:
         raise InvalidInputError(
             f"factor must be above 1 (odds of neighbouring arms differ by at most that), got {shown(factor)}"
         )
-
-
-def _used(near: Neighbour, factor: float | None) -> float:
-    return factor if factor is not None else FREE_FACTOR if near.arm is None else FACTOR
 
 
 def distances(near: Neighbour, spread: float) -> FloatArray:
@@ -215,12 +195,6 @@ def distances(near: Neighbour, spread: float) -> FloatArray:
     return np.asarray(near.side * found if near.side else found)
 
 
-def _pooled(problem: Problem, known: AnyArray) -> FloatArray:
-    """Return quantiles of the rate of all known arms together."""
-    together = problem.prior[known].sum(axis=0, keepdims=True)
-    return quantiles(Independent(), State(together[:, 0], together[:, 1]), tuple(_LEVELS))[:, 0]
-
-
 def _ranking(structure: object) -> Facts | None:
     """Return the order or peak of a structure, for a mixture that of its likeliest part with one; or None."""
     parts: Sequence[tuple[float, object]] = getattr(structure, "parts", ((1.0, structure),))
@@ -230,32 +204,30 @@ def _ranking(structure: object) -> Facts | None:
 
 def _steps(above: AnyArray) -> FloatArray:
     """Return the number of steps from arm a down to arm b ``[N, N]``; infinite where there is no way."""
-    next_to = above & ~((above.astype(int) @ above.astype(int)) > 0)
-    steps = np.where(next_to, 1.0, np.inf)
+    steps = np.where(above & ~(above @ above), 1.0, np.inf)
     for k in range(len(steps)):
         steps = np.minimum(steps, steps[:, k : k + 1] + steps[k])
     return steps
 
 
 def _longest(above: AnyArray) -> FloatArray:
-    """Return the longest way from arm a down to arm b ``[N, N]``; 0 where there is none."""
-    longest = above.astype(np.float64)
-    for _ in range(len(above)):
-        ways = np.where(above[:, :, None] & (longest > 0)[None], 1 + longest[None], 0.0).max(axis=1)
-        longest = np.maximum(longest, ways)
+    """Return the number of steps of the longest way down to each arm ``[N]``."""
+    longest = np.zeros(len(above))
+    for _ in above:
+        longest = np.where(above, 1 + longest[:, None], 0.0).max(axis=0)
     return longest
 
 
-def _nearest(steps: FloatArray, known: AnyArray, side: int) -> Neighbour:
+def _nearest(steps: AnyArray, known: AnyArray) -> Neighbour:
     away = np.where(known, steps, np.inf)
     arm = int(away.argmin())
-    return Neighbour(arm, int(away[arm]), side)
+    return Neighbour(arm, int(away[arm]))
 
 
 def _notes(
     problem: Problem, known: AnyArray, near: dict[int, Neighbour], factor: float | None
 ) -> tuple[str, ...]:
-    """Say from where arms take their rates, and how to change it."""
+    """Say where arms take their rates from, and how to change it."""
     if known.all() or not known.any() or has_own_prior(problem.structure):
         return ()
     names = problem.names

@@ -58,6 +58,7 @@ class Service:
     ) -> None:
         self.settings, self.tokens, self._clock = settings, tokens, clock
         self.metrics, self.ready = Metrics(), False
+        self.starting = False  # whether it is getting ready
         self.when_ready: Callable[[], None] = lambda: None
         self._stores = stores_of(settings)
         self._store = self._stores.store
@@ -202,6 +203,7 @@ class Service:
 
     async def start(self) -> None:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
+        self.starting = True
         await self._in(self._long, warm_decisions)
         listed = await self.listed()
         known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
@@ -215,7 +217,7 @@ class Service:
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
             with suppress(Exception):
                 await self.look(name, lambda campaign: campaign.status(patient=False))
-        self.ready = True
+        self.starting, self.ready = False, True
         self.when_ready()
 
     async def stop(self) -> None:

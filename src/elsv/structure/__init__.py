@@ -1,8 +1,8 @@
 """What is known of the means in advance, as a statement: orders, peaks, bounds, mixtures, draws.
 
-Statements read like their sentence, join with ``&``, and give the belief under them. Read `base` first, then
-`rankings` for what ranks the arms. `facts` has what these come to, and the belief under it. `compound` joins
-statements, `evidence` watches whether data agree with a statement.
+Statements read like their sentence, join with ``&``, and give the belief under them. Read `base` first, which
+joins them too, then `rankings` for what ranks the arms. `facts` has what these come to, and the belief under
+it. `evidence` watches whether data agree with a statement.
 
 Examples
 --------
@@ -14,10 +14,10 @@ Examples
 'arm 1 is at least as good as arm 2 and arm 3; arm 1 lies from 0 to 0.5'
 """
 
-from elsv.structure.base import Free, Offers, Statement, Structure, free, from_dict, register, structure_of
-from elsv.structure.compound import Both, MixtureOf, mixture
+from elsv.structure.base import Both, Free, Statement, Structure, free, from_dict, register, structure_of
 from elsv.structure.drawn import Logistic, SampleDraws, Where, logistic, samples, where
-from elsv.structure.facts import Facts, Outline
+from elsv.structure.facts import Facts, Offers, Outline
+from elsv.structure.mixtures import MixtureOf, mixture
 from elsv.structure.rankings import (
     Bounds,
     Gaps,

@@ -6,21 +6,34 @@ it. Everything above the belief needs nothing else, so that a structure of your 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Independent
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
+from elsv.structure.facts import (
+    METHODS,
+    Facts,
+    Method,
+    Offers,
+    Outline,
+    ability,
+    all_hold,
+    facts_of,
+    outline_of,
+    prices_of,
+    steps,
+)
+from elsv.structure.fit import fit_facts
 
 
 @runtime_checkable
@@ -53,34 +66,19 @@ class Structure(Protocol):
         ...
 
 
-def number_of_arm(who: str, arm: object, names: Sequence[str]) -> int:
-    """Return the number from 0 of an arm that `who` gives by its name or its number from 1."""
-    if isinstance(arm, str) and arm in names:
-        return names.index(arm)
-    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(names):
-        return int(arm) - 1
-    raise InvalidInputError(
-        f"{who} must name arms of the problem, by name ({', '.join(map(repr, names))}) or "
-        f"number from 1 to {len(names)}, got {shown(arm)}"
-    )
+def on(structure: Structure, offers: Offers) -> Structure:
+    """Return the statement about given arms; one without `on` is about any."""
+    return cast(Structure, ability(structure, "on", offers, otherwise=structure))
 
 
-@dataclass(frozen=True, eq=False)
-class Offers:
-    """The arms that a statement is about."""
+def has_own_prior(structure: Structure) -> bool:
+    """Return whether a statement brings a prior of its own, so that prior rows say nothing of the means."""
+    return bool(getattr(structure, "own_prior", False))
 
-    names: tuple[str, ...]
-    rewards: FloatArray  # [N]
-    prior: FloatArray  # [N, 2]
 
-    @property
-    def arms(self) -> int:
-        """N, the number of arms."""
-        return len(self.names)
-
-    def number(self, arm: object) -> int:
-        """Return the number from 0 of an arm that is given by its name or its number from 1."""
-        return number_of_arm("a statement", arm, self.names)
+def after_data(structure: Structure, state: State) -> Structure:
+    """Return the statement as it is after data, as far as prior rows cannot hold them; else the same."""
+    return cast(Structure, ability(structure, "given", state, otherwise=structure))
 
 
 class Statement:
@@ -91,26 +89,6 @@ class Statement:
 
     def __rand__(self, other: object) -> Structure:
         return joined(other, self)
-
-
-@dataclass(frozen=True)
-class Bound(Statement):
-    """A statement about arms, which `on` tells it."""
-
-    offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
-
-    def on(self, offers: Offers) -> Self:
-        """Return the statement about these arms."""
-        return replace(self, offers=offers)
-
-    def _told(self, needs: str, it: str = "it") -> Offers:
-        """Return the arms, or say that the belief needs them."""
-        if self.offers is None:
-            raise InvalidInputError(
-                f"the belief {needs}; give {it} to a problem, elsv.Problem(..., structure=...), and take the "
-                "problem's belief"
-            )
-        return self.offers
 
 
 @dataclass(frozen=True)
@@ -143,17 +121,169 @@ def free() -> Free:
     return Free()
 
 
-_JOIN: list[Callable[[object, object], Structure]] = []
+@dataclass(frozen=True)
+class Bound(Statement):
+    """A statement that must know its arms; `on` tells it which."""
+
+    offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    def on(self, offers: Offers) -> Self:
+        """Return the statement about these arms."""
+        return replace(self, offers=offers)
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return what is said of these arms; what neither ranks nor bounds them is a prior of its own."""
+        return facts_of(offers, drawn=self)
+
+    def _told(self, needs: str, it: str = "it") -> Offers:
+        """Return the arms, or say that the belief needs them."""
+        if self.offers is None:
+            raise InvalidInputError(
+                f"the belief {needs}; give {it} to a problem, elsv.Problem(..., structure=...), and take the "
+                "problem's belief"
+            )
+        return self.offers
 
 
-def join_by(join: Callable[[object, object], Structure]) -> None:
-    """Say how two statements become one; `elsv.structure.compound` does, which builds on this module."""
-    _JOIN[:] = [join]
+@dataclass(frozen=True)
+class Ruled(Bound):
+    """A statement, or several, that comes to facts about arms and conditions; `on` says which arms."""
+
+    method: Method = field(default="auto", kw_only=True)
+
+    def by(self, method: Method) -> Self:
+        """Return the statement with its belief computed in a given way.
+
+        Parameters
+        ----------
+        method
+            ``"exact"`` (quadrature, or an error where that is too wide), ``"keep"`` (draws that are kept),
+            ``"gibbs"``, or ``"auto"``: the first of these that works.
+        """
+        if method not in METHODS:
+            raise unknown_name("method", str(method), METHODS)
+        return replace(self, method=method)
+
+    def on(self, offers: Offers) -> Self:
+        """Return the statement about these arms; an error names arms that clash."""
+        self.facts(offers).check()
+        return super().on(offers)
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it, once it knows its arms."""
+        return Outline() if self.offers is None else self.facts(self.offers).outline()
+
+    def ranking(self) -> Facts | None:
+        """Return what certainly holds of the arms, once it is known which they are."""
+        return None if self.offers is None else self.facts(self.offers).certain()
+
+    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
+        """Return the possible rates that explain these outcomes best, where facts are all that is known."""
+        facts = None if self.offers is None else self.facts(self.offers)
+        if facts is None or facts.conditions or facts.drawn is not None:
+            return None
+        return fit_facts(facts, won, lost)
+
+
+@dataclass(frozen=True)
+class Both(Ruled):
+    """Several statements, all of which hold."""
+
+    parts: tuple[Structure, ...]
+
+    def describe(self) -> str:
+        """Say in words what is assumed."""
+        return "; ".join(part.describe() for part in self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all statements in one table; those with the same key are joined."""
+        values: dict[str, Any] = {}
+        for part in self.parts:
+            for key, value in part.to_dict().items():
+                values[key] = _as_one(key, values[key], value, self.offers) if key in values else value
+        if self.method != "auto":
+            values[METHOD] = self.method
+        return values
+
+    def on(self, offers: Offers) -> Both:
+        """Return the statements about these arms; an error names arms that clash."""
+        return Ruled.on(replace(self, parts=tuple(on(part, offers) for part in self.parts)), offers)
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return what all parts say of these arms."""
+        whole = facts_of(offers)
+        for one in self.parts:
+            whole = whole.joined(one.facts(offers) if isinstance(one, Bound) else facts_of(offers, drawn=one))
+        return whole
+
+    def holds(self, means: ArrayLike) -> AnyArray:
+        """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
+        return all_hold([part.holds for part in self.parts], np.asarray(means, dtype=np.float64))
+
+    def belief(self) -> Belief:
+        """Return the belief under all statements."""
+        offers = self._told("under these statements needs their arms", "them")
+        return self.facts(offers).belief(offers, self.method)
+
+    @property
+    def own_prior(self) -> bool:
+        """Whether a part brings a prior of its own, so that prior rows say nothing of the means."""
+        return any(map(has_own_prior, self.parts))
+
+    def given(self, state: State) -> Both:
+        """Return the statements as they are after data: which means are possible stays the same."""
+        return replace(self, parts=tuple(after_data(part, state) for part in self.parts))
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of all statements together, once they know their arms."""
+        whole = super().outline()
+        grids = [one for one in map(outline_of, self.parts) if one.grid is not None and self.offers]
+        # Rows and columns are only drawn as such if nothing else orders the arms.
+        return grids[0] if len(grids) == 1 and grids[0].pairs == whole.pairs else whole
+
+    @property
+    def prices(self) -> tuple[float, ...] | None:
+        """The places of the arms on a curve, where a part has them."""
+        return next((found for part in self.parts if (found := prices_of(part)) is not None), None)
+
+
+def _as_one(key: str, first: Any, second: Any, offers: Offers | None) -> Any:
+    """Return one value for two statements under the same key."""
+    if first == second:
+        return first
+    lists = isinstance(first, list) and isinstance(second, list)
+    if key in ("order", "gaps") and (lists or offers is not None):
+        return [*_pairs(first, offers), *_pairs(second, offers)]
+    if key == "where":
+        return [*([first] if isinstance(first, str) else first), second]
+    if key == "bounds":
+        both = zip(first, second, strict=True)
+        return [[max(a[0], b[0]), min(a[1], b[1])] if a and b else a or b for a, b in both]
+    raise InvalidInputError(f"two statements of {key} cannot be written as one: {first} and {second}")
+
+
+def _pairs(value: Any, offers: Offers | None) -> list[Any]:
+    """Return an order as pairs, arms from 1."""
+    if isinstance(value, str) and offers is not None:
+        return [[a + 1, b + 1] for a, b in steps(cast(Order, value), offers.arms)]
+    return list(value)
 
 
 def joined(first: object, second: object) -> Structure:
-    """Return the statement that both hold."""
-    return _JOIN[0](first, second)
+    """Return the statement that both hold; a method that one of them has is the method of both."""
+    parts: list[Structure] = []
+    methods: list[Method] = []
+    for given in (first, second):
+        if not isinstance(given, Structure):
+            raise InvalidInputError(f"statements join with statements, got {given!r}")
+        methods += [given.method] if isinstance(given, Ruled) and given.method != "auto" else []
+        parts += given.parts if isinstance(given, Both) else () if isinstance(given, Free) else (given,)
+    if len(set(methods)) > 1:
+        raise InvalidInputError(f"statements that all hold must have one method, got {' and '.join(methods)}")
+    if len(parts) < 2:
+        return parts[0] if parts else Free()
+    plain = tuple(part.by("auto") if isinstance(part, Ruled) else part for part in parts)
+    return Both(plain, method=methods[0] if methods else "auto")
 
 
 Builder = Callable[[Any], Structure]
@@ -203,12 +333,11 @@ def from_dict(values: Mapping[str, Any] | str, folder: Path | None = None) -> St
     whole: Structure = reduce(joined, parts) if parts else Free()
     if (method := values.get(METHOD, "auto")) == "auto":
         return whole
-    if (by := getattr(whole, "by", None)) is None:
+    if not hasattr(whole, "by"):
         raise InvalidInputError(
             f"method can be chosen for statements that rank the arms, not where {whole.describe()}"
         )
-    chosen: Structure = by(method)
-    return chosen
+    return cast(Structure, whole.by(method))
 
 
 def _in_folder(key: str, value: Any, folder: Path | None) -> Any:
@@ -241,26 +370,3 @@ def structure_of(given: Structure | Mapping[str, Any] | Order | None) -> Structu
             f"(with describe, to_dict, holds and belief), got {given!r}"
         )
     return given
-
-
-def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
-    """Return what a structure answers to `name` where it has that, else `otherwise`."""
-    own = getattr(structure, name, None)
-    return otherwise if own is None else own(*given)
-
-
-def on(structure: Structure, offers: Offers) -> Structure:
-    """Return the statement about given arms; one without `on` is about any."""
-    bound: Structure = ability(structure, "on", offers, otherwise=structure)
-    return bound
-
-
-def has_own_prior(structure: Structure) -> bool:
-    """Return whether a statement brings a prior of its own, so that prior rows say nothing of the means."""
-    return bool(getattr(structure, "own_prior", False))
-
-
-def after_data(structure: Structure, state: State) -> Structure:
-    """Return the statement as it is after data, as far as prior rows cannot hold them; else the same."""
-    found: Structure = ability(structure, "given", state, otherwise=structure)
-    return found

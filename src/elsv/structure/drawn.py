@@ -3,6 +3,7 @@ r"""Statements by draws or by a function: samples of any joint prior, a demand c
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,8 +25,8 @@ from elsv.beliefs.points import joint_points, uniforms
 from elsv.beliefs.samples import check_draws, check_weights
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError, of_extra
 from elsv.state import State
-from elsv.structure.base import Bound, Offers, Structure, register
-from elsv.structure.facts import Facts, Outline, facts_of
+from elsv.structure.base import Bound, Structure, register
+from elsv.structure.facts import Facts, Offers, Outline, facts_of
 from elsv.structure.fit import fit_line
 
 _INLINE = 1_000_000  # numbers that are written into a problem's file
@@ -35,11 +36,24 @@ _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 a
 _kept_as: ContextVar[Callable[[SampleDraws], str] | None] = ContextVar("_kept_as", default=None)
 
 
-@dataclass(frozen=True, eq=False)
-class SampleDraws(Bound):
-    """The joint prior of the means is given by draws of it."""
+class OwnPrior(Bound):
+    """A joint prior of the means, beside which prior rows say nothing."""
 
     own_prior: ClassVar[bool] = True
+
+    def given(self, state: State) -> SampleDraws:
+        """Return draws of what is believed after data."""
+        return SampleDraws(np.ascontiguousarray(joint_points(self.belief(), state, _AGAIN)[0]))
+
+    @abstractmethod
+    def belief(self) -> Belief:
+        """Return the belief of draws from the prior, weighted by the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleDraws(OwnPrior):
+    """The joint prior of the means is given by draws of it."""
+
     draws: FloatArray = field(repr=False)  # [M, N]
     weights: FloatArray | None = field(default=None, repr=False)  # [M]
     path: str | None = None
@@ -61,8 +75,7 @@ class SampleDraws(Bound):
         draws = self.draws.tolist() if path is None else path
         if self.weights is None:
             return {"samples": draws}
-        key = "draws" if path is None else "path"
-        return {"samples": {key: draws, "weights": self.weights.tolist()}}
+        return {"samples": {"draws" if path is None else "path": draws, "weights": self.weights.tolist()}}
 
     def on(self, offers: Offers) -> Self:
         """Return the draws of these arms."""
@@ -79,10 +92,6 @@ class SampleDraws(Bound):
     def belief(self) -> Belief:
         """Return the belief of weighted draws."""
         return Samples(self.draws, self._told("of draws needs the prior counts").prior, self.weights)
-
-    def given(self, state: State) -> SampleDraws:
-        """Return draws of what is believed after data."""
-        return _drawn_again(self.belief(), state)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SampleDraws):
@@ -109,10 +118,6 @@ def digest(statement: SampleDraws) -> str:
     return hashlib.sha256(str(statement.draws.shape).encode() + statement.draws.tobytes()).hexdigest()
 
 
-def _drawn_again(belief: Belief, state: State) -> SampleDraws:
-    return SampleDraws(np.ascontiguousarray(joint_points(belief, state, _AGAIN)[0]))
-
-
 def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> SampleDraws:
     """Return the statement that the joint prior is given by draws.
 
@@ -124,13 +129,13 @@ def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> 
     weights
         Of the draws; default: equal.
     """
+    # A file that names the draws may be read from another folder than it was written in.
+    path = None
     if isinstance(draws, str | Path):
-        # A file that names the draws may be read from another folder than it was written in.
         path = Path(draws).absolute()
-        table = check_draws(_read(path))
-        return SampleDraws(table, check_weights(weights, len(table)), str(path))
+        draws = _read(path)
     table = check_draws(draws)
-    return SampleDraws(table, check_weights(weights, len(table)))
+    return SampleDraws(table, check_weights(weights, len(table)), str(path) if path else None)
 
 
 def _read(path: Path) -> FloatArray:
@@ -144,13 +149,13 @@ def _read(path: Path) -> FloatArray:
             return _table(path.read_text(encoding="utf-8-sig"))
         polars = of_extra("polars", "reading Parquet files", "data")
         return np.asarray(polars.read_parquet(path).to_numpy(), dtype=np.float64)
+    except MissingExtraError:
+        raise
     except OSError as error:
         raise unreadable(f"samples {path}", error, "give the path of a file of draws") from error
     except (ValueError, EOFError) as error:
         raise CorruptFileError(f"{path} is not a table of numbers: {error}") from error
     except Exception as error:
-        if isinstance(error, MissingExtraError):
-            raise
         raise CorruptFileError(f"{path} is not a Parquet file of numbers: {error}") from error
 
 
@@ -167,7 +172,7 @@ def _table(text: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Logistic(Bound):
+class Logistic(OwnPrior):
     r"""A demand curve: the log odds of a success fall in a straight line with the price.
 
     .. math:: \log\frac{\mu_i}{1-\mu_i} = a - b\,\frac{p_i - \bar p}{p_{\max} - p_{\min}}, \qquad
@@ -178,7 +183,6 @@ class Logistic(Bound):
     interval that holds with probability 0.9.
     """
 
-    own_prior: ClassVar[bool] = True
     prices: tuple[float, ...]
     conversion: tuple[float, float] = (0.05, 0.6)
     odds_fall: tuple[float, float] = (1.5, 100.0)
@@ -209,14 +213,8 @@ class Logistic(Bound):
 
     def to_dict(self) -> dict[str, Any]:
         """Return prices and intervals."""
-        return {
-            "logistic": {
-                "prices": list(self.prices),
-                "conversion": list(self.conversion),
-                "odds_fall": list(self.odds_fall),
-                "draws": self.draws,
-            }
-        }
+        intervals = {"conversion": list(self.conversion), "odds_fall": list(self.odds_fall)}
+        return {"logistic": {"prices": list(self.prices), **intervals, "draws": self.draws}}
 
     def on(self, offers: Offers) -> Self:
         """Return the curve at the prices of these arms."""
@@ -228,21 +226,21 @@ class Logistic(Bound):
 
     def ranking(self) -> Facts | None:
         """Return that a lower price never has the smaller mean."""
-        if self.offers is None:
-            return None
-        rank = sorted(range(len(self.prices)), key=lambda k: self.prices[k])
-        return facts_of(self.offers, order=tuple(pairwise(rank)))
+        return None if self.offers is None else facts_of(self.offers, order=self.outline().pairs)
 
     def curves(self) -> FloatArray:
         """Return draws of the means ``[M, N]``, evenly spread over the prior of the two coefficients."""
         from scipy.special import expit, ndtri
 
-        normal = ndtri(uniforms(self.draws, 2))
-        low, high = np.log(np.array(self.conversion) / (1 - np.array(self.conversion)))
-        height = 0.5 * (low + high) + normal[:, 0] * (high - low) / (2 * _TWICE_NINETY)
-        gentle, steep = np.log(np.log(self.odds_fall))
-        fall = np.exp(0.5 * (gentle + steep) + normal[:, 1] * (steep - gentle) / (2 * _TWICE_NINETY))
-        return np.asarray(expit(height[:, None] - fall[:, None] * self._place()))
+        def spread(interval: FloatArray, normal: FloatArray) -> FloatArray:
+            low, high = interval
+            return np.asarray(0.5 * (low + high) + normal * (high - low) / (2 * _TWICE_NINETY))[:, None]
+
+        first, second = ndtri(uniforms(self.draws, 2)).T
+        chance = np.array(self.conversion)
+        height = spread(np.log(chance / (1 - chance)), first)
+        fall = np.exp(spread(np.log(np.log(self.odds_fall)), second))
+        return np.asarray(expit(height - fall * self._place()))
 
     def _place(self) -> FloatArray:
         """Return where the prices lie, from -1/2 to 1/2."""
@@ -264,17 +262,11 @@ class Logistic(Bound):
 
     def outline(self) -> Outline:
         """Return what can be drawn of it: a lower price sells at least as often."""
-        cheap = np.argsort(self.prices, kind="stable").tolist()
-        return Outline(pairs=tuple(pairwise(cheap)))
+        return Outline(tuple(pairwise(np.argsort(self.prices, kind="stable").tolist())))
 
     def belief(self) -> Belief:
         """Return the belief of curves drawn from the prior."""
-        prior = self._told("under a demand curve needs the prior counts").prior
-        return Samples(self.curves(), prior)
-
-    def given(self, state: State) -> SampleDraws:
-        """Return curves as draws of what is believed after data."""
-        return _drawn_again(self.belief(), state)
+        return Samples(self.curves(), self._told("under a demand curve needs the prior counts").prior)
 
 
 def logistic(
@@ -349,6 +341,10 @@ class Where(Bound):
                 f"{given.shape[:-1]}, got {good.dtype} of shape {good.shape}; use means[..., k] for arm k + 1"
             )
         return good
+
+    def facts(self, offers: Offers) -> Facts:
+        """Return the condition."""
+        return facts_of(offers, conditions=(self.holds,))
 
     def belief(self) -> Belief:
         """Return the belief of draws that are kept."""

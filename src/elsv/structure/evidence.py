@@ -32,9 +32,9 @@ from elsv.structure.fit import as_seen, closest, likelihood
 
 CONTRADICTED = 0.01  # chance at which a structure is warned of
 SURPRISING = 0.001  # chance, shared by all arms, at which a prior or a change with time is noted
-_MANY = 100_000  # outcomes whose predictive is not added up one by one
-LOOKS = 4  # halves are compared again and again: so many looks share the chance too
-LEAST_IN_A_HALF = 20  # outcomes in each half of an arm's customers, from which on halves are compared
+_MANY = 100_000  # with more outcomes the predictive is not added up one by one
+LOOKS = 4  # halves are compared again and again: this many looks share the chance
+LEAST_IN_A_HALF = 20  # halves of an arm's customers are compared if each has at least as many outcomes
 Counts = tuple[float, float]  # successes and outcomes
 _REMEDY = (
     "check that outcomes are booked on the right arms; if they are, leave the assumption out or soften it "
@@ -47,10 +47,8 @@ class _Stated(Arms, Protocol):
 
     @property
     def belief(self) -> Belief: ...
-
     @property
     def structure(self) -> Structure: ...
-
     @property
     def names(self) -> tuple[str, ...]: ...
 
@@ -150,7 +148,7 @@ def _shares(parts: tuple[float, ...]) -> str:
 
 
 def in_percent(chance: float) -> str:
-    """Return a chance in per cent with two digits that count; nothing below a thousandth of a per cent."""
+    """Return a chance in per cent with two significant digits, from a thousandth of a per cent up."""
     return "less than 0.001 %" if chance < 1e-5 else f"{100 * chance:.2g} %"
 
 
@@ -162,10 +160,10 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
     ratio, chance = _ratio(problem, state)
     if not weighs(belief):
         return Evidence(None, ratio=ratio, chance=chance)
-    start = State(problem.prior[:, 0], problem.prior[:, 1])
-    free = Independent()
-    assumed = float(log_weight(belief, state)) - float(log_weight(belief, start))
-    nothing = float(free.log_weight(state)) - float(free.log_weight(start))
+    start = State.initial(problem)
+    assumed, nothing = (
+        float(log_weight(one, state)) - float(log_weight(one, start)) for one in (belief, Independent())
+    )
     chances = getattr(belief, "chances", None)
     if chances is None:
         return Evidence(assumed - nothing, ratio=ratio, chance=chance)
@@ -174,7 +172,7 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
 
 
 def contradiction(problem: _Stated, state: State) -> str | None:
-    """Return the warning of `evidence`, without the time that its Bayes factor takes."""
+    """Return the warning of `evidence` without computing its Bayes factor, which takes time."""
     if factors(problem.belief):
         return None
     ratio, chance = _ratio(problem, state)
@@ -204,8 +202,8 @@ def _ratio(problem: _Stated, state: State) -> tuple[float | None, float | None]:
         best = None
     if best is None:
         return None, None
-    missing = 2 * float(likelihood(as_seen(won, lost), won, lost) - likelihood(best, won, lost))
-    ratio = max(0.0, missing)
+    missing = likelihood(as_seen(won, lost), won, lost) - likelihood(best, won, lost)
+    ratio = max(0.0, 2 * float(missing))
     return ratio, float(chdtrc(max(1, tried - 1), ratio)) if ratio > 0 else 1.0
 
 
@@ -215,7 +213,7 @@ def doubts(
     found: Evidence | None,
     halves: Sequence[tuple[Counts, Counts] | None] = (),
 ) -> tuple[Doubt, ...]:
-    """Return what speaks against what is assumed: structure, prior, time, each only if there is something.
+    """Return what speaks against what is assumed: against the structure, the prior, rates that do not change.
 
     `found` is what `evidence` says of the problem and the state. `halves` has for each arm the successes and
     outcomes of the first and of the second half of its customers.
@@ -239,7 +237,7 @@ def _surprises(problem: _Stated, state: State) -> Iterator[Doubt]:
     seen = won + lost
     if not seen.any():
         return
-    start = State(problem.prior[:, 0], problem.prior[:, 1])
+    start = State.initial(problem)
     mean, variance = moments(problem.belief, start, np.random.default_rng(0))
     chances = np.array([predictive(*four) for four in zip(mean, variance, won, seen, strict=True)])
     limit = SURPRISING / (seen > 0).sum()
@@ -258,8 +256,8 @@ def _surprises(problem: _Stated, state: State) -> Iterator[Doubt]:
 def predictive(mean: float, variance: float, won: float, seen: float) -> float:
     """Return the chance of a number of successes at least as far out, two-sided.
 
-    The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate. Of
-    many outcomes the share of successes is taken for Beta distributed too, with its own mean and variance.
+    The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate. With
+    many outcomes the share of successes is taken as Beta distributed too, with its own mean and variance.
     """
     from scipy.special import betainc, betaln, gammaln
 
@@ -270,29 +268,27 @@ def predictive(mean: float, variance: float, won: float, seen: float) -> float:
     strength = max(1e-9, mean * (1 - mean) / variance - 1)
     if total > _MANY:
         strength = max(1e-9, total * (strength + 1) / (strength + total) - 1)
-        a, b = strength * mean, strength * (1 - mean)
-        below = float(betainc(a, b, min(1.0, (count + 0.5) / total)))
-        above = 1 - float(betainc(a, b, max(0.0, (count - 0.5) / total)))
-        return min(1.0, 2 * min(below, above))
     a, b = strength * mean, strength * (1 - mean)
-    k = np.arange(total + 1)
-    log = gammaln(total + 1) - gammaln(k + 1) - gammaln(total - k + 1)
-    share = np.exp(log + betaln(k + a, total - k + b) - betaln(a, b))
-    return min(1.0, 2 * min(float(share[: count + 1].sum()), float(share[count:].sum())))
+    if total > _MANY:
+        below = betainc(a, b, min(1.0, (count + 0.5) / total))
+        above = 1 - betainc(a, b, max(0.0, (count - 0.5) / total))
+    else:
+        k = np.arange(total + 1)
+        log = gammaln(total + 1) - gammaln(k + 1) - gammaln(total - k + 1)
+        share = np.exp(log + betaln(k + a, total - k + b) - betaln(a, b))
+        below, above = share[: count + 1].sum(), share[count:].sum()
+    return min(1.0, 2 * min(float(below), float(above)))
 
 
 def _changes(problem: _Stated, halves: Sequence[tuple[Counts, Counts] | None]) -> Iterator[Doubt]:
     """Yield the arms whose rate changed from the first half of their customers to the second."""
-    compared = {
-        arm: pair
-        for arm, pair in enumerate(halves)
-        if pair is not None and min(pair[0][1], pair[1][1]) >= LEAST_IN_A_HALF
-    }
-    for arm, (first, second) in compared.items():
+    pairs = zip(problem.names, halves, strict=False)
+    compared = [(name, *two) for name, two in pairs if two and min(two[0][1], two[1][1]) >= LEAST_IN_A_HALF]
+    for name, first, second in compared:
         chance = changed(first, second)
         if chance <= SURPRISING / (LOOKS * len(compared)):
             words = (
-                f"{problem.names[arm]} changed with time: {100 * first[0] / first[1]:.2g} % of its first "
+                f"{name} changed with time: {100 * first[0] / first[1]:.2g} % of its first "
                 f"{first[1]:,.0f} customers succeeded, {100 * second[0] / second[1]:.2g} % of the "
                 f"{second[1]:,.0f} after them. Only a comparison by holdout survives that."
             )
@@ -304,7 +300,6 @@ def changed(first: Counts, second: Counts) -> float:
     from scipy.special import chdtrc
 
     won, seen = np.array([first, second], dtype=np.float64).T
-    apart = likelihood(won / seen, won, seen - won) - likelihood(
-        np.full(2, won.sum() / seen.sum()), won, seen - won
-    )
+    one_rate = likelihood(np.full(2, won.sum() / seen.sum()), won, seen - won)
+    apart = likelihood(won / seen, won, seen - won) - one_rate
     return float(chdtrc(1, 2 * max(0.0, float(apart))))

@@ -1,25 +1,26 @@
-"""What a statement says of given arms, as far as it ranks or bounds them, and the belief under that.
+"""What statements say of given arms, as far as they rank or bound them, and the belief under that.
 
 The belief is exact where that is possible, else by draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Gibbs, Kept
+from elsv.beliefs.base import Order
 from elsv.beliefs.filtered import LEAST, Condition
 from elsv.beliefs.ladder.belief import exact_belief
 from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers
 from elsv.errors import InvalidInputError
 from elsv.state import State
-from elsv.structure.base import Offers, Structure, ability
 
 Scale = Literal["mean", "reward"]
 Limits = tuple[tuple[float, float], ...]
@@ -27,142 +28,46 @@ Method = Literal["auto", "exact", "keep", "gibbs"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Pairs, a peak and bounds of some arms; arms from 0."""
+def number_of_arm(who: str, arm: object, names: Sequence[str]) -> int:
+    """Return the number from 0 of an arm that `who` gives by its name or its number from 1."""
+    if isinstance(arm, str) and arm in names:
+        return names.index(arm)
+    if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(names):
+        return int(arm) - 1
+    raise InvalidInputError(
+        f"{who} must name arms of the problem, by name ({', '.join(map(repr, names))}) or "
+        f"number from 1 to {len(names)}, got {shown(arm)}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Offers:
+    """The arms that a statement is about."""
 
     names: tuple[str, ...]
-    rewards: tuple[float, ...]
-    order: Pairs = ()
-    unimodal: bool = False
-    scale: Scale = "mean"  # of what order and peak are
-    bounds: Limits | None = None
-    gaps: tuple[tuple[int, int, float], ...] = ()  # (a, b, least): mean a is at least that much above mean b
+    rewards: FloatArray  # [N]
+    prior: FloatArray  # [N, 2]
 
     @property
-    def ranks(self) -> bool:
-        """Whether there is an order or a peak."""
-        return bool(self.order) or self.unimodal
+    def arms(self) -> int:
+        """N, the number of arms."""
+        return len(self.names)
 
-    @property
-    def single_peak(self) -> bool:
-        r"""Whether :math:`r_i\mu_i` is known to rise, in the arms' numbering, to one arm and fall on."""
-        equal = min(self.rewards) == max(self.rewards)
-        if self.unimodal and (self.scale == "reward" or equal):
-            return True
-        better = self.worth_order()
-        steps = [(k, k + 1) for k in range(len(self.names) - 1)]
-        if not all(better[a, b] or better[b, a] for a, b in steps):
-            return False
-        rises = [bool(better[b, a]) for a, b in steps]
-        return rises == sorted(rises, reverse=True)
-
-    def worth_order(self) -> AnyArray:
-        r"""Return ``[N, N]``, whether arm a is known to have an :math:`r_i\mu_i` at least that of arm b."""
-        above = closure(len(self.names), self.order)
-        if self.scale == "reward":
-            return above
-        rewards = np.array(self.rewards)
-        return above & (rewards[:, None] >= rewards)
-
-    def joined(self, other: Facts) -> Facts:
-        """Return both together; their orders must be on one scale."""
-        scale = self.scale if self.ranks else other.scale
-        return replace(
-            self,
-            order=tuple(dict.fromkeys((*self.order, *other.order))),
-            unimodal=self.unimodal or other.unimodal,
-            scale=scale,
-            bounds=_narrower(self.bounds, other.bounds),
-            gaps=tuple(dict.fromkeys((*self.gaps, *other.gaps))),
-        )
-
-    def holds(self, means: FloatArray) -> AnyArray:
-        """Return of means ``[..., N]`` whether they are possible, ``[...]``."""
-        given = np.asarray(means, dtype=np.float64)
-        worth = given * np.array(self.rewards) if self.scale == "reward" else given
-        good = np.ones(given.shape[:-1], dtype=bool)
-        for a, b in self.order:
-            good &= worth[..., a] >= worth[..., b]
-        if self.unimodal:
-            left = np.maximum.accumulate(worth, axis=-1)
-            right = np.maximum.accumulate(worth[..., ::-1], axis=-1)[..., ::-1]
-            good &= (worth >= np.minimum(left, right)).all(axis=-1)
-        if self.bounds is not None:
-            low, high = np.array(self.bounds).T
-            good &= ((given >= low) & (given <= high)).all(axis=-1)
-        for a, b, least in self.gaps:
-            good &= given[..., a] >= given[..., b] + least
-        return np.asarray(good)
-
-    def checked(self) -> Facts:
-        """Return itself if means are possible; else an error names the arms that clash."""
-        above = closure(len(self.names), self.order, self.names)
-        limits = self.bounds or ((0.0, 1.0),) * len(self.names)
-        for name, (low, high) in zip(self.names, limits, strict=True):
-            if not low < high:
-                raise InvalidInputError(
-                    f"the bounds of {name} leave nothing: at least {low:g} and at most {high:g}"
-                )
-        unit = np.array(self.rewards) if self.scale == "reward" else np.ones(len(self.names))
-        low, high = np.array(limits).T * unit
-        apart = low[:, None] >= high  # arm a is never below arm b
-        for a, b in np.argwhere(above & apart.T):
-            raise InvalidInputError(
-                f"{self.names[a]} must be at least as good as {self.names[b]}, but its bounds end at "
-                f"{limits[a][1]:g} and those of {self.names[b]} begin at {limits[b][0]:g}"
-            )
-        self._check_gaps(limits)
-        if self.unimodal:
-            self._check_peak(above | apart)
-        return self
-
-    def _check_gaps(self, limits: Limits) -> None:
-        """Refuse differences that add up to more than bounds leave."""
-        least = np.full((len(self.names),) * 2, -np.inf)
-        for a, b in self.order if self.gaps else ():
-            least[a, b] = 0.0
-        for a, b, gap in self.gaps:
-            least[a, b] = max(least[a, b], gap)
-        for k in range(len(self.names)):
-            least = np.maximum(least, least[:, k : k + 1] + least[k])
-        for a, b in np.argwhere(least > 0):
-            room = limits[a][1] - limits[b][0]
-            if room <= least[a, b]:
-                raise InvalidInputError(
-                    f"{self.names[a]} must be at least {least[a, b]:g} above {self.names[b]}, "
-                    f"but their bounds leave {max(room, 0):g} at most"
-                )
-
-    def _check_peak(self, above: AnyArray) -> None:
-        """Refuse an order that no means with a single peak have.
-
-        If arm i is above arm j, then so is j above every arm on its other side: all that follows from the
-        order must not contradict it.
-        """
-        known, arms = above.copy(), len(self.names)
-        found = True
-        while found:
-            found = False
-            for i, j in np.argwhere(known):
-                for k in range(j + 1, arms) if i < j else range(j):
-                    if known[k, j]:
-                        raise InvalidInputError(
-                            f"{self.names[j]} lies between {self.names[i]} and {self.names[k]}, which are "
-                            "both at least as good: there is no single peak"
-                        )
-                    if not known[j, k]:
-                        known[j, k] = found = True
-            for k in range(arms):
-                known |= known[:, k : k + 1] & known[k]
-            if known.diagonal().any():
-                clash = ", ".join(self.names[k] for k in np.flatnonzero(known.diagonal()))
-                raise InvalidInputError(f"no means with a single peak agree with the order of {clash}")
+    def number(self, arm: object) -> int:
+        """Return the number from 0 of an arm that is given by its name or its number from 1."""
+        return number_of_arm("a statement", arm, self.names)
 
 
-def facts_of(offers: Offers, **known: Any) -> Facts:
-    """Return what is `known` of these arms, as facts."""
-    return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
+def steps(order: Order, arms: int) -> Pairs:
+    """Return pairs, the larger arm first, of neighbours in an order of all arms."""
+    falling = tuple((k, k + 1) for k in range(arms - 1))
+    return falling if order == "decreasing" else tuple((b, a) for a, b in falling)
+
+
+def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
+    """Return what a structure answers to `name` where it has that, else `otherwise`."""
+    own = getattr(structure, name, None)
+    return otherwise if own is None else own(*given)
 
 
 def ranking_of(structure: object) -> Facts | None:
@@ -177,20 +82,10 @@ def prices_of(structure: object) -> tuple[float, ...] | None:
     return None if found is None else tuple(float(price) for price in found)
 
 
-def _narrower(first: Limits | None, second: Limits | None) -> Limits | None:
-    if first is None or second is None:
-        return first or second
-    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(first, second, strict=True))
-
-
-def check_limits(names: Iterable[str], limits: Limits) -> Limits:
-    """Return bounds if each leaves something."""
-    for name, (low, high) in zip(names, limits, strict=True):
-        if not 0 <= low < high <= 1:
-            raise InvalidInputError(
-                f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
-            )
-    return limits
+def outline_of(structure: object) -> Outline:
+    """Return what can be drawn of a structure: its own outline, or nothing."""
+    found: Outline = ability(structure, "outline", otherwise=Outline())
+    return found
 
 
 @dataclass(frozen=True)
@@ -200,7 +95,7 @@ class Outline:
     pairs: Pairs = ()  # (larger, smaller), only those that no third arm lies between
     grid: tuple[int, int] | None = None  # rows and columns, where the arms form them row by row
     peak: bool = False  # whether the arms, in their numbering, rise to one of them and fall from there
-    scale: Scale = "mean"  # of what order and peak are: the means, or reward times mean
+    scale: Scale = "mean"  # of order and peak: the means, or reward times mean
     parts: tuple[tuple[float, str, Outline], ...] = ()  # of a mixture: probability, words and outline
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,93 +113,244 @@ class Outline:
         return values
 
 
-def outline_of(structure: Structure) -> Outline:
-    """Return what can be drawn of a structure: its own outline, or nothing."""
-    found: Outline = ability(structure, "outline", otherwise=Outline())
-    return found
-
-
-def outline_of_facts(facts: Facts, grid: tuple[int, int] | None = None) -> Outline:
-    """Return what can be drawn of an order, a peak and bounds."""
-    pairs = covers(closure(len(facts.names), facts.order))
-    return Outline(pairs, grid, facts.unimodal, facts.scale)
-
-
 @dataclass(frozen=True)
-class All:
-    """A condition that several conditions hold."""
+class Facts:
+    """What is known of some arms: pairs, a peak and bounds, and what only draws can meet; arms from 0."""
 
-    parts: tuple[Condition, ...]
+    names: tuple[str, ...]
+    rewards: tuple[float, ...]
+    order: Pairs = ()
+    unimodal: bool = False
+    scale: Scale = "mean"  # of order and peak
+    bounds: Limits | None = None
+    gaps: tuple[tuple[int, int, float], ...] = ()  # (a, b, least): mean a is at least that much above mean b
+    conditions: tuple[Condition, ...] = field(default=(), repr=False)  # on the means, beside all that
+    drawn: Any = field(default=None, repr=False)  # a structure that brings a prior of its own
 
-    def __call__(self, means: FloatArray) -> AnyArray:
-        """Return of means ``[..., N]`` whether all hold."""
-        good = np.ones(np.shape(means)[:-1], dtype=bool)
-        for part in self.parts:
-            good &= np.asarray(part(means), dtype=bool)
-        return good
+    @property
+    def arms(self) -> int:
+        """N, the number of arms."""
+        return len(self.names)
 
+    @property
+    def ranks(self) -> bool:
+        """Whether there is an order or a peak."""
+        return bool(self.order) or self.unimodal
 
-def belief_of_facts(
-    facts: Facts, prior: FloatArray, method: Method = "auto", conditions: tuple[Condition, ...] = ()
-) -> Belief:
-    """Return the belief under facts and further `conditions`, from the counts `prior` ``[N, 2]``.
+    @property
+    def unit(self) -> tuple[float, ...] | None:
+        """What a mean is multiplied by before order and peak are read; None: nothing."""
+        return self.rewards if self.scale == "reward" else None
 
-    `method` is ``"exact"``, ``"keep"``, ``"gibbs"``, or ``"auto"``: the first of them that works.
-    """
-    if facts.gaps:
-        conditions = (*conditions, facts.holds)
-    if method == "keep":
-        # The order, too, is left to the draws: bounds alone can be met exactly by independent arms.
-        return Kept(_exact(facts, order=()), All((*conditions, facts.holds)), prior)
-    if method == "gibbs":
-        if facts.unimodal or conditions:
+    @property
+    def limits(self) -> FloatArray:
+        """The least and the largest mean of each arm, ``[2, N]``."""
+        return np.array(self.bounds or ((0.0, 1.0),) * self.arms).T
+
+    @property
+    def single_peak(self) -> bool:
+        r"""Whether :math:`r_i\mu_i` is known to rise, in the arms' numbering, to one arm and fall on."""
+        equal = min(self.rewards) == max(self.rewards)
+        if self.unimodal and (self.scale == "reward" or equal):
+            return True
+        better = self.worth_order()
+        rises = [bool(better[k + 1, k]) for k in range(self.arms - 1)]
+        known = all(rise or better[k, k + 1] for k, rise in enumerate(rises))
+        return known and rises == sorted(rises, reverse=True)
+
+    def worth_order(self) -> AnyArray:
+        r"""Return ``[N, N]``, whether arm a is known to have an :math:`r_i\mu_i` at least that of arm b."""
+        above, rewards = closure(self.arms, self.order), np.array(self.rewards)
+        return above if self.scale == "reward" else above & (rewards[:, None] >= rewards)
+
+    def joined(self, other: Facts) -> Facts:
+        """Return both together. An order on another scale becomes a condition."""
+        if self.drawn is not None and other.drawn is not None:
             raise InvalidInputError(
-                "the method gibbs is for orders and bounds; leave it out for a peak, a gap or a condition"
+                "only one of several statements can be a prior of its own, got both: "
+                f"{self.drawn.describe()}; {other.drawn.describe()}"
             )
-        return Gibbs(len(facts.names), facts.order, facts.bounds, _unit(facts))
-    try:
-        base: Belief = _exact(facts, facts.order)
-    except TooWideError:
-        if method == "exact":
-            raise
-        base = _forest(facts, prior)
-    return Kept(base, All(conditions), prior) if conditions else base
+        if self.ranks and other.ranks and self.scale != other.scale:
+            return replace(self, conditions=(*self.conditions, other.holds))
+        bounds = self.bounds or other.bounds
+        if self.bounds and other.bounds:
+            pairs = zip(self.bounds, other.bounds, strict=True)
+            bounds = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in pairs)
+        return replace(
+            self,
+            order=tuple(dict.fromkeys((*self.order, *other.order))),
+            unimodal=self.unimodal or other.unimodal,
+            scale=self.scale if self.ranks else other.scale,
+            bounds=bounds,
+            gaps=tuple(dict.fromkeys((*self.gaps, *other.gaps))),
+            conditions=(*self.conditions, *other.conditions),
+            drawn=other.drawn if self.drawn is None else self.drawn,
+        )
+
+    def certain(self) -> Facts:
+        """Return the same with what its own prior says certainly holds, as far as that is on one scale."""
+        own = ranking_of(self.drawn)
+        if own is None or (self.ranks and own.scale != self.scale):
+            return self
+        return self.joined(own)
+
+    def holds(self, means: FloatArray) -> AnyArray:
+        """Return of means ``[..., N]`` whether they agree with order, peak, bounds and gaps, ``[...]``."""
+        given = np.asarray(means, dtype=np.float64)
+        worth = given if self.unit is None else given * np.array(self.unit)
+        good = np.ones(given.shape[:-1], dtype=bool)
+        for a, b in self.order:
+            good &= worth[..., a] >= worth[..., b]
+        if self.unimodal:
+            left = np.maximum.accumulate(worth, axis=-1)
+            right = np.maximum.accumulate(worth[..., ::-1], axis=-1)[..., ::-1]
+            good &= (worth >= np.minimum(left, right)).all(axis=-1)
+        if self.bounds is not None:
+            low, high = self.limits
+            good &= ((given >= low) & (given <= high)).all(axis=-1)
+        for a, b, least in self.gaps:
+            good &= given[..., a] >= given[..., b] + least
+        return np.asarray(good)
+
+    def meets(self, means: FloatArray) -> AnyArray:
+        """Return of means ``[..., N]`` whether they meet all conditions, ``[...]``."""
+        return all_hold(self.conditions, means)
+
+    def outline(self) -> Outline:
+        """Return what can be drawn of it."""
+        if self.drawn is not None and not self.ranks:
+            return outline_of(self.drawn)
+        return Outline(covers(closure(self.arms, self.order)), peak=self.unimodal, scale=self.scale)
+
+    def belief(self, offers: Offers, method: Method = "auto") -> Belief:
+        """Return the belief by ``"exact"``, ``"keep"``, ``"gibbs"``, or ``"auto"``: the first that works."""
+        whole = replace(self, conditions=(*self.conditions, self.holds))
+        plain = replace(self, conditions=(), drawn=None) == facts_of(offers)
+        drawn = whole if self.gaps or not (self.drawn is None or plain) else self
+        if self.drawn is not None:
+            base: Belief = self.drawn.belief()
+        elif method == "keep":
+            # The order, too, is left to the draws: bounds alone can be met exactly by independent arms.
+            return Kept(self._exact(()), whole.meets, offers.prior)
+        elif method == "gibbs":
+            if self.unimodal or drawn.conditions:
+                raise InvalidInputError(
+                    "the method gibbs is for orders and bounds; leave it out for a peak, a gap or a condition"
+                )
+            return self._gibbs()
+        else:
+            try:
+                base = self._exact(self.order)
+            except TooWideError:
+                if method == "exact":
+                    raise
+                base = self._forest(offers.prior)
+        return Kept(base, drawn.meets, offers.prior) if drawn.conditions else base
+
+    def _exact(self, order: Pairs) -> Belief:
+        """Return the belief by quadrature; an error where a ladder would be too wide."""
+        unimodal = self.unimodal and self.arms > 2 and (bool(order) or not self.order)
+        return exact_belief(self.arms, order, unimodal, self.bounds, self.unit)
+
+    def _gibbs(self) -> Gibbs:
+        return Gibbs(self.arms, self.order, self.bounds, self.unit)
+
+    def _forest(self, prior: FloatArray) -> Belief:
+        """Return draws of a part of a wide order, kept where the rest holds, and Gibbs where few are."""
+        part, gibbs = self._exact(_spanning(self.arms, self.order)), self._gibbs()
+        kept = Kept(part, self.holds, prior, otherwise=gibbs)
+        return kept if float(kept.acceptance(State(prior[:, 0], prior[:, 1]))) >= LEAST else gibbs
+
+    def check(self) -> None:
+        """Raise an error that names the arms that clash, where no means are possible."""
+        above = closure(self.arms, self.order, self.names)
+        low, high = self.limits
+        for name, least, greatest in zip(self.names, low, high, strict=True):
+            if not least < greatest:
+                raise InvalidInputError(
+                    f"the bounds of {name} leave nothing: at least {least:g} and at most {greatest:g}"
+                )
+        unit = 1.0 if self.unit is None else np.array(self.unit)
+        apart = (low * unit)[:, None] >= high * unit  # arm a is never below arm b
+        for a, b in np.argwhere(above & apart.T):
+            raise InvalidInputError(
+                f"{self.names[a]} must be at least as good as {self.names[b]}, but its bounds end at "
+                f"{high[a]:g} and those of {self.names[b]} begin at {low[b]:g}"
+            )
+        if self.gaps:
+            self._check_gaps(low, high)
+        if self.unimodal:
+            self._check_peak(above | apart)
+
+    def _check_gaps(self, low: FloatArray, high: FloatArray) -> None:
+        """Refuse differences that add up to more than bounds leave."""
+        least = np.full((self.arms, self.arms), -np.inf)
+        for a, b, gap in (*((a, b, 0.0) for a, b in self.order), *self.gaps):
+            least[a, b] = max(least[a, b], gap)
+        for k in range(self.arms):
+            least = np.maximum(least, least[:, k : k + 1] + least[k])
+        for a, b in np.argwhere(least > 0):
+            room = high[a] - low[b]
+            if room <= least[a, b]:
+                raise InvalidInputError(
+                    f"{self.names[a]} must be at least {least[a, b]:g} above {self.names[b]}, "
+                    f"but their bounds leave {max(room, 0):g} at most"
+                )
+
+    def _check_peak(self, above: AnyArray) -> None:
+        """Refuse an order that no means with a single peak have.
+
+        If arm i is above arm j, then so is j above every arm on its other side. All that follows from the
+        order must not contradict it.
+        """
+        known, found = above.copy(), True
+        while found:
+            found = False
+            for i, j in np.argwhere(known):
+                beyond = np.arange(j + 1, self.arms) if i < j else np.arange(j)
+                for k in beyond[known[beyond, j]]:
+                    raise InvalidInputError(
+                        f"{self.names[j]} lies between {self.names[i]} and {self.names[k]}, which are "
+                        "both at least as good: there is no single peak"
+                    )
+                found |= not known[j, beyond].all()
+                known[j, beyond] = True
+            for k in range(self.arms):
+                known |= known[:, k : k + 1] & known[k]
+            if known.diagonal().any():
+                clash = ", ".join(self.names[k] for k in np.flatnonzero(known.diagonal()))
+                raise InvalidInputError(f"no means with a single peak agree with the order of {clash}")
 
 
-def _exact(facts: Facts, order: Pairs) -> Belief:
-    """Return the belief by quadrature; an error where a ladder would be too wide."""
-    arms = len(facts.names)
-    unimodal = facts.unimodal and arms > 2 and (bool(order) or not facts.order)
-    return exact_belief(arms, order, unimodal, facts.bounds, _unit(facts))
+def facts_of(offers: Offers, **known: Any) -> Facts:
+    """Return what is `known` of these arms, as facts."""
+    return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
 
 
-def _unit(facts: Facts) -> tuple[float, ...] | None:
-    return facts.rewards if facts.scale == "reward" else None
+def check_limits(names: Iterable[str], limits: Limits) -> Limits:
+    """Return bounds if each leaves something."""
+    for name, (low, high) in zip(names, limits, strict=True):
+        if not 0 <= low < high <= 1:
+            raise InvalidInputError(
+                f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
+            )
+    return limits
 
 
-def _forest(facts: Facts, prior: FloatArray) -> Belief:
-    """Return draws of a part of a wide order that are kept where the rest holds, and Gibbs where few are."""
-    arms = len(facts.names)
-    chosen = _spanning(arms, facts.order)
-    gibbs = Gibbs(arms, facts.order, facts.bounds, _unit(facts))
-    kept = Kept(_exact(facts, chosen), facts.holds, prior, otherwise=gibbs)
-    start = State(prior[:, 0], prior[:, 1])
-    return kept if float(kept.acceptance(start)) >= LEAST else gibbs
+def all_hold(conditions: Iterable[Condition], means: FloatArray) -> AnyArray:
+    """Return of means ``[..., N]`` whether all conditions hold, ``[...]``."""
+    good = np.ones(np.shape(means)[:-1], dtype=bool)
+    for condition in conditions:
+        good &= np.asarray(condition(means), dtype=bool)
+    return good
 
 
 @lru_cache(maxsize=64)
 def _spanning(arms: int, order: Pairs) -> Pairs:
     """Return pairs of the order without a circle, disregarding direction: a forest of its cover relation."""
-    group = list(range(arms))
-
-    def root(k: int) -> int:
-        while group[k] != k:
-            k = group[k]
-        return k
-
-    chosen = []
+    group, chosen = np.arange(arms), []
     for a, b in covers(closure(arms, order)):
-        if root(a) != root(b):
-            group[root(a)] = root(b)
+        if group[a] != group[b]:
+            group[group == group[a]] = group[b]
             chosen.append((a, b))
     return tuple(chosen)

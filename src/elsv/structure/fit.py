@@ -5,8 +5,8 @@ is a sum of concave functions. Its maximum under a partial order with bounds is 
 All arms begin with one common value, the best for all of them. Of the sets that contain every arm above
 their own, the one that gains most from a larger value is split off and goes up. That is repeated until no
 set gains. For means without bounds it is isotonic regression with weights n. Least differences between
-means need a logarithmic barrier instead: with m constraints and weight 1/t of the barrier, m/t at most is
-missing from the best value.
+means need a logarithmic barrier instead: with m constraints and weight 1/t of the barrier, the value found is
+at most m/t below the best.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from elsv.beliefs.ladder.ranking import Pairs, closure, components, covers
 from elsv.beliefs.points import joint_points
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.state import State
-from elsv.structure.facts import Facts
+from elsv.structure.facts import Facts, steps
 
 _NEAR = 1e-12  # of a bound
 _NEVER = 1e3  # gain of what a bound forces
-_GAINED = 1e-9  # log likelihood for one customer, from which on a set is split off
+_GAINED = 1e-9  # a set is split off if it gains more log likelihood than this for each customer
 _HALVINGS = 60
 _MISSING, _HEAVIER, _NEWTON_STEPS = 1e-7, 20.0, 40  # of the barrier
-_POINTS = 4096  # that a search begins with
-_SMALLEST = 1e-7  # step of a search
+_POINTS = 4096  # points that a search starts from
+_SMALLEST = 1e-7  # step at which a search ends
 
 
 def likelihood(means: FloatArray, won: FloatArray, lost: FloatArray) -> FloatArray:
@@ -51,25 +51,30 @@ def fit_facts(facts: Facts, won: FloatArray, lost: FloatArray) -> FloatArray:
     rates = as_seen(won, lost)
     if bool(facts.holds(rates)):
         return rates
-    arms = len(facts.names)
+    arms = facts.arms
     orders: list[Pairs] = [facts.order]
     if facts.unimodal:
-        rising = [(k + 1, k) for k in range(arms - 1)]
-        orders = [(*facts.order, *rising[:peak], *((a, b) for b, a in rising[peak:])) for peak in range(arms)]
+        rising, falling = steps("increasing", arms), steps("decreasing", arms)
+        orders = [(*facts.order, *rising[:peak], *falling[peak:]) for peak in range(arms)]
     solve = _with_gaps if facts.gaps else _by_splitting
     found = [fitted for order in orders if (fitted := solve(facts, order, won, lost)) is not None]
     return max(found, key=lambda fitted: float(likelihood(fitted, won, lost)))
 
 
+def _unit(facts: Facts) -> FloatArray:
+    """Return what means are multiplied by before order and peak are read, at most 1, ``[N]``."""
+    return np.ones(facts.arms) if facts.unit is None else np.array(facts.unit) / max(facts.unit)
+
+
 def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray) -> FloatArray | None:
     """Return the best rates under an order and bounds; None if the order runs in a circle."""
-    arms = len(facts.names)
+    arms = facts.arms
     try:
         above = closure(arms, order)
     except InvalidInputError:
         return None
-    unit = np.array(facts.rewards) / max(facts.rewards) if facts.scale == "reward" else np.ones(arms)
-    low, high = unit * np.array(facts.bounds or ((0.0, 1.0),) * arms).T
+    unit = _unit(facts)
+    low, high = unit * facts.limits
     cover = covers(above)
 
     total, most = float((won + lost).sum()), _NEVER / (2 * arms)
@@ -117,7 +122,7 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
 
 
 def _best_set(gain: FloatArray, above: AnyArray) -> AnyArray:
-    """Return the set of arms with the largest sum of `gain` that holds all arms above its own."""
+    """Return the set with the largest sum of `gain` that contains every arm above one of its own."""
     higher = above.sum(axis=0)
     if higher.sum() == len(gain) * (len(gain) - 1) // 2:  # a line: sets are its beginnings
         line = np.argsort(higher)
@@ -163,9 +168,8 @@ def _with_gaps(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray) ->
 
 def _constraints(facts: Facts, order: Pairs) -> tuple[FloatArray, FloatArray]:
     """Return A and b: the means are possible where A·means ≥ b."""
-    one = np.eye(len(facts.names))
-    unit = np.array(facts.rewards) / max(facts.rewards) if facts.scale == "reward" else np.ones(len(one))
-    low, high = np.array(facts.bounds or ((0.0, 1.0),) * len(one)).T
+    one = np.eye(facts.arms)
+    unit, (low, high) = _unit(facts), facts.limits
     ordered = [unit[a] * one[a] - unit[b] * one[b] for a, b in dict.fromkeys(order)]
     apart = [one[a] - one[b] for a, b, _ in facts.gaps]
     least = [*low, *-high, *[0.0] * len(ordered), *(gap for *_, gap in facts.gaps)]
@@ -173,7 +177,7 @@ def _constraints(facts: Facts, order: Pairs) -> tuple[FloatArray, FloatArray]:
 
 
 def _inside(rows: FloatArray, least: FloatArray) -> FloatArray | None:
-    """Return the means with the largest smallest slack; None if that is not above 0."""
+    """Return the means furthest inside all constraints; None if no means are inside."""
     from scipy.optimize import linprog
 
     goal = np.append(np.zeros(rows.shape[1]), -1.0)

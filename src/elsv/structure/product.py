@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
+from elsv.structure.facts import steps
 
 _SIGN = " × "
 _LISTS = "or list the arms of each segment: segments = {mobile = [1, 2], desktop = [3, 4]}"
@@ -81,24 +82,22 @@ class Product:
     def of(cls, segments: object, across: object = None) -> Self | None:
         """Return the product that people state: names with shares or names alone; None for lists of arms."""
         shares: tuple[float, ...] | None = None
+        names: tuple[Any, ...] = ()
         if isinstance(segments, Mapping):
             stated = dict(segments)
             if across is None and isinstance(stated.get("across"), str):
                 across = stated.pop("across")
-            names = tuple(stated)
             alone = [isinstance(value, int | float | np.number) for value in stated.values()]
-            product = bool(alone) and all(alone)
-            if any(alone) and not product:
+            if all(alone) and alone:
+                names, shares = tuple(stated), tuple(map(float, stated.values()))
+            elif any(alone):
                 raise InvalidInputError(
                     "segments must all have a share, such as {mobile = 0.5, desktop = 0.5}, or all a list of "
                     f"arms, got {shown(stated)}"
                 )
-            shares = tuple(float(share) for share in stated.values()) if product else None
-        else:
-            listed = isinstance(segments, list | tuple) and bool(segments)
-            product = listed and all(isinstance(name, str) for name in cast(list[object], segments))
-            names = tuple(cast(list[str], segments)) if product else ()
-        if not product:
+        elif isinstance(segments, list | tuple) and all(isinstance(name, str) for name in segments):
+            names = tuple(segments)
+        if not names:
             if across is not None:
                 raise InvalidInputError(
                     f"across ranks segments that have the same options, got {shown(across)} without them; "
@@ -113,14 +112,13 @@ class Product:
 
     def repeated(self, what: str, rows: FloatArray, options: int) -> FloatArray:
         """Return rows of all arms, from those of the options or of all arms, segment by segment."""
-        if len(rows) == options:
-            return np.concatenate([rows] * len(self.names))
-        if len(rows) == options * len(self.names):
-            return rows
-        raise InvalidInputError(
-            f"{what} must have one entry for each of the {options} options, or for each of the "
-            f"{options * len(self.names)} arms, segment by segment, got {len(rows)}"
-        )
+        arms = options * len(self.names)
+        if len(rows) not in (options, arms):
+            raise InvalidInputError(
+                f"{what} must have one entry for each of the {options} options, or for each of the "
+                f"{arms} arms, segment by segment, got {len(rows)}"
+            )
+        return rows if len(rows) == arms else np.concatenate([rows] * len(self.names))
 
     def arms(self, options: Sequence[str]) -> list[str]:
         """Return the names of all arms."""
@@ -139,10 +137,8 @@ class Product:
                 "segments with shares or names alone go with order, which holds within each segment, and "
                 f"across; got structure={structure!r}; leave it out, {_LISTS}"
             )
-        if order is not None:
-            check_order(order)
-        pairs = [*_within(order, options, len(self.names)), *_across(self.across, options)]
-        return [(a + 1, b + 1) for a, b in pairs]
+        within = [] if order is None else _within(check_order(order), options, len(self.names))
+        return [(a + 1, b + 1) for a, b in (*within, *_across(self.across, options))]
 
 
 def check_names(segments: Iterable[object]) -> None:
@@ -153,7 +149,7 @@ def check_names(segments: Iterable[object]) -> None:
 
 
 def check_order_of_lists(order: object, structure: object, count: int) -> None:
-    """Refuse an order that would run from one segment's arms on to the next one's without a word."""
+    """Refuse an order across segments with lists of arms, unless it is stated as a structure."""
     if order is not None and structure is None and count > 1:
         raise InvalidInputError(
             f"order ranks all arms, also those of different segments, got {shown(order)} with lists of arms; "
@@ -164,16 +160,17 @@ def check_order_of_lists(order: object, structure: object, count: int) -> None:
 
 
 def in_words(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> str | None:
-    """Say what pairs, the larger arm first, know of a product; None if they say something else."""
+    """Say in words what pairs, the larger arm first, state of a product; None if they state anything else."""
     parts, known = parts_of(names), set(pairs)
     if parts is None or not known:
         return None
     (options, segments), said = parts, []
-    for order, words in (
+    ways: tuple[tuple[Order, str], ...] = (
         ("decreasing", "decrease: each succeeds at least"),
         ("increasing", "increase: each succeeds at most"),
-    ):
-        within = set(_within(cast(Order, order), len(options), len(segments)))
+    )
+    for order, words in ways:
+        within = set(_within(order, len(options), len(segments)))
         if within and within <= known:
             known -= within
             said.append(f"within each segment the means {words} as often as the next")
@@ -187,11 +184,9 @@ def in_words(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> str | No
     return None if known else "; ".join(said)
 
 
-def _within(order: Order | None, options: int, segments: int) -> list[tuple[int, int]]:
-    if order is None:
-        return []
-    falling = [(g * options + k, g * options + k + 1) for g in range(segments) for k in range(options - 1)]
-    return falling if order == "decreasing" else [(b, a) for a, b in falling]
+def _within(order: Order, options: int, segments: int) -> list[tuple[int, int]]:
+    one, starts = steps(order, options), range(0, segments * options, options)
+    return [(start + a, start + b) for start in starts for a, b in one]
 
 
 def _across(ranked: Sequence[int], options: int) -> list[tuple[int, int]]:
@@ -200,6 +195,7 @@ def _across(ranked: Sequence[int], options: int) -> list[tuple[int, int]]:
 
 
 def _ranked(across: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the segments, from 0, in the order that `across` states."""
     if across is None:
         return ()
     given = [part.strip() for part in across.split(",")] if isinstance(across, str) else across

@@ -8,30 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.numbers import shown, whole
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.typing import AnyArray
 from elsv.beliefs import Belief, Chain, Rejection
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.structure.base import Bound, Offers, register
-from elsv.structure.facts import (
-    METHODS,
-    Facts,
-    Method,
-    Outline,
-    Scale,
-    belief_of_facts,
-    check_limits,
-    facts_of,
-    outline_of_facts,
-)
-from elsv.structure.fit import fit_facts
+from elsv.structure.base import METHOD, Ruled, register
+from elsv.structure.facts import Facts, Offers, Outline, Scale, check_limits, facts_of, steps
 from elsv.structure.product import in_words
 
 Arm = str | int
@@ -40,47 +29,30 @@ _MOST_LISTED = 8  # names; of more the first and their number are told
 
 
 @dataclass(frozen=True)
-class Ranking(Bound):
+class Ranking(Ruled):
     """A statement that comes to facts about arms; `on` says which arms."""
 
-    method: Method = field(default="auto", kw_only=True)
     key: ClassVar[str] = ""
 
     @abstractmethod
-    def facts(self, offers: Offers) -> Facts:
-        """Return what is said of these arms."""
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
+        """Return what is said of these arms, as fields of `Facts`."""
 
     @abstractmethod
-    def value(self) -> Any:
+    def _value(self) -> Any:
         """Return the plain value under `key`."""
 
     @abstractmethod
     def describe(self) -> str:
         """Say in words what is assumed."""
 
-    def by(self, method: Method) -> Self:
-        """Return the statement with its belief computed in a given way.
-
-        Parameters
-        ----------
-        method
-            ``"exact"`` (quadrature, or an error where that is too wide), ``"keep"`` (draws that are kept),
-            ``"gibbs"``, or ``"auto"``: the first of these that works.
-        """
-        if method not in METHODS:
-            raise unknown_name("method", str(method), METHODS)
-        return replace(self, method=method)
+    def facts(self, offers: Offers) -> Facts:
+        """Return what is said of these arms."""
+        return facts_of(offers, **self._said_of(offers))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement under its key."""
-        chosen = {} if self.method == "auto" else {"method": self.method}
-        return {self.key: self.value(), **chosen}
-
-    def on(self, offers: Offers) -> Self:
-        """Return the statement about these arms."""
-        bound = super().on(offers)
-        bound.facts(offers).checked()
-        return bound
+        return {self.key: self._value(), **({} if self.method == "auto" else {METHOD: self.method})}
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
@@ -90,24 +62,17 @@ class Ranking(Bound):
     def belief(self) -> Belief:
         """Return the belief under the statement."""
         offers = self._told(f"under this statement needs its arms ({self.describe()})")
-        return belief_of_facts(self.facts(offers), offers.prior, self.method)
-
-    def outline(self) -> Outline:
-        """Return what can be drawn of it, once it knows its arms."""
-        return Outline() if self.offers is None else outline_of_facts(self.facts(self.offers))
-
-    def ranking(self) -> Facts | None:
-        """Return what is said of the arms, once it is known which they are."""
-        return None if self.offers is None else self.facts(self.offers)
-
-    def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
-        """Return the possible rates that explain these outcomes best."""
-        return None if self.offers is None else fit_facts(self.facts(self.offers), won, lost)
+        return self.facts(offers).belief(offers, self.method)
 
     def _name(self, arm: Arm) -> str:
         if self.offers is not None:
             return self.offers.names[self.offers.number(arm)]
         return f"arm {arm}" if isinstance(arm, int) else arm
+
+    def _numbered(self, pair: Sequence[Any]) -> list[Any]:
+        """Return a pair of arms and what follows it, by number from 1 once the arms are known."""
+        known = self.offers
+        return [*pair] if known is None else [*(known.number(arm) + 1 for arm in pair[:2]), *pair[2:]]
 
 
 def _unnamed(arms: int) -> Offers:
@@ -132,15 +97,10 @@ class Monotone(Ranking):
     def __post_init__(self) -> None:
         check_order(self.order)
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return one pair after another."""
-        falling = tuple((k, k + 1) for k in range(offers.arms - 1))
-        return facts_of(
-            offers, order=falling if self.order == "decreasing" else tuple((b, a) for a, b in falling)
-        )
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
+        return {"order": steps(self.order, offers.arms)}
 
-    def value(self) -> Any:
-        """Return the direction."""
+    def _value(self) -> Any:
         return self.order
 
     def describe(self) -> str:
@@ -148,16 +108,9 @@ class Monotone(Ranking):
         way, other = ("decrease", "least") if self.order == "decreasing" else ("increase", "most")
         return f"the means {way}: each arm succeeds at {other} as often as the next"
 
-    def holds(self, means: ArrayLike) -> AnyArray:
-        """Return whether no mean is out of order."""
-        steps = np.diff(np.asarray(means, dtype=np.float64), axis=-1)
-        return np.asarray(((steps <= 0) if self.order == "decreasing" else (steps >= 0)).all(axis=-1))
-
     def belief(self) -> Belief:
         """Return the exact belief of a chain, or the one that `by` asks for."""
-        if self.method in ("auto", "exact"):
-            return Chain(self.order)
-        return super().belief()
+        return Chain(self.order) if self.method in ("auto", "exact") else super().belief()
 
     def rejection(self, **counts: Any) -> Belief:
         """Return the paper's own belief, which draws and keeps what is in order (Algorithm 4)."""
@@ -171,15 +124,11 @@ class PartialOrder(Ranking):
     pairs: tuple[tuple[Arm, Arm], ...]
     key: ClassVar[str] = "order"
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return the pairs."""
-        return facts_of(offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs))
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
+        return {"order": tuple((offers.number(a), offers.number(b)) for a, b in self.pairs)}
 
-    def value(self) -> Any:
-        """Return the pairs, by number once the arms are known."""
-        if self.offers is None:
-            return [list(pair) for pair in self.pairs]
-        return [[self.offers.number(a) + 1, self.offers.number(b) + 1] for a, b in self.pairs]
+    def _value(self) -> Any:
+        return list(map(self._numbered, self.pairs))
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -197,9 +146,9 @@ class PartialOrder(Ranking):
         for than, names in larger.items():
             verb = "is" if len(names) == 1 else "are each"
             said.append(f"{_listed(names)} {verb} at least as good as {_listed(than)}")
-        more = [f"and {len(said) - _MOST_SAID} further statements"] if len(said) > _MOST_SAID + 1 else []
-        kept = said[:_MOST_SAID] if more else said
-        return "; ".join([*kept, *more]) or "no arm is known to be better than another"
+        if len(said) > _MOST_SAID + 1:
+            said[_MOST_SAID:] = [f"and {len(said) - _MOST_SAID} further statements"]
+        return "; ".join(said) or "no arm is known to be better than another"
 
 
 @dataclass(frozen=True)
@@ -214,20 +163,17 @@ class Grid(Ranking):
         whole("rows", self.rows)
         whole("columns", self.columns)
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return the pairs of neighbours."""
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
         if self.rows * self.columns != offers.arms:
             raise InvalidInputError(
                 f"a grid of {self.rows} rows and {self.columns} columns has {self.rows * self.columns} arms, "
                 f"the problem has {offers.arms}"
             )
-        at = np.arange(offers.arms).reshape(self.rows, self.columns)
-        beside = np.stack([at[:, :-1], at[:, 1:]], axis=-1).reshape(-1, 2)
-        under = np.stack([at[:-1], at[1:]], axis=-1).reshape(-1, 2)
-        return facts_of(offers, order=tuple((int(a), int(b)) for a, b in np.concatenate([beside, under])))
+        arms, last = range(offers.arms), self.columns - 1
+        beside = [(k, k + 1) for k in arms if k % self.columns != last]
+        return {"order": (*beside, *((k, k + self.columns) for k in arms[: -self.columns]))}
 
-    def value(self) -> Any:
-        """Return rows and columns."""
+    def _value(self) -> Any:
         return [self.rows, self.columns]
 
     def describe(self) -> str:
@@ -250,12 +196,10 @@ class Unimodal(Ranking):
         if self.scale not in ("mean", "reward"):
             raise unknown_name("scale", str(self.scale), ("mean", "reward"))
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return that there is one peak."""
-        return facts_of(offers, unimodal=True, scale=self.scale)
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
+        return {"unimodal": True, "scale": self.scale}
 
-    def value(self) -> Any:
-        """Return true, or the scale."""
+    def _value(self) -> Any:
         return True if self.scale == "mean" else self.scale
 
     def describe(self) -> str:
@@ -271,19 +215,16 @@ class Bounds(Ranking):
     limits: tuple[tuple[float, float] | None, ...]
     key: ClassVar[str] = "bounds"
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return the bounds."""
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
         if len(self.limits) != offers.arms:
             raise InvalidInputError(
                 f"bounds must have one entry for each of the {offers.arms} arms, got {len(self.limits)}; "
                 "give None (in a file []) for an arm without"
             )
-        whole_range = tuple((0.0, 1.0) if pair is None else pair for pair in self.limits)
-        return facts_of(offers, bounds=check_limits(offers.names, whole_range))
+        return {"bounds": check_limits(offers.names, tuple(pair or (0.0, 1.0) for pair in self.limits))}
 
-    def value(self) -> Any:
-        """Return pairs, empty for an arm without."""
-        return [[] if pair is None else list(pair) for pair in self.limits]
+    def _value(self) -> Any:
+        return [list(pair or ()) for pair in self.limits]
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -292,7 +233,7 @@ class Bounds(Ranking):
             for k, pair in enumerate(self.limits)
             if pair is not None
         ]
-        return "; ".join(said) if said else "no arm is bounded"
+        return "; ".join(said) or "no arm is bounded"
 
 
 @dataclass(frozen=True)
@@ -302,16 +243,12 @@ class Gaps(Ranking):
     gaps: tuple[tuple[Arm, Arm, float], ...]
     key: ClassVar[str] = "gaps"
 
-    def facts(self, offers: Offers) -> Facts:
-        """Return the differences, and the order that follows from them."""
+    def _said_of(self, offers: Offers) -> dict[str, Any]:
         known = tuple((offers.number(a), offers.number(b), least) for a, b, least in self.gaps)
-        return facts_of(offers, order=tuple((a, b) for a, b, _ in known), gaps=known)
+        return {"order": tuple((a, b) for a, b, _ in known), "gaps": known}
 
-    def value(self) -> Any:
-        """Return triples, by number once the arms are known."""
-        if self.offers is None:
-            return [list(triple) for triple in self.gaps]
-        return [[self.offers.number(a) + 1, self.offers.number(b) + 1, d] for a, b, d in self.gaps]
+    def _value(self) -> Any:
+        return list(map(self._numbered, self.gaps))
 
     def describe(self) -> str:
         """Say in words what is assumed."""
@@ -370,7 +307,7 @@ def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
         if pair is None or len(_rows("bounds", pair)) == 0:
             found.append(None)
             continue
-        if len(pair) != 2 or not all(_is_number(x) for x in pair):
+        if len(pair) != 2 or not all(map(is_number, pair)):
             raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
         found.append((float(pair[0]), float(pair[1])))
     limited = [(f"arm {k + 1}", pair) for k, pair in enumerate(found) if pair is not None]
@@ -395,7 +332,7 @@ def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
     """Return the statement of several differences, each ``(larger, smaller, least)``."""
     found = []
     for triple in _rows("gaps", triples):
-        if len(_rows("gaps", triple)) != 3 or not _is_number(triple[2]) or not 0 <= triple[2] < 1:
+        if len(_rows("gaps", triple)) != 3 or not is_number(triple[2]) or not 0 <= triple[2] < 1:
             raise InvalidInputError(
                 'gaps must be triples such as ["a", "b", 0.05], the difference from 0 to 1, '
                 f"got {shown(triple)}"
@@ -404,7 +341,8 @@ def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
     return Gaps(tuple(found))
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value is one number; truth values are none."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
@@ -436,15 +374,13 @@ def _grid(value: Any) -> Grid:
     size = _rows("grid", value)
     if len(size) != 2:
         raise InvalidInputError(f"grid must be [rows, columns], got {shown(value)}")
-    return Grid(size[0], size[1])
+    return Grid(*size)
 
 
 def _unimodal(value: Any) -> Ranking:
-    if value is True:
-        return Unimodal()
-    if not isinstance(value, str):
+    if value is not True and not isinstance(value, str):
         raise InvalidInputError(f'unimodal must be true or "reward", got {shown(value)}')
-    return Unimodal(cast(Scale, value))
+    return Unimodal("mean" if value is True else cast(Scale, value))
 
 
 register("order", _order)

@@ -35,7 +35,7 @@ class PartOfBelief:
 
     @property
     def repeats(self) -> bool:
-        """Whether the belief of all arms does."""
+        """Whether the belief of all arms gives the same means for the same state."""
         return repeats(self.whole)
 
     def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
@@ -83,13 +83,10 @@ class PartOfBelief:
 
     def _all(self, state: State) -> State:
         """Return the state of all arms."""
-        both = []
-        for counts, mine in ((self.others.alpha, state.alpha), (self.others.beta, state.beta)):
-            whole = np.empty((*mine.shape[:-1], len(counts)))
-            whole[:] = counts
-            whole[..., self.arms] = mine
-            both.append(whole)
-        return State.trusted(*both)
+        shape = (*state.shape, self.others.arms)
+        alpha, beta = (np.broadcast_to(n, shape).copy() for n in (self.others.alpha, self.others.beta))
+        alpha[..., self.arms], beta[..., self.arms] = state.alpha, state.beta
+        return State.trusted(alpha, beta)
 
 
 class PartWithArmPoints(PartOfBelief):
@@ -136,7 +133,7 @@ class Restricted(Statement):
         facts = ranking_of(self.whole)
         if facts is None:
             return None
-        above = closure(len(facts.names), facts.order)[np.ix_(self.arms, self.arms)]
+        above = closure(facts.arms, facts.order)[np.ix_(self.arms, self.arms)]
         place = {arm: k for k, arm in enumerate(self.arms)}
         return replace(
             facts,

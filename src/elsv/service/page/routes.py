@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -37,6 +37,7 @@ MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
 MOST_JOBS = 20  # rehearsals that are remembered
+SOON = 0.5  # seconds after which a server that is getting ready shows counts alone
 FRESH = 4.0  # seconds that a line of the list is good for while no customer comes and no setting changes
 SAID = {
     "begun": "The campaign has begun. Ask for decisions with POST /campaigns/NAME/decisions.",
@@ -182,6 +183,7 @@ class Pages:
         self._known: dict[str, tuple[Listed, float, Status | None]] = {}  # for the list
         self._one_at_a_time = asyncio.Semaphore(1)
         self._jobs: dict[str, Job] = {}  # rehearsals, one for each visitor
+        self._first: dict[str, asyncio.Future[Any]] = {}  # what is looked up while the server gets ready
 
     async def login(self, request: Request) -> Response:
         """Show the form for a token."""
@@ -244,11 +246,31 @@ class Pages:
         return page(request, "parts/list.html", **await self._all())
 
     async def campaign(self, request: Request) -> Response:
-        """Show a campaign."""
+        """Show a campaign; while the server gets ready, its counts until all else is known."""
+        if self._service.starting and (shown := await self._counts(request, name_in(request))):
+            return shown
         said = SAID.get(request.query_params.get("said", ""), "")
         return page(
             request, "campaign.html", said=said, **await self._service.look(name_in(request), _moment_of)
         )
+
+    async def _counts(self, request: Request, name: str) -> Response | None:
+        """Return a page of counts, and to it, when it asks again, that all is known; None if that is soon."""
+        asks_again = request.headers.get("hx-request") is not None
+        known = await self._within(
+            name, lambda: self._service.look(name, _moment_of, long=True), None if asks_again else SOON
+        )
+        if asks_again:
+            return Response(headers={**HEADERS, "HX-Refresh": "true"})
+        one = None if known else next((one for one in await self._service.listed() if one.name == name), None)
+        return None if one is None else page(request, "counts.html", one=one)
+
+    async def _within(self, what: str, work: Callable[[], Awaitable[Any]], seconds: float | None) -> bool:
+        """Return whether work is done within some seconds; it goes on, and is not begun twice."""
+        if what not in self._first:
+            self._first[what] = asyncio.gather(work(), return_exceptions=True)
+        done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
+        return bool(done)
 
     async def live(self, request: Request) -> Response:
         """Return the parts of a campaign's page, brought up to date."""
@@ -377,21 +399,28 @@ class Pages:
         shown = every[:MOST_LISTED]
         for name in self._known.keys() - {one.name for one in shown}:
             del self._known[name]
-        campaigns = [(one, await self._status(one)) for one in shown]
+        starting = self._service.starting
+        await self._within("", lambda: self._statuses(shown), SOON) if starting else await self._statuses(
+            shown
+        )
+        campaigns = [(one, self._known[one.name][2] if one.name in self._known else None) for one in shown]
         campaigns.sort(key=lambda each: not (each[0].unreadable or each[1] is None or each[1].troubles()))
-        return {"campaigns": campaigns, "more": len(every) - len(shown)}
+        return {"campaigns": campaigns, "more": len(every) - len(shown), "starting": starting}
 
-    async def _status(self, one: Listed) -> Status | None:
-        """Return the status of a campaign for the list, a moment old at most; None if it has none here."""
+    async def _statuses(self, listed: Sequence[Listed]) -> None:
+        for one in listed:
+            await self._status(one)
+
+    async def _status(self, one: Listed) -> None:
+        """Bring the status of a campaign for the list up to date; it has none if this server cannot tell."""
         known = self._known.get(one.name)
         if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
-            return known[2]
+            return
         found = None
         if not one.unreadable:
             with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
                 found = await self._service.look(one.name, lambda each: each.status(patient=False))
         self._known[one.name] = one, time.monotonic(), found
-        return found
 
     @staticmethod
     def _form(request: Request, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
@@ -402,7 +431,7 @@ class Pages:
             here="new",
             form=form,
             errors=errors,
-            empty=forms.ArmFields(),
+            blank=forms.NewForm(),
             orders=forms.ORDERS,
             policies=forms.POLICIES,
             zone=local_zone(),
