@@ -81,20 +81,20 @@ def _long_log(place: Path, decisions: int, rewarded: int) -> list[dict]:
     decided = decisions - rewarded
     campaign = Campaign.open(path, "long", Problem(**SHOP, horizon=2 * decisions), policy="elsv:index=greedy")
     with campaign.store.writing() as writing:
-        head = log.hold(campaign.store, writing, "long")
+        held = log.read(campaign.store, writing, "long", hold=True)
         for start in range(0, decided, 10_000):
             some = [
                 Row(
-                    k + 1, head.next_event(), uuid.uuid4().hex, k % 4, 0.25, ".25,.25,.25,.25", "policy", 0.0,
-                    1e12, f"c-{k}", 1,
+                    k + 1, held.events + 1 + k - start, uuid.uuid4().hex, k % 4, 0.25, ".25,.25,.25,.25",
+                    "policy", 0.0, 1e12, f"c-{k}", 1,
                 )
                 for k in range(start, min(decided, start + 10_000))
             ]  # fmt: skip
-            log.append_decisions(writing, head, some)
+            held.append_decisions(some)
             if rewarded:
                 for row in some[: rewarded * len(some) // decided]:
-                    log.append_outcome(writing, head, row, Outcome(row.id, row.number % 3 == 0), 1.0, True)
-        log.release(writing, head)
+                    held.append_outcome(row, Outcome(row.id, row.number % 3 == 0), 1.0, True)
+        held.release()
     campaign.close()
     began = time.perf_counter()
     with Campaign.open(path, "long") as again:

@@ -145,8 +145,8 @@ def postgres_server():
 def chosen_again(campaign):
     """Choose every decision of a log anew, from what stands before it: the same to the last byte."""
     with campaign.store.reading() as reading:
-        head = campaign._head(reading)
-        mine = (head.id,)
+        log = campaign._batches.log(reading)
+        mine = (log.id,)
         events = []
         for kind, columns, table in (
             ("settings", "content", "elsv_setting"),
@@ -160,7 +160,7 @@ def chosen_again(campaign):
         ):
             query = f"SELECT event, {columns} FROM {table} WHERE campaign = ? ORDER BY event"
             events += [(row[0], kind, row[1:]) for row in reading.rows(query, mine)]
-        problems = [row[2][0] for row in sorted(events) if row[1] == "arm"] + [head.problem]
+        problems = [row[2][0] for row in sorted(events) if row[1] == "arm"] + [log.problem_text]
     events.sort(key=lambda one: one[0])
     assert len({event for event, *_ in events}) == len(events)
     first = {number: before for _, kind, (number, before, _) in reversed(events_of(events, "correction"))}
@@ -179,7 +179,7 @@ def chosen_again(campaign):
             tallies = tallies_of(problem.arms, arm_of, rested, became, history)
             past = [history.get(i, (0, 0)) for i in range(problem.arms)]
             chooser = Chooser.of(problem_as_planned(problem, settings.horizon, past), settings, tallies)
-            (choice,) = chooser.choose(tallies, [segment], head.seed)
+            (choice,) = chooser.choose(tallies, [segment], log.seed)
             assert (choice.arm, choice.in_text(), choice.reason) == (arm, propensities, reason), number
             assert place == (None if reason == "paused" else 1 + sum(t.used for t in tallies)), number
             arm_of[number], became[number] = arm, "open"

@@ -100,7 +100,7 @@ def test_a_plan_is_made_anew_after_any_event_of_another_process(tmp_path, event)
 def log_row(campaign):
     """The latest decision as the log has it."""
     with campaign.store.reading() as reading:
-        return max(log.decisions_where(reading, log.find(reading, "spring"), "number", range(99)))
+        return max(log.find(reading, "spring").decisions_where("number", range(99)))
 
 
 def test_what_is_due_expires_before_a_plan(tmp_path):

@@ -67,7 +67,7 @@ def test_the_formula_of_floor_and_holdout():
 def test_chances_of_thompson_are_those_of_its_draws():
     problem = Problem(rewards=[0.5, 0.8, 1.0], order="decreasing", horizon=50)
     policy, state = make_policy("thompson", problem), State([3, 2, 1.5], [2, 3, 4.5])
-    chances = chances_of(policy, state, 5, np.random.default_rng(0))
+    chances = chances_of(policy, state, 5, np.random.default_rng(0), problem)
     batch = State.trusted(np.tile(state.alpha, (4000, 1)), np.tile(state.beta, (4000, 1)))
     drawn = np.bincount(policy(batch, 5, np.random.default_rng(1)), minlength=3)
     assert chisquare(drawn, 4000 * chances).pvalue > 1e-3
@@ -81,7 +81,7 @@ def test_policies_that_do_not_say_are_asked_many_times():
         asked.append(state.shape)
         return (rng.random(state.shape) < 0.25).astype(int)
 
-    chances = chances_of(make_policy(coin, problem), State.initial(problem), 1, rng)
+    chances = chances_of(make_policy(coin, problem), State.initial(problem), 1, rng, problem)
     assert asked == [(COPIES,)]
     assert chances[1] == pytest.approx(0.25, abs=0.06)
     assert chances.sum() == 1
@@ -93,7 +93,7 @@ def test_policies_that_do_not_say_are_asked_many_times():
         def chances(self, state, step):
             return [0.5, 0.5, 0, 0]
 
-    assert chances_of(make_policy(Own(), problem), State.initial(problem), 1, rng).tolist() == [
+    assert chances_of(make_policy(Own(), problem), State.initial(problem), 1, rng, problem).tolist() == [
         0.5,
         0.5,
         0,
@@ -105,13 +105,18 @@ def test_policies_that_do_not_say_are_asked_many_times():
             return [0.5, 0.2, 0, 0]
 
     with pytest.raises(InvalidInputError, match="4 probabilities that add up to 1"):
-        chances_of(make_policy(Wrong(), problem), State.initial(problem), 1, rng)
+        chances_of(make_policy(Wrong(), problem), State.initial(problem), 1, rng, problem)
 
     class Later(Own):
         def __call__(self, state, step, rng):
             return np.full(state.shape, 3)
 
-    assert chances_of(make_policy(Later(), problem), State.initial(problem), 1, rng).tolist() == [0, 0, 0, 1]
+    assert chances_of(make_policy(Later(), problem), State.initial(problem), 1, rng, problem).tolist() == [
+        0,
+        0,
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(

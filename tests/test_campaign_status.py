@@ -360,8 +360,8 @@ def test_a_log_says_who_was_held_out(tmp_path):
     found = campaign.status()
     held = found.answer("holdout")
     assert held.customers == held_out(campaign, tmp_path / "log.csv") > 10
-    assert campaign._said.values[0].split.chance > 1e-3
-    halves = campaign._said.values[0].halves
+    assert campaign._said.measured.split.chance > 1e-3
+    halves = campaign._said.measured.halves
     for arm, (first, second) in zip(found.arms, halves, strict=True):
         assert first[0] + second[0] == arm.successes
         assert first[1] + second[1] == arm.successes + arm.failures + arm.expired
@@ -405,8 +405,8 @@ def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeyp
     campaign._said = None
     found = campaign.status()
     assert found.gains == whole.gains  # all who were held out still count
-    assert sum(seen for arm in campaign._said.values[0].halves for _, seen in arm) == 100
-    assert sum(campaign._said.values[0].split.given) <= 100
+    assert sum(seen for arm in campaign._said.measured.halves for _, seen in arm) == 100
+    assert sum(campaign._said.measured.split.given) <= 100
 
 
 def test_who_held_customers_out_is_told_to_hold_out_more(tmp_path):

@@ -28,7 +28,7 @@ from elsv.indices import make_index
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Lattice
 from elsv.lattice.workers import crew
-from elsv.policies.layers import ByIndex, OneStep, Search, StateByState
+from elsv.policies.layers import ByIndex, Search, StateByState
 from elsv.values.commit import BlockCommitValue, CommitValue
 from test_solve import brute_force
 
@@ -47,6 +47,10 @@ PUBLISHED = [
 
 def commit(problem, depth, value=CommitValue):
     return Search(value(problem), problem.belief, depth)
+
+
+def in_place(value):
+    return Search(value, value.problem.belief, in_place=True)
 
 
 def values_of(problem, policies):
@@ -184,10 +188,10 @@ def test_one_step_on_a_separable_value_equals_lookahead_from_a_frontier(about):
         index = make_index(name)
         value = SeparableValue(problem, index, weight)
         infinite = IndexTables(problem, index, 9) if name in ("ucb", "kl-ucb") else None
-        rows = evaluate(problem, [OneStep(value), Search(value, problem.belief, 1, infinite)])
+        rows = evaluate(problem, [in_place(value), Search(value, problem.belief, 1, infinite)])
         assert rows[0].value == pytest.approx(rows[1].value, abs=1e-9)
         policy = make_policy(f"elsv:index={name},weight={weight}", problem)
-        assert isinstance(on_layers(problem, policy), OneStep)
+        assert on_layers(problem, policy).in_place
 
 
 def test_one_step_breaks_near_ties_as_the_policy_does():
@@ -195,13 +199,8 @@ def test_one_step_breaks_near_ties_as_the_policy_does():
     problem = Problem([0.4, 1.0], "decreasing", 250)
     value = make_policy("elsv:index=ucb1", problem).value
     infinite = IndexTables(problem, value.index, 250)
-    one, other = values_of(problem, [OneStep(value), Search(value, problem.belief, 1, infinite)])
+    one, other = values_of(problem, [in_place(value), Search(value, problem.belief, 1, infinite)])
     assert one == pytest.approx(other, abs=1e-11)
-
-
-def test_one_step_in_place_needs_weights():
-    with pytest.raises(InvalidInputError, match="belief has weights"):
-        evaluate(Problem([0.4, 1.0], None, 5), [OneStep()])
 
 
 def test_a_policy_that_is_refused_is_refused_before_the_others_run():
@@ -221,7 +220,7 @@ def test_a_policy_that_is_refused_is_refused_before_the_others_run():
 
 def test_one_step_without_a_value_is_greedy():
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 9)
-    assert isinstance(on_layers(problem, "greedy"), OneStep)
+    assert on_layers(problem, "greedy").in_place
     greedy, asked = values_of(problem, ["greedy", StateByState(make_policy("greedy", problem))])
     assert greedy == pytest.approx(asked, abs=1e-12)
 

@@ -21,7 +21,7 @@ from elsv.exact.cuda.sweeps import LayerSweeps, Numbering, Weights, find_device,
 from elsv.exact.evaluate import on_layers
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Lattice
-from elsv.policies.layers import Search, kernel_of
+from elsv.policies.layers import Search
 from elsv.values.commit import BlockCommitValue, CommitValue
 from elsv.values.separable import SeparableValue
 
@@ -94,9 +94,8 @@ def same_as_on_the_cpu(problem: Problem, device: object) -> None:
     whole = [on_layers(problem, name) for name in POLICIES]
     for name, policy, row in zip(POLICIES, whole, evaluate(problem, POLICIES), strict=True):
         check_policy(problem, policy, name)
-        value, seconds = value_of(problem, policy, device, silent)
+        value = value_of(problem, policy, device, silent)
         assert value == pytest.approx(row.value, rel=1e-9), name
-        assert seconds >= 0
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -107,6 +106,25 @@ def test_the_same_numbers_as_on_the_cpu(name, library):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_same_numbers_on_a_gpu(name, card):
     same_as_on_the_cpu(made(name, on_card=True), card)
+
+
+def test_evaluate_and_solve_go_through_the_device(library, monkeypatch):
+    for module in ("run", "sweeps"):
+        monkeypatch.setattr(f"elsv.exact.cuda.{module}.find_device", lambda: HostDevice(library))
+    problem, names, done, said = (
+        made("three in order", False),
+        ["optimal", "plan:effort=10", "fixed:arm=2"],
+        [],
+        [],
+    )
+    report = lambda *steps: done.append(steps)  # noqa: E731
+    found = evaluate(problem, names, device="cuda", progress=report, announce=said.append)
+    for row, known in zip(found, evaluate(problem, names), strict=True):
+        assert (row.name, row.value) == (known.name, pytest.approx(known.value, rel=1e-9))
+        assert row.seconds >= 0
+    assert done[-1] == (2 * problem.steps, 3 * problem.steps)  # nothing is swept for a fixed arm
+    assert said[0].states == evaluate_cost(problem, [], HostDevice(library)).states
+    assert solve(problem, device="cuda").value == pytest.approx(solve(problem).value, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["three in order", "three free", "two in order"])
@@ -200,10 +218,10 @@ def test_every_kernel_that_a_policy_names_is_there(library):
     problem = Problem([0.4, 0.7, 1], "decreasing", 6)
     sweeps = LayerSweeps(HostDevice(library), problem, 5000)
     for name in ("optimal", "fixed:arm=2", "gittins", "elsv"):
-        named = kernel_of(problem, on_layers(problem, name), 3)
+        named = on_layers(problem, name).kernel(problem, 3)
         assert getattr(library, sweeps.kernel(named, 2)[0])
-    assert kernel_of(problem, on_layers(problem, "commit:depth=3"), 3).steps == (1, 1, 1)
-    assert kernel_of(problem, on_layers(problem, "thompson"), 3) is None
+    assert on_layers(problem, "commit:depth=3").kernel(problem, 3).steps == (1, 1, 1)
+    assert on_layers(problem, "thompson").kernel(problem, 3) is None
 
 
 def test_a_value_names_the_kernel_of_a_search_on_it():
@@ -214,7 +232,7 @@ def test_a_value_names_the_kernel_of_a_search_on_it():
     problem = Problem([0.4, 0.7, 1], "decreasing", 6)
 
     def named(value, depth=1, **more):
-        return kernel_of(problem, Search(value, problem.belief, depth, **more), 3)
+        return Search(value, problem.belief, depth, **more).kernel(problem, 3)
 
     assert named(CommitValue(problem), 2).steps == (1, 1)
     assert named(CommitValue(problem), 9).steps == (1, 1, 1, 1)  # no further than the horizon
@@ -225,7 +243,7 @@ def test_a_value_names_the_kernel_of_a_search_on_it():
     assert named(CommitValue(problem, Independent())) is None  # another belief than the problem's
     first = IndexTables(problem, make_index("ucb"), 6)
     assert named(CommitValue(problem), first=first) is None  # which would pass infinite indices by
-    assert kernel_of(problem, Search(CommitValue(problem), Independent()), 3) is None
+    assert Search(CommitValue(problem), Independent()).kernel(problem, 3) is None
 
 
 def test_the_announcement_grows_with_the_work(library):

@@ -11,7 +11,18 @@ import elsv
 import paper_measure as plain
 from elsv.simulation.intervals import anytime, one_look, wilson
 from elsv.simulation.precision import precision
-from elsv.structure import Facts, bounds, decreasing, gap, increasing, mixture, samples, where
+from elsv.structure import (
+    Facts,
+    bounds,
+    decreasing,
+    gap,
+    grid,
+    increasing,
+    mixture,
+    samples,
+    unimodal,
+    where,
+)
 from elsv.structure.evidence import Evidence, changed, doubts, evidence, predictive
 from elsv.structure.fit import fit_facts, fit_line, likelihood
 from structures import KINDS
@@ -223,6 +234,16 @@ def test_mixtures_take_their_best_part_and_draws_rule_nothing_out():
         assert evidence(problem, state_after(problem, won, seen)).ratio == pytest.approx(0, abs=1e-6)
     one = problem_of(mixture([(0.9, decreasing()), (0.1, gap(1, 2, 0.1))]), 2)
     assert evidence(one, state_after(one, won, seen)).contradicted
+
+
+def test_a_mixture_of_rankings_assumes_something_in_every_part():
+    both = problem_of(mixture([(0.5, grid(2, 2)), (0.5, unimodal())]), 4)
+    state = state_after(both, (18, 10, 9, 2), (20, 20, 20, 20))
+    found = evidence(both, state)
+    assert not found.robust
+    assert sum(found.parts) == pytest.approx(1)
+    vague = problem_of(mixture([(0.5, grid(2, 2)), (0.5, elsv.structure.free())]), 4)
+    assert evidence(vague, state).robust
 
 
 def test_conditions_are_fitted_by_points_that_are_improved():

@@ -19,7 +19,8 @@ from elsv.policies.plan_rules import stands
 from elsv.search.lookahead import lookahead
 from elsv.search.points_search import Customers, PointsSearch
 from elsv.segments import Segments
-from elsv.structure import samples
+from elsv.structure import decreasing, grid, mixture, samples
+from elsv.structure.restricted import restricted
 from elsv.values.commit import CommitValue
 
 BELIEFS = [Chain(), Chain("increasing"), Independent()]
@@ -359,3 +360,18 @@ def test_on_draws_a_search_adds_up_as_many_points_as_it_takes():
     problem = Problem([0.5, 0.7, 0.85, 1.0], structure=samples(draws), horizon=4)
     optimum, plan = evaluate(problem, ["optimal", "plan"])
     assert plan.regret == pytest.approx(optimum.regret, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("structure", "each"),
+    [(decreasing(), 4), (mixture([(0.5, decreasing()), (0.5, grid(2, 2))]), 1)],
+    ids=["points of each arm", "joint points alone"],
+)
+def test_arms_on_offer_have_the_kind_of_points_that_all_arms_have(structure, each):
+    problem = Problem([1.0] * 4, structure=structure, horizon=9)
+    start = State.initial(problem)
+    part = restricted(problem.structure, problem.belief, [0, 2, 3], start).belief()
+    theta, weight = arm_points(part, State(start.alpha[:3], start.beta[:3]), 4, 16)
+    assert theta.shape[-1] == 3
+    assert theta.shape[:-1] == weight.shape
+    assert (weight.shape[0] == 3) == (each > 1)

@@ -362,7 +362,16 @@ def test_a_larger_factor_leaves_more_open():
             from_history(boss(), [30, 40, 0, 0], [770, 560, 0, 0], factor=bad)
 
 
-@pytest.mark.parametrize("structure", [unimodal(), grid(2, 2), mixture([(0.9, decreasing()), (0.1, free())])])
+@pytest.mark.parametrize(
+    "structure",
+    [
+        unimodal(),
+        grid(2, 2),
+        mixture([(0.9, decreasing()), (0.1, free())]),
+        decreasing() & bounds([(0, 0.5), None, None, None]),
+    ],
+    ids=["peak", "grid", "mixture", "joined"],
+)
 def test_untried_arms_stay_near_whatever_is_assumed(structure):
     start = problem(structure, arms=4)
     found = from_history(start, {"arm 2": 40}, {"arm 2": 560})

@@ -147,7 +147,7 @@ def test_one_segment_of_all_arms_changes_nothing():
             if hasattr(first, "scores"):
                 one, other = (p.scores(seen, 7, np.random.default_rng(1)) for p in (first, second))
                 assert other == pytest.approx(one, abs=1e-9), name
-            one = chances_of(first, seen, 7, np.random.default_rng(1))
+            one = chances_of(first, seen, 7, np.random.default_rng(1), whole)
             other = chances_of(second, seen, 7, np.random.default_rng(1), alone, 0)
             assert other == pytest.approx(one, abs=1e-6), name
 

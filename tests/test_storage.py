@@ -345,9 +345,7 @@ def test_what_a_copy_refuses(path, tmp_path):
 def test_a_copy_that_fails_leaves_nothing(path, tmp_path, monkeypatch):
     lived(path).close()
     count = copying._count
-    monkeypatch.setattr(
-        copying, "_count", lambda transaction, table, head: count(transaction, table, head) + id(transaction)
-    )
+    monkeypatch.setattr(copying, "_count", lambda log, table: count(log, table) + id(log))
     with pytest.raises(StoreError, match="nothing was copied"):
         copy_campaigns(path, tmp_path / "copy.db")
     assert everything(str(tmp_path / "copy.db"))["elsv_campaign"] == []

@@ -40,21 +40,8 @@ def with_arm(
 ) -> Problem:
     """Return the problem with one more arm, the last.
 
-    Parameters
-    ----------
-    outcomes
-        Successes and failures of the arms so far, history included, ``[N, 2]``.
-    name, reward
-        Of the new arm.
-    expect
-        Its rate, such as ``"5 to 15 %"``; default: by its neighbours.
-    after
-        The arm that it follows in the order; default: by its reward, where rewards rise or fall along the
-        order.
-    segment
-        To whom it is on offer, where customers are of segments.
-    structure
-        What is known of all arms now, where that is more than an order.
+    `outcomes` are successes and failures of the arms so far, history included, ``[N, 2]``; all else is as in
+    `Campaign.add`.
     """
     text_of("name of an arm", name)
     if name in problem.names:
@@ -102,7 +89,6 @@ def _restated(problem: Problem, known: Any, reward: float, after: str | int | No
         return {
             "mixture": [[share, _restated(problem, part, reward, after)] for share, part in known["mixture"]]
         }
-    last = list(range(problem.arms))
     if set(known) == {"order"} and (chain := _chain(known["order"], problem.arms)) is not None:
         place = _place(problem, chain, reward, after)
         if (known["order"], place) in (("decreasing", len(chain)), ("increasing", 0)):
@@ -110,7 +96,7 @@ def _restated(problem: Problem, known: Any, reward: float, after: str | int | No
         longer = [arm + 1 for arm in chain]
         longer.insert(place, problem.arms + 1)
         return {"order": [[a, b] for a, b in itertools.pairwise(longer)]}
-    if "unimodal" in known and len(known) == 1 and _place(problem, last, reward, after) == problem.arms:
+    if set(known) == {"unimodal"} and _place(problem, range(problem.arms), reward, after) == problem.arms:
         return known
     new = problem.arms + 1
     raise InvalidInputError(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from elsv.campaign import log
-from elsv.campaign.log import Head
-from elsv.campaign.records import Tally, weight_of
-from elsv.segments import Segments
-from elsv.stores.base import Transaction
+from elsv.campaign.log import Log, Rows, counts_of, without_support
 
 _MOST_NAMED = 20
+_COUNTED = ("decisions", "rewards", "expirations", "voids", "corrections")
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        counts = {"decisions": self.decisions, "rewards": self.rewards, "expirations": self.expirations}
-        counts |= {"voids": self.voids, "corrections": self.corrections}
+        counts = {key: getattr(self, key) for key in _COUNTED}
         return {"exact": self.exact, **counts, "events": self.events, "problems": list(self.problems)}
 
     def __str__(self) -> str:
@@ -51,55 +48,54 @@ class Audit:
         return "\n".join([f"{what} do not agree:", *(f"- {problem}" for problem in self.problems)])
 
 
-def replay(transaction: Transaction, head: Head, segments: Segments) -> Audit:
-    """Return what a replay of the whole log finds; `segments` are those of the campaign's customers."""
-    mine = (head.id,)
-    settings = transaction.rows("SELECT version, event FROM elsv_setting WHERE campaign = ?", mine)
-    decisions = transaction.rows(
-        "SELECT number, event, arm, propensity, propensities, version, expires, place, segment "
-        "FROM elsv_decision WHERE campaign = ? ORDER BY event",
-        mine,
-    )
-    rewards = transaction.rows(
-        "SELECT number, event, success, late, counted FROM elsv_reward WHERE campaign = ? ORDER BY event",
-        mine,
-    )
-    expirations = transaction.rows("SELECT number, event FROM elsv_expiration WHERE campaign = ?", mine)
-    voids = transaction.rows("SELECT number, event FROM elsv_void WHERE campaign = ?", mine)
-    corrections = transaction.rows(
-        "SELECT number, event, before, success FROM elsv_correction WHERE campaign = ? ORDER BY event", mine
-    )
-    history = transaction.rows(
-        "SELECT arm, event, successes, failures FROM elsv_history WHERE campaign = ?", mine
-    )
-    others = [
-        row
-        for table, key in (("elsv_forgotten", "decisions"), ("elsv_arm", "arm"))
-        for row in transaction.rows(f"SELECT {key}, event FROM {table} WHERE campaign = ?", mine)
-    ]
-    stored = log.tallies(transaction, head)
-    query = "SELECT number, arm, propensity, expires FROM elsv_open WHERE campaign = ?"
-    opened = transaction.rows(query, mine)
+Logged = dict[str, Rows]
+"""All that a log holds: the rows of each table, in the order of their events."""
 
-    def problems() -> Iterator[str]:
-        logs = (settings, decisions, rewards, expirations, voids, corrections, history, others)
-        yield from _numbered("event", (row[1] for rows in logs for row in rows), head.events)
-        yield from _numbered("decision", (row[0] for row in decisions), head.decisions)
-        yield from _numbered("version of the settings", (row[0] for row in settings), head.version)
-        yield from _consistent(decisions, rewards, expirations, dict(settings))
-        yield from _in_order(decisions, rewards, expirations, voids, corrections)
-        yield from _of_their_segment(decisions, segments)
-        counts, still_open = _counted(len(stored), decisions, rewards, expirations, voids, history)
-        for found, kept in zip(counts, stored, strict=True):
-            for field, a, b in zip(fields(Tally), astuple(found), astuple(kept), strict=True):
-                if a != b:
-                    yield f"{field.name} of arm {found.arm + 1} is stored as {b} and is {a} by the log"
-        if sorted(still_open) != sorted(opened):
-            yield f"{len(opened)} decisions are stored as open, {len(still_open)} are by the log"
+_TABLES = {
+    "settings": "version, event FROM elsv_setting",
+    "decisions": "number, event, arm, propensity, propensities, version, expires, place, segment "
+    "FROM elsv_decision",
+    "rewards": "number, event, success, late, counted FROM elsv_reward",
+    "expirations": "number, event FROM elsv_expiration",
+    "voids": "number, event FROM elsv_void",
+    "corrections": "number, event, before, success FROM elsv_correction",
+    "history": "arm, event, successes, failures FROM elsv_history",
+    "forgotten": "decisions, event FROM elsv_forgotten",
+    "arms": "arm, event FROM elsv_arm",
+}
 
-    found = tuple(problem for problem, _ in zip(problems(), range(_MOST_NAMED), strict=False))
-    seldom = len(voids), len(corrections)
-    return Audit(len(decisions), len(rewards), len(expirations), head.events, found, *seldom)
+
+def replay(log: Log) -> Audit:
+    """Return what a replay of the whole log finds."""
+    logged = {
+        key: log.rows(f"SELECT {table} WHERE campaign = ? ORDER BY event") for key, table in _TABLES.items()
+    }
+    found = tuple(islice(_problems(log, logged), _MOST_NAMED))
+    counts = {key: len(logged[key]) for key in _COUNTED}
+    return Audit(events=log.events, problems=found, **counts)
+
+
+def _problems(log: Log, logged: Logged) -> Iterator[str]:
+    """Yield what does not agree."""
+    yield from _numbered("event", (row[1] for rows in logged.values() for row in rows), log.events)
+    yield from _numbered("decision", (row[0] for row in logged["decisions"]), log.decisions)
+    yield from _numbered("version of the settings", (row[0] for row in logged["settings"]), log.version)
+    yield from _consistent(logged)
+    yield from _in_order(logged)
+    segments = log.segments
+    for number, _, arm, *_, segment in logged["decisions"]:
+        home = segments.turns[segments.of_arm[arm]]
+        if segment != home:
+            yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
+    stored = log.tallies()
+    counts, still_open = _counted(len(stored), logged)
+    for arm, (found, kept) in enumerate(zip(counts, stored, strict=True)):
+        for name, held in vars(kept).items():
+            if name != "arm" and found[name] != held:
+                yield f"{name} of arm {arm + 1} is stored as {held} and is {found[name]} by the log"
+    opened = log.rows("SELECT number, arm, propensity, expires FROM elsv_open WHERE campaign = ?")
+    if sorted(still_open) != sorted(opened):
+        yield f"{len(opened)} decisions are stored as open, {len(still_open)} are by the log"
 
 
 def _numbered(what: str, numbers: Iterable[int], last: int) -> Iterator[str]:
@@ -113,56 +109,51 @@ def _numbered(what: str, numbers: Iterable[int], last: int) -> Iterator[str]:
             yield f"{len(some)} {what} numbers {words}, such as {min(some)}"
 
 
-def _consistent(
-    decisions: list[tuple[Any, ...]],
-    rewards: list[tuple[Any, ...]],
-    expirations: list[tuple[Any, ...]],
-    settings: dict[int, int],
-) -> Iterator[str]:
-    """Complain of records that contradict one another."""
-    made = {row[0]: row for row in decisions}
-    expired = dict(expirations)
-    for number, event, arm, propensity, listed, version, *_ in decisions:
+def _events(rows: Rows) -> dict[int, int]:
+    """Return the event of each number."""
+    return {number: event for number, event, *_ in rows}
+
+
+def _consistent(logged: Logged) -> Iterator[str]:
+    """Yield records that contradict one another."""
+    made = {row[0]: row for row in logged["decisions"]}
+    settings, expired = _events(logged["settings"]), _events(logged["expirations"])
+    for number, event, arm, propensity, listed, version, *_ in logged["decisions"]:
         chances = [float(text or 0) for text in listed.split(",")]
         if not 0 < propensity <= 1 or chances[arm] != propensity or abs(sum(chances) - 1) > 1e-9:
             yield f"decision {number} has probabilities {listed}, not {propensity} for arm {arm + 1}"
         if settings.get(version, event) >= event:
             yield f"decision {number} stands before the settings that it was made by"
-    for number, event, *_ in (*rewards, *expirations):
+    for number, event, *_ in (*logged["rewards"], *logged["expirations"]):
         if number not in made or made[number][1] >= event:
             yield f"an outcome or expiration stands before its decision {number}"
-    for number, event, _, late, counted in rewards:
+    for number, event, _, late, counted in logged["rewards"]:
         if bool(late) != (expired.get(number, event) < event) or (number in expired and not late):
             yield f"the outcome of decision {number} is marked wrongly as {'late' if late else 'in time'}"
         if not late and not counted:
             yield f"the outcome of decision {number} came in time and is not counted"
 
 
-def _in_order(
-    decisions: list[tuple[Any, ...]],
-    rewards: list[tuple[Any, ...]],
-    expirations: list[tuple[Any, ...]],
-    voids: list[tuple[Any, ...]],
-    corrections: list[tuple[Any, ...]],
-) -> Iterator[str]:
-    """Complain of voids, corrections and places that do not follow from what stands before them."""
-    made, known, void = {row[0]: row for row in decisions}, {row[0]: row for row in rewards}, dict(voids)
-    for number, event in voids:
+def _in_order(logged: Logged) -> Iterator[str]:
+    """Yield voids, corrections and places that do not follow from what stands before them."""
+    made, known = {row[0]: row for row in logged["decisions"]}, {row[0]: row for row in logged["rewards"]}
+    void = _events(logged["voids"])
+    for number, event in logged["voids"]:
         if number not in made or made[number][1] >= event or number in known:
             yield f"decision {number} is void and has an outcome, or stands after that"
-    for number, event in expirations:
+    for number, event in logged["expirations"]:
         if void.get(number, event) < event:
             yield f"decision {number} expired when it was void"
     last: dict[int, int] = {}
-    for number, event, before, success in corrections:
+    for number, event, before, success in logged["corrections"]:
         if number not in known or known[number][1] >= event or last.get(number, before) != before:
             yield f"a correction of decision {number} does not follow from the outcome before it"
         last[number] = success
     for number, success in last.items():
         if number in known and known[number][2] != success:
             yield f"the outcome of decision {number} is not the one that it was corrected to"
-    taken, freed = 0, sorted(((event, number) for number, event in voids), reverse=True)
-    for number, event, *_, place, _ in decisions:  # in the order of their events
+    taken, freed = 0, sorted(((event, number) for number, event in logged["voids"]), reverse=True)
+    for number, event, *_, place, _ in logged["decisions"]:  # in the order of their events
         while freed and freed[-1][0] < event:
             _, gone = freed.pop()
             taken -= gone in made and made[gone][7] is not None
@@ -172,51 +163,26 @@ def _in_order(
                 yield f"decision {number} takes place {place} and should take {taken} by the log"
 
 
-def _of_their_segment(decisions: list[tuple[Any, ...]], segments: Segments) -> Iterator[str]:
-    """Complain of decisions whose arm was not on offer to who came."""
-    for number, _, arm, *_, segment in decisions:
-        home = segments.turns[segments.of_arm[arm]]
-        if segment != home:
-            yield f"decision {number} is of segment {segment} (from 0) and its arm of {home}"
-
-
-def _counted(
-    arms: int,
-    decisions: list[tuple[Any, ...]],
-    rewards: list[tuple[Any, ...]],
-    expirations: list[tuple[Any, ...]],
-    voids: list[tuple[Any, ...]],
-    history: list[tuple[Any, ...]],
-) -> tuple[list[Tally], list[tuple[Any, ...]]]:
-    """Return the counts and the open decisions that follow from the log."""
-    counts = [{field.name: 0 for field in fields(Tally)} | {"arm": arm} for arm in range(arms)]
-    still_open = {}
-    void = {number for number, _ in voids}
-    for number, _, arm, propensity, listed, _, expires, place, _ in decisions:
-        counts[arm]["decided"] += 1
-        counts[arm]["voided"] += number in void
-        counts[arm]["rested"] += place is None and number not in void
-        for other in log.without_support(listed):
-            counts[other]["unsupported"] += 1
-        if number not in void:
-            still_open[number] = (number, arm, propensity, expires)
-    made = {row[0]: row for row in decisions}
-    outcome = {number: "expired" for number, _ in expirations if number not in void}
-    for number, _, success, late, counted in rewards:
+def _counted(arms: int, logged: Logged) -> tuple[list[Counter[str]], Rows]:
+    """Return the counts of each arm and the open decisions that follow from the log."""
+    became = dict.fromkeys((number for number, _ in logged["expirations"]), "expired")
+    late = set()
+    for number, _, success, was_late, counted in logged["rewards"]:
         if counted:
-            outcome[number] = "successes" if success else "failures"
-            counts[made[number][2]]["late"] += late
-    for number, became in outcome.items():
-        mine, (weight, square) = counts[made[number][2]], weight_of(made[number][3])
-        mine[became] += 1
-        kind = "won" if became == "successes" else "lost"
-        mine[f"{kind}_weight"] += weight
-        mine[f"{kind}_squares"] += square
-    for number in (*outcome, *(number for number, *_ in rewards)):
-        still_open.pop(number, None)
-    for _, arm, *_ in still_open.values():
-        counts[arm]["open"] += 1
-    for arm, _, successes, failures in history:
-        counts[arm]["past_successes"] += successes
-        counts[arm]["past_failures"] += failures
-    return [Tally(**count) for count in counts], list(still_open.values())
+            became[number] = "successes" if success else "failures"
+            late |= {number} if was_late else set()
+        else:
+            became.setdefault(number, "")  # it is not awaited, and counts as nothing
+    became |= dict.fromkeys((number for number, _ in logged["voids"]), "voided")
+    counts: list[Counter[str]] = [Counter() for _ in range(arms)]
+    still_open = []
+    for number, _, arm, propensity, listed, _, expires, place, _ in logged["decisions"]:
+        now = became.get(number, "open")
+        counts[arm].update(counts_of(now, propensity, place is None, number in late))
+        for other in without_support(listed):
+            counts[other]["unsupported"] += 1
+        if now == "open":
+            still_open.append((number, arm, propensity, expires))
+    for arm, _, won, lost in logged["history"]:
+        counts[arm].update(past_successes=won, past_failures=lost)
+    return counts, still_open

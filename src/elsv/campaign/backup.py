@@ -11,9 +11,8 @@ from typing import Any
 
 from elsv._base.files import make_atomically
 from elsv._base.progress import Progress
-from elsv.campaign import log
 from elsv.campaign.audit import replay
-from elsv.campaign.opening import segments_of
+from elsv.campaign.log import find
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.stores.base import Transaction, needs_migration
 from elsv.stores.sqlite import applied, readable_error, retire
@@ -124,10 +123,9 @@ def _checked(source: Path, target: Path, copy: Path) -> Backup:
         named = reading.rows("SELECT name, decisions FROM elsv_campaign ORDER BY id")
         audited = not needs_migration(applied(connection), "sqlite")
         for name, _ in named if audited else ():
-            head = log.find(reading, name)
-            assert head is not None
-            audit = replay(reading, head, segments_of(head))
-            if not audit.exact:
+            log = find(reading, name)
+            assert log is not None
+            if not (audit := replay(log)).exact:
                 raise CorruptFileError(f"campaign {name!r} of {source} is damaged; {where}: {audit}")
     size, decisions = copy.stat().st_size, sum(count for _, count in named)
     return Backup(str(source), str(target), size, len(named), decisions, audited)

@@ -8,8 +8,8 @@ campaign; each call is one transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +19,6 @@ from typing import Any, overload
 
 from elsv._base.files import write_text
 from elsv._base.numbers import whole
-from elsv.campaign import log
 from elsv.campaign.adding import Stated
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import (
@@ -32,17 +31,9 @@ from elsv.campaign.batches import (
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, import_file
-from elsv.campaign.history import Calendar, Measured, calendar, measure, past_of
-from elsv.campaign.log import Head
-from elsv.campaign.opening import (
-    add,
-    begin,
-    change,
-    open_store,
-    problem_of,
-    segments_of,
-    settings_of,
-)
+from elsv.campaign.history import Measured, measure, past_of
+from elsv.campaign.log import Log, appending, read
+from elsv.campaign.opening import add, begin, change, open_store
 from elsv.campaign.records import (
     SEEN,
     Decision,
@@ -54,7 +45,7 @@ from elsv.campaign.records import (
     text_of,
     truth_of,
 )
-from elsv.campaign.settings import Settings, as_kept, problem_as_planned, zone_of
+from elsv.campaign.settings import Settings, as_kept, problem_as_planned
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
 from elsv.errors import InvalidInputError
@@ -78,7 +69,12 @@ class _Said:
     of: tuple[int, int]  # campaign and event
     at: float
     took: float
-    values: tuple[Measured, Calendar]
+    measured: Measured
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the log may be read again where nobody waits for it."""
+        return time.monotonic() - self.at >= _REST * self.took
 
 
 class Campaign:
@@ -100,8 +96,7 @@ class Campaign:
 
     def __init__(self, batches: Batches, who: str | None = None) -> None:
         self.name, self.who = batches.name, who
-        self._batches, self.store = batches, batches.store
-        self._now, self._head = batches.now, batches.head
+        self._batches, self.store, self._now = batches, batches.store, batches.now
         self._said: _Said | None = None  # what the log says, at which event
         self._reading = False  # whether it is being read beside
 
@@ -183,31 +178,27 @@ class Campaign:
     @property
     def settings(self) -> Settings:
         """The present settings."""
-        return self._stored()[1]
+        with self._log() as log:
+            return log.settings
 
     @property
     def phase(self) -> str:
         """What the campaign is doing: not begun, running, paused or over."""
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            return settings_of(reading, head).phase(log.used(reading, head))
+        with self._log() as log:
+            return log.settings.phase(log.used())
 
     @property
     def version(self) -> int:
         """The number of the present version of the settings."""
-        return self._stored()[0].version
+        with self._log() as log:
+            return log.version
 
     @property
     def problem(self) -> Problem:
         """What is chosen among: the arms that the campaign was begun with, the present horizon."""
-        head, settings = self._stored()
-        problem = problem_of(head)
-        return problem_as_planned(problem, settings.horizon, [(0, 0)] * problem.arms)
-
-    def _stored(self) -> tuple[Head, Settings]:
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            return head, settings_of(reading, head)
+        with self._log() as log:
+            problem, horizon = log.problem, log.settings.horizon
+        return problem_as_planned(problem, horizon, [(0, 0)] * problem.arms)
 
     @overload
     def decide(
@@ -287,18 +278,18 @@ class Campaign:
         does one whose outcome is known (``conflict``). Empty if no request had this key.
         """
         text_of("key", key)
-        with log.appending(self.store, self.name) as (writing, head):
-            now, late = self._now(), settings_of(writing, head).accept_late
-            log.expire(writing, head, now)
-            seen = log.seen_by_others(writing, head, key)
+        with appending(self.store, self.name) as log:
+            now, late = self._now(), log.settings.accept_late
+            log.expire(now)
+            seen = log.seen_by_others(key)
             found = [
                 RewardReceipt(row.id, SEEN, None, False)
                 if row.number in seen
-                else log.append_outcome(writing, head, row, Outcome(row.id, None, who=self.who), now, late)
-                for row in log.answer_to(writing, head, key)
+                else log.append_outcome(row, Outcome(row.id, None, who=self.who), now, late)
+                for row in log.answer_to(key)
             ]
             if seen:
-                log.disown(writing, head, key)
+                log.disown(key)
         return found
 
     def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
@@ -319,40 +310,28 @@ class Campaign:
         All of a log is read when it has gone on. Give ``patient=False`` where nobody should wait for that:
         what was read a moment ago will do, and a long log is read beside while the status says so.
         """
-        moment = chooser, tallies, head = self._moment()
-        known = self._said
-        if known is None or known.of != (head.id, head.events):
-            if patient or head.decisions <= _LONG:
-                known = self._read_log(*moment)
-            elif not self._reading and (known is None or time.monotonic() - known.at >= _REST * known.took):
-                self._reading = True
-                Thread(target=self._read_beside, args=moment, daemon=True).start()
-        measured, days = (None, None) if known is None else known.values
-        used = sum(t.used for t in tallies)
-        with self.store.reading() as reading:
-            past = past_of(reading, head, chooser.settings, chooser.problem)
-        return status_of(self.name, chooser, tallies, used, self._now(), measured, past, days)
+        with self._moment() as (chooser, tallies, log):
+            known = self._said
+            if known is None or known.of != (log.id, log.events):
+                if patient or log.decisions <= _LONG:
+                    known = self._read_log(chooser, tallies, log)
+                elif not self._reading and (known is None or known.is_old):
+                    self._reading = True
+                    Thread(target=self._read_beside, args=(chooser, tallies), daemon=True).start()
+            past = past_of(log, chooser.settings, chooser.problem)
+        measured, used = None if known is None else known.measured, sum(t.used for t in tallies)
+        return status_of(self.name, chooser, tallies, used, self._now(), measured, past)
 
-    def _read_beside(self, chooser: Chooser, tallies: list[Tally], head: Head) -> None:
-        with suppress(StoreError):
-            other = self.store.another()  # a connection of its own, for which nobody waits
-            try:
-                self._read_log(chooser, tallies, head, other)
-            finally:
-                other.close()
+    def _read_beside(self, chooser: Chooser, tallies: list[Tally]) -> None:
+        with suppress(StoreError), closing(self.store.another()) as other, other.reading() as reading:
+            self._read_log(chooser, tallies, read(other, reading, self.name))
         self._reading = False
 
-    def _read_log(
-        self, chooser: Chooser, tallies: list[Tally], head: Head, store: Store | None = None
-    ) -> _Said:
-        settings, began = chooser.settings, time.monotonic()
-        with (store or self.store).reading() as reading:
-            found = (
-                measure(reading, head, tallies, bool(settings.floor or settings.holdout)),
-                calendar(reading, head, chooser.problem, zone_of(settings.timezone), self._now()),
-            )
+    def _read_log(self, chooser: Chooser, tallies: list[Tally], log: Log) -> _Said:
+        began = time.monotonic()
+        found = measure(log, tallies, chooser.settings, self._now())
         now = time.monotonic()
-        self._said = _Said((head.id, head.events), now, now - began, found)
+        self._said = _Said((log.id, log.events), now, now - began, found)
         return self._said
 
     def explain(self, segment: str | int | None = None) -> Explanation:
@@ -360,8 +339,9 @@ class Campaign:
 
         Where customers are of segments, `segment` says of which one the next is.
         """
-        chooser, tallies, head = self._moment()
-        step, rng = 1 + sum(t.used for t in tallies), policy_stream(head.seed, head.decisions + 1)
+        with self._moment() as (chooser, tallies, log):
+            rng = policy_stream(log.seed, log.decisions + 1)
+        step = 1 + sum(t.used for t in tallies)
         policy, reason = chooser.acting(step)
         name = {
             "paused": "the campaign is paused",
@@ -378,15 +358,15 @@ class Campaign:
         """Write the report, one self-contained page (extra ``plot``)."""
         from elsv.campaign.views import before, report_page
 
-        chooser, tallies, _ = self._moment()
-        write_text(path, report_page(self.status(), before(chooser, tallies)))
+        with self._moment() as (chooser, tallies, _):
+            known = before(chooser, tallies)
+        write_text(path, report_page(self.status(), known))
         return Path(path)
 
     def export(self, path: str | Path) -> int:
         """Write all decisions with their outcomes to a .csv or .parquet file; return how many."""
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            return export_log(reading, head, problem_of(head), path)
+        with self._log() as log:
+            return export_log(log, path)
 
     def import_outcomes(self, path: str | Path, strict: bool = False, kind: str = "outcome") -> Imported:
         """Take outcomes from a .csv or .parquet file.
@@ -398,11 +378,10 @@ class Campaign:
         columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
         from before the campaign. It is added to the prior, once for a file, and earns nothing.
         """
-        with log.appending(self.store, self.name) as (writing, head):
-            now, accept = self._now(), settings_of(writing, head).accept_late
-            log.expire(writing, head, now)
-            about = problem_of(head), path, kind, self.who
-            found = import_file(writing, head, *about, now, accept)
+        with appending(self.store, self.name) as log:
+            now = self._now()
+            log.expire(now)
+            found = import_file(log, path, kind, self.who, now)
             if strict:
                 found.check(path)
         return found
@@ -414,8 +393,8 @@ class Campaign:
         that name is a new customer.
         """
         name = text_of("customer", customer)
-        with log.appending(self.store, self.name) as (writing, head):
-            return log.forget(writing, head, name, self._now(), self.who)
+        with appending(self.store, self.name) as log:
+            return log.forget(name, self._now(), self.who)
 
     def by(self, who: str | None) -> Campaign:
         """Return the same campaign, with `who` behind all that is changed."""
@@ -508,9 +487,8 @@ class Campaign:
 
     def audit(self) -> Audit:
         """Replay the whole log and compare every count with what is stored, exactly."""
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            return replay(reading, head, segments_of(head))
+        with self._log() as log:
+            return replay(log)
 
     def __enter__(self) -> Campaign:
         return self
@@ -525,14 +503,20 @@ class Campaign:
     def _change(self, **changes: Any) -> None:
         change(self.store, self.name, changes, self._now(), who=self.who)
 
-    def _moment(self) -> tuple[Chooser, list[Tally], Head]:
-        """Return how things stand, with what is due expired if the store can be written."""
+    @contextmanager
+    def _log(self) -> Iterator[Log]:
+        """Begin to read the log as it is at one moment."""
         with self.store.reading() as reading:
-            due = log.is_due(reading, self._head(reading), self._now())
+            yield self._batches.log(reading)
+
+    @contextmanager
+    def _moment(self) -> Iterator[tuple[Chooser, list[Tally], Log]]:
+        """Begin to read how things stand, with what is due expired if the store can be written."""
+        with self._log() as log:
+            due = log.is_due(self._now())
         if due:
             with suppress(StoreError):  # a read-only copy can still be looked at
                 self.expire()
-        with self.store.reading() as reading:
-            head = self._head(reading)
-            tallies = log.tallies(reading, head)
-            return self._batches.chooser(reading, head, tallies), tallies, head
+        with self._log() as log:
+            tallies = log.tallies()
+            yield self._batches.chooser(log, tallies), tallies, log

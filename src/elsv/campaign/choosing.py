@@ -23,7 +23,7 @@ from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.abilities import repeats
 from elsv.beliefs.base import mean_of
 from elsv.campaign.records import Tally
-from elsv.campaign.settings import Arm, Settings
+from elsv.campaign.settings import Arm, Settings, several
 from elsv.errors import InvalidInputError
 from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
 from elsv.policies.asking import Awaiting, chances_of
@@ -116,15 +116,13 @@ class Chooser:
     def choose(self, tallies: Sequence[Tally], segments: Sequence[int | None], seed: int) -> list[Choice]:
         """Return the choices for the next customers, one after the other; `segments` says who they are.
 
-        What is drawn depends on `seed` and on the decision's number alone. The policy of a long batch is not
-        asked for each customer: see `_Batch`.
+        What is drawn depends on `seed` and on the decision's number alone.
         """
         return _Batch(self, tallies, segments, seed).choices()
 
     def planned(self, tallies: Sequence[Tally], step: int, rng: np.random.Generator) -> State:
         """Return the state, of the arms on offer, in which the acting policy is asked now."""
-        planned = _Planned(self, tallies)
-        return planned.state(self.acting(step)[0], planned.waiting, lambda: rng)
+        return _Batch(self, tallies, (), 0).planned(self.acting(step)[0], 0, lambda: rng)
 
     def draw(
         self,
@@ -171,9 +169,10 @@ class _Batch:
         self._chooser, self._count, self._seed, self._segments = chooser, len(segments), seed, segments
         self._number = 1 + sum(t.decided for t in tallies)  # of the first decision
         self._first = 1 + sum(t.used for t in tallies)  # the place of the first customer
-        self._planned = _Planned(chooser, tallies)
-        self._waiting = [self._planned.waiting]  # before each place
-        self._places = {arm: k for k, arm in enumerate(chooser.arms)}
+        self._state = chooser.state_on_offer(tallies)
+        self._means: dict[int, FloatArray] = {}  # of each policy's belief: computed once
+        waiting = [tallies[arm].open for arm in chooser.arms]
+        self._waiting = [np.array(waiting, dtype=np.float64)]  # before each place: open decisions of each arm
         self._choices: list[Choice] = []
 
     def choices(self) -> list[Choice]:
@@ -218,8 +217,7 @@ class _Batch:
         step = self._first + place
         policy = self._chooser.acting(step)[0]
         rng = cache(partial(policy_stream, self._seed, self._number + place))
-        planned = self._planned.state(policy, self._waiting[place], rng)
-        asked = self._chooser.asked
+        planned, asked = self.planned(policy, place, rng), self._chooser.asked
         belief = getattr(policy, "belief", None) or asked.belief
         draws = not (policy.deterministic and repeats(belief))
         found = np.zeros(self._chooser.problem.arms)
@@ -228,6 +226,17 @@ class _Batch:
         )
         return found
 
+    def planned(self, policy: BasePolicy, place: int, rng: Callable[[], np.random.Generator]) -> State:
+        """Return the state with the expected outcomes of decisions that are open before a place."""
+        waiting = self._waiting[place]
+        if policy.pending == IGNORE or not any(waiting.tolist()):
+            return self._state
+        belief = getattr(policy, "belief", None) or self._chooser.asked.belief
+        if id(belief) not in self._means:
+            drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
+            self._means[id(belief)] = mean_of(belief, self._state, drawn)
+        return Awaiting(self._state, self._means[id(belief)], waiting)
+
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
@@ -235,29 +244,9 @@ class _Batch:
             rng = partial(choice_stream, self._seed, self._number + place)
             choice = self._chooser.draw(chances, reason, rng, self._segments[place])
             waiting = self._waiting[place].copy()
-            waiting[self._places[choice.arm]] += 1
+            waiting[self._chooser.arms.index(choice.arm)] += 1
             self._choices.append(choice)
             self._waiting.append(waiting)
-
-
-class _Planned:
-    """States with the expected outcomes of open decisions; the means are computed once for each policy."""
-
-    def __init__(self, chooser: Chooser, tallies: Sequence[Tally]) -> None:
-        self._problem, self._state = chooser.asked, chooser.state_on_offer(tallies)
-        self._means: dict[int, FloatArray] = {}
-        # Open decisions of each arm on offer.
-        self.waiting = np.array([tallies[arm].open for arm in chooser.arms], dtype=np.float64)
-
-    def state(self, policy: BasePolicy, waiting: FloatArray, rng: Callable[[], np.random.Generator]) -> State:
-        """Return the state in which `policy` is asked with `waiting` decisions of each arm open."""
-        if policy.pending == IGNORE or not any(waiting.tolist()):
-            return self._state
-        belief = getattr(policy, "belief", None) or self._problem.belief
-        if id(belief) not in self._means:
-            drawn = None if repeats(belief) else rng()  # a generator takes as long to make as exact means
-            self._means[id(belief)] = mean_of(belief, self._state, drawn)
-        return Awaiting(self._state, self._means[id(belief)], waiting)
 
 
 def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
@@ -297,10 +286,9 @@ def _policy_on_offer(
 
 def _among(arms: tuple[int, ...], arm: Arm) -> Arm:
     """Return arms by their numbers among those on offer."""
-    several = (arm,) if isinstance(arm, int) else arm
-    if any(one not in arms for one in several):
+    if any(one not in arms for one in several(arm)):
         raise InvalidInputError("the arm that the policy fixed gives is withdrawn; change the policy first")
-    found = tuple(arms.index(one) for one in several)
+    found = tuple(arms.index(one) for one in several(arm))
     return found[0] if isinstance(arm, int) else found
 
 

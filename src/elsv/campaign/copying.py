@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from elsv._base.progress import Progress
-from elsv.campaign import log
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.log import Head
-from elsv.campaign.opening import open_store, segments_of
+from elsv.campaign.log import Log, Rows, find, read
+from elsv.campaign.opening import open_store
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.stores.base import Store, StoreError, Transaction, migrations
 
@@ -65,6 +64,15 @@ class Copied:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table that holds rows of campaigns."""
+
+    name: str
+    columns: tuple[str, ...]  # all but the campaign's number, which every store gives anew
+    key: tuple[str, ...]  # of these, what tells the rows of a campaign apart
+
+
 def copy_campaigns(
     source: str | Path,
     target: str | Path,
@@ -90,16 +98,10 @@ def copy_campaigns(
 
 
 def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
-    """Remove a campaign from a store; its whole log goes to an SQLite file first, audited there.
+    """Remove a campaign from a store; its whole log goes to a new SQLite file at `path` first, audited there.
 
-    `elsv copy` brings it back from that file.
-
-    Parameters
-    ----------
-    again
-        The name once more, so that nothing is removed by mistake.
-    path
-        Of the file, which must not be there.
+    `elsv copy` brings it back from that file. `again` is the name once more, so that nothing is removed by
+    mistake.
     """
     if again != name:
         raise InvalidInputError(
@@ -111,19 +113,19 @@ def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
     if not target.absolute().parent.is_dir():
         raise InvalidInputError(f"there is no directory {target.absolute().parent}; nothing was deleted")
     with closing(store.another()) as here, store.writing() as writing:
-        head = log.hold(store, writing, name)  # nobody appends while its log is copied
+        log = read(store, writing, name, hold=True)  # nobody appends while its log is copied
         with closing(open_store(target)) as there:
             copied = _copied(here, there, [name], None)
         for table in reversed(campaign_tables(writing, _on_postgres(store))):
-            writing.run(f"DELETE FROM {table.name} WHERE campaign = ?", (head.id,))
-        writing.run("DELETE FROM elsv_campaign WHERE id = ?", (head.id,))
+            writing.run(f"DELETE FROM {table.name} WHERE campaign = ?", (log.id,))
+        writing.run("DELETE FROM elsv_campaign WHERE id = ?", (log.id,))
     return copied
 
 
 def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Progress | None) -> Copied:
     with here.reading() as reading, there.writing() as writing:
         wanted = _wanted(reading, here, names)
-        taken = [name for name in wanted if log.find(writing, name) is not None]
+        taken = [name for name in wanted if find(writing, name) is not None]
         if taken:
             raise InvalidInputError(
                 f"{there.place} has a campaign {taken[0]!r} already; copy to another store, or name the "
@@ -132,35 +134,32 @@ def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Pr
         tables, columns = found = _layout(reading, here)
         if found != _layout(writing, there):
             raise StoreError(f"{here.place} and {there.place} have different tables; nothing was copied")
-        heads = [_head(reading, name) for name in wanted]
-        total = sum(_count(reading, table, head) for table in tables for head in heads)
+        logs = [read(here, reading, name) for name in wanted]
+        total = sum(_count(log, table) for table in tables for log in logs)
         audits, done = [], 0
-        for name, head in zip(wanted, heads, strict=True):
-            audits.append(replay(reading, head, segments_of(head)))
-            _must_be_exact(audits[-1], name, here)
-            (row,) = reading.rows(f"SELECT {', '.join(columns)} FROM elsv_campaign WHERE id = ?", (head.id,))
-            _insert(writing, "elsv_campaign", columns, [row])
-            new = _head(writing, name)  # its number is the target's own
+        for name, log in zip(wanted, logs, strict=True):
+            audits.append(_audited(log, name, here))
+            row = log.rows(f"SELECT {', '.join(columns)} FROM elsv_campaign WHERE id = ?")
+            _insert(writing, "elsv_campaign", columns, row)
+            new = read(there, writing, name)  # its number is the target's own
             for table in tables:
-                for rows in _pages(reading, table, head):
+                for rows in _pages(log, table):
                     _insert(writing, table.name, ("campaign", *table.columns), [(new.id, *r) for r in rows])
                     done += len(rows)
                     if progress is not None:
                         progress(done, total)
-                counts = _count(reading, table, head), _count(writing, table, new)
-                if counts[0] != counts[1]:
+                before, after = _count(log, table), _count(new, table)
+                if before != after:
                     raise StoreError(
-                        f"{table.name} of campaign {name!r} has {counts[0]:,} rows, {counts[1]:,} of them in "
+                        f"{table.name} of campaign {name!r} has {before:,} rows, {after:,} of them in "
                         f"{there.place}; nothing was copied: try again"
                     )
-            after = replay(writing, new, segments_of(new))
-            _must_be_exact(after, name, there)
-            if after != audits[-1]:
+            if (audit := _audited(new, name, there)) != audits[-1]:
                 raise StoreError(
-                    f"the copy of campaign {name!r} differs: {after}; nothing was copied: try again"
+                    f"the copy of campaign {name!r} differs: {audit}; nothing was copied: try again"
                 )
     with here.reading() as reading:
-        now = [_head(reading, name).events for name in wanted]
+        now = [read(here, reading, name).events for name in wanted]
     campaigns = (
         CopiedCampaign(name, a.decisions, a.rewards, a.expirations, a.events, events - a.events)
         for name, a, events in zip(wanted, audits, now, strict=True)
@@ -178,27 +177,27 @@ def _wanted(reading: Transaction, here: Store, names: Sequence[str] | None) -> l
     return known if names is None else list(dict.fromkeys(names))
 
 
-def _on_postgres(store: Store) -> bool:
-    return store.place.startswith("postgresql://")
+def _audited(log: Log, name: str, store: Store) -> Audit:
+    """Return the audit of a log, or raise if that is not exact."""
+    audit = replay(log)
+    if not audit.exact:
+        raise CorruptFileError(
+            f"campaign {name!r} of {store.place} is damaged; nothing was copied: restore it from a backup: "
+            f"{audit}"
+        )
+    return audit
 
 
-def _head(transaction: Transaction, name: str) -> Head:
-    head = log.find(transaction, name)
-    assert head is not None
-    return head
-
-
-def _pages(reading: Transaction, table: Table, head: Head) -> Iterator[list[tuple[Any, ...]]]:
+def _pages(log: Log, table: Table) -> Iterator[Rows]:
     """Give the campaign's rows of a table in parts, in the order of the table's key."""
     key, marks = ", ".join(table.key), ", ".join("?" * len(table.key))
     places = [table.columns.index(column) for column in table.key]
     start = f"SELECT {', '.join(table.columns)} FROM {table.name} WHERE campaign = ?"
     end = f"ORDER BY {key} LIMIT {_AT_ONCE}"
-    rows = reading.rows(f"{start} {end}", (head.id,))
+    rows = log.rows(f"{start} {end}")
     while rows:
         yield rows
-        last = [rows[-1][place] for place in places]
-        rows = reading.rows(f"{start} AND ({key}) > ({marks}) {end}", (head.id, *last))
+        rows = log.rows(f"{start} AND ({key}) > ({marks}) {end}", *(rows[-1][place] for place in places))
 
 
 def _insert(
@@ -208,26 +207,12 @@ def _insert(
     writing.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
 
-def _must_be_exact(audit: Audit, name: str, store: Store) -> None:
-    if not audit.exact:
-        raise CorruptFileError(
-            f"campaign {name!r} of {store.place} is damaged; nothing was copied: restore it from a backup: "
-            f"{audit}"
-        )
+def _count(log: Log, table: Table) -> int:
+    return int(log.rows(f"SELECT COUNT(*) FROM {table.name} WHERE campaign = ?")[0][0])
 
 
-def _count(transaction: Transaction, table: Table, head: Head) -> int:
-    query = f"SELECT COUNT(*) FROM {table.name} WHERE campaign = ?"
-    return int(transaction.rows(query, (head.id,))[0][0])
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table that holds rows of campaigns."""
-
-    name: str
-    columns: tuple[str, ...]  # all but the campaign's number, which every store gives anew
-    key: tuple[str, ...]  # of these, what tells the rows of a campaign apart
+def _on_postgres(store: Store) -> bool:
+    return store.place.startswith("postgresql://")
 
 
 def campaign_tables(transaction: Transaction, on_postgres: bool) -> list[Table]:

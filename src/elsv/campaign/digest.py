@@ -76,10 +76,8 @@ class Digest:
 def digest_of(store: Store, since: str = "yesterday", now: float | None = None) -> Digest:
     """Return the news of all campaigns of a store.
 
-    Parameters
-    ----------
-    since
-        ``yesterday``, ``today``, ``7 days`` or a day such as ``2026-03-01``, in each campaign's time zone.
+    `since` is ``yesterday``, ``today``, ``7 days`` or a day such as ``2026-03-01``, in each campaign's time
+    zone.
     """
     moment = time.time() if now is None else now
     _back(since, date(2000, 1, 1))

@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from elsv._base.export import check_counts, check_suffix, count, read_rows, truth, write_columns
-from elsv.campaign import log
 from elsv.campaign.batches import RefusedReportError
-from elsv.campaign.log import Head
+from elsv.campaign.log import Log
 from elsv.campaign.records import REFUSED, Outcome, as_time
 from elsv.errors import InvalidInputError
 from elsv.policies.single import find_arm
 from elsv.problem import Problem
-from elsv.stores.base import Transaction
 from elsv.structure.product import arm_name
 
 _READ = (
@@ -65,18 +63,18 @@ class Imported:
         return f"{self.rows:,} rows: {counts or 'nothing'}{some}"
 
 
-def export_log(reading: Transaction, head: Head, problem: Problem, path: str | Path) -> int:
+def export_log(log: Log, path: str | Path) -> int:
     """Write one row for each decision, with its outcome; return how many."""
     check_suffix(path)
-    rows = reading.rows(
+    problem = log.problem
+    rows = log.rows(
         "SELECT d.number, d.id, d.at, d.expires, d.customer, d.segment, d.arm, d.propensity, d.propensities, "
         "d.reason, r.success, r.at, r.late, r.counted, e.at, v.at, (SELECT MAX(c.at) FROM elsv_correction c "
         "WHERE c.campaign = d.campaign AND c.number = d.number) FROM elsv_decision d "
         "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
         "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
         "LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number "
-        "WHERE d.campaign = ? ORDER BY d.number",
-        (head.id,),
+        "WHERE d.campaign = ? ORDER BY d.number"
     )
     table = [_exported(dict(zip(_READ, row, strict=True)), problem) for row in rows]
     keys = [key for key in _WRITTEN if key != "segment" or problem.segments.named]
@@ -97,29 +95,20 @@ def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
     return {**row, **times, **arm, "segment": segment, "outcome": outcome}
 
 
-def import_file(
-    writing: Transaction,
-    head: Head,
-    problem: Problem,
-    path: str | Path,
-    kind: str,
-    who: str | None,
-    now: float,
-    accept_late: bool,
-) -> Imported:
+def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: float) -> Imported:
     """Take in a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
     table = read_rows(path, "outcomes")
     columns, rows = table.columns, list(zip(table.lines, table.rows, strict=True))
     if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
         outcomes = [_told({"kind": kind} | row, line, path, who) for line, row in rows]
-        return _take_outcomes(writing, head, outcomes, now, accept_late)
+        return _take_outcomes(log, outcomes, now)
     check_counts(columns, path)
     if not ({"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns):
         raise InvalidInputError(
             f"{path} must have the columns {'; or '.join(_COLUMNS)}, "
             f"got {', '.join(sorted(columns)) or 'none'}"
         )
-    totals: dict[int, tuple[int, int]] = {}
+    problem, totals = log.problem, dict[int, tuple[int, int]]()
     for line, row in rows:
         arm = find_arm(problem, _arm_of(row, problem))
         _check_segment(problem, arm, row.get("segment"), line, path)
@@ -130,21 +119,17 @@ def import_file(
         won, lost = totals.get(arm, (0, 0))
         totals[arm] = won + more[0], lost + more[1]
     source = hashlib.sha256(table.content).hexdigest()
-    new = log.append_history(writing, head, source, now, totals)
+    new = log.append_history(source, now, totals)
     total = sum(won + lost for won, lost in totals.values())
     return Imported(len(rows), {"history" if new else "duplicate": total})
 
 
-def _take_outcomes(
-    writing: Transaction, head: Head, outcomes: list[Outcome], now: float, accept_late: bool
-) -> Imported:
+def _take_outcomes(log: Log, outcomes: list[Outcome], now: float) -> Imported:
     """Record what can be recorded."""
-    ids = [told.id for told in outcomes]
-    known = {row.id: row for row in log.decisions_where(writing, head, "id", ids)}
+    ids, late = [told.id for told in outcomes], log.settings.accept_late
+    known = {row.id: row for row in log.decisions_where("id", ids)}
     counts = Counter(
-        log.append_outcome(writing, head, known[told.id], told, now, accept_late).status
-        if told.id in known
-        else "unknown"
+        log.append_outcome(known[told.id], told, now, late).status if told.id in known else "unknown"
         for told in outcomes
     )
     missing = [given for given in ids if given not in known]

@@ -59,10 +59,8 @@ class GainSoFar:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        interval = {"gain": self.gain, "low": self.low, "high": self.high, "percent": self.percent}
-        names = {"against": self.against, "name": self.name}
-        rest = {"alternative": self.alternative, "method": self.method, "customers": self.customers}
-        return {**names, **interval, **rest, "arms": self.arms}
+        order = ("against", "name", "gain", "low", "high", "percent", "alternative", "method", "customers")
+        return {key: getattr(self, key) for key in (*order, "arms")}
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,8 @@ class Gains:
     def split(self) -> _Rival:
         """Return the alternative of giving every arm on offer as often."""
         sizes = np.array([len(group) for group in self._problem.segments.groups])
-        return _Rival(
-            "split", "an equal split", "an equal split", self._came / sizes[self._problem.segments.of_arm]
-        )
+        name, given = "an equal split", self._came / sizes[self._problem.segments.of_arm]
+        return _Rival("split", name, name, given)
 
     def over(self, rival: _Rival, measured: bool = False) -> list[GainSoFar]:
         """Return the answers; `measured`: whether held-out customers get this alternative."""
@@ -122,7 +119,8 @@ class Gains:
         paid = (rival.given * self._problem.rewards)[asked]
         won, seen = self._won[asked], self._seen[asked]
         if (seen > 0).all():
-            low, high = anytime(won, seen, MISS / self._mix(rival))
+            arms = len(self._won) if rival.against == "split" else self._problem.segments.count
+            low, high = anytime(won, seen, MISS / arms)  # whether or not customers came for them
             ends = float(paid @ low), float(paid @ high)
             found.append(self._gain(rival, OUTCOMES, float(paid @ (won / seen)), *ends, int(seen.sum())))
         if measured and len(self._held):
@@ -135,10 +133,6 @@ class Gains:
                 ends = middle - float(below), middle + float(above)
                 found.append(self._gain(rival, HOLDOUT, middle, *ends, int(seen.sum())))
         return found
-
-    def _mix(self, rival: _Rival) -> int:
-        """Return how many arms an alternative has, whether or not customers came for them."""
-        return len(self._won) if rival.against == "split" else self._problem.segments.count
 
     def sources(self, today: Sequence[int]) -> Sources:
         """Return how much of the gain over today's arms is switching, and how much learning."""
@@ -185,12 +179,8 @@ def gains_of(
 ) -> tuple[tuple[GainSoFar, ...], Sources | None]:
     """Return the gains over the control arm, the arm that earns most by now and an equal split.
 
-    Parameters
-    ----------
-    best, control
-        An arm for each segment: the one that earns most by now, and today's.
-    held
-        Successes and outcomes of the customers who were held out, arm by arm.
+    `best` and `control` are an arm for each segment; `held` are successes and outcomes of the customers who
+    were held out, arm by arm.
     """
     if not any(t.seen for t in tallies):
         return (), None

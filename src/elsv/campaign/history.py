@@ -1,7 +1,7 @@
 """What a status reads of the log beside the counts: who was held out, days, and the history of changes.
 
-`measure` finds who was held out, halves in time and the split; `calendar` what came on each day of the
-campaign's own time zone; `past_of` what was changed when and by whom. All group in SQL, so that a million
+`measure` finds who was held out, halves in time, the split, and what came on each day of the campaign's own
+time zone; `past_of` what was changed when and by whom. All group in SQL, so that a million
 decisions are read within a second and never leave the database. A decision that is neither open nor void has
 an outcome: its reward, if that counts, or else a failure.
 """
@@ -9,8 +9,8 @@ an outcome: its reward, if that counts, or else a failure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -20,11 +20,10 @@ import numpy as np
 
 from elsv._base.numbers import many
 from elsv._base.typing import FloatArray
-from elsv.campaign.log import Head
-from elsv.campaign.records import Tally, as_time
-from elsv.campaign.settings import Arm, Settings, in_words
+from elsv.campaign.log import Log
+from elsv.campaign.records import Tally, in_iso
+from elsv.campaign.settings import Arm, Settings, in_words, several, zone_of
 from elsv.problem import Problem
-from elsv.stores.base import Transaction
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
 
 EXPECTED = 20.0  # customers that an arm must be promised, and others too; with fewer it warns too often
@@ -32,6 +31,10 @@ RECENT = 100  # customers by whom it is said what is offered now
 _PARTS = 64  # of a log, by which halves are cut
 _LAST = 50_000  # customers, of whom halves and split are looked at: a log may be long
 _DAY = 86400
+_SAID = (
+    *("policy", "window", "accept_late", "sticky", "floor", "holdout"),
+    *("control", "fallback", "unit", "timezone"),
+)
 _CLOSED = """
 FROM elsv_decision d
 LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
@@ -41,8 +44,8 @@ WHERE d.campaign = ? AND o.number IS NULL AND v.number IS NULL
 """
 _WON = "SUM(CASE WHEN r.success = 1 AND r.counted = 1 THEN 1 ELSE 0 END)"
 _OUTCOMES = f"""
-SELECT (d.number - 1 - ?) / ?, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END, COUNT(*), {_WON}
-{_CLOSED} AND d.number > ? GROUP BY 1, 2, 3
+SELECT (d.number - 1 - {{0}}) / {{1}}, d.arm, CASE WHEN d.reason = 'holdout' THEN 1 ELSE 0 END,
+COUNT(*), {_WON} {_CLOSED} AND d.number > {{0}} GROUP BY 1, 2, 3
 """
 _HELD_BEFORE = (
     f"SELECT d.arm, COUNT(*), {_WON} {_CLOSED} AND d.number <= ? AND d.reason = 'holdout' GROUP BY 1"
@@ -63,27 +66,59 @@ class Split:
 
 
 @dataclass(frozen=True)
+class Day:
+    """What came on one day: customers by the time of their decision, outcomes by the time of the report."""
+
+    date: str  # such as 2026-03-01
+    customers: tuple[int, ...]  # of each arm
+    outcomes: int  # reported, and counted
+    successes: tuple[int, ...]  # of each arm
+
+    @property
+    def came(self) -> int:
+        """All customers of the day."""
+        return sum(self.customers)
+
+
+@dataclass(frozen=True)
 class Measured:
     """What the log says beside the counts, arm by arm."""
 
     held: tuple[Counts, ...] = ()  # successes and outcomes of the customers who were held out; (): nobody was
     halves: tuple[tuple[Counts, Counts] | None, ...] = ()
     split: Split | None = None  # None where nothing was drawn
+    last: float | None = None  # when the last customer came; None: nobody has
+    days: tuple[Day, ...] = ()  # every day from the first to the last on which something came
+    recent: tuple[int, ...] = ()  # of each arm among the last customers
 
 
-def measure(reading: Transaction, head: Head, tallies: Sequence[Tally], drawn: bool) -> Measured:
-    """Return what the log says; `drawn`: whether a floor or a holdout promises every arm customers."""
-    before = max(0, head.decisions - _LAST)
-    split = split_of(reading.rows(_SPLIT, (head.id, before)), len(tallies)) if drawn else None
+def measure(log: Log, tallies: Sequence[Tally], settings: Settings, now: float) -> Measured:
+    """Return what the log says by now."""
+    found, arms = _compared(log, tallies, bool(settings.floor or settings.holdout)), len(tallies)
+    if not log.decisions:
+        return found
+    at = "SELECT at FROM elsv_decision WHERE campaign = ? AND number = ?"
+    ((began,),), ((last,),) = (log.rows(at, number) for number in (1, log.decisions))
+    query = "SELECT arm, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? GROUP BY arm"
+    recent: dict[int, int] = dict(log.rows(query, log.decisions - RECENT))
+    day = _sql(list(offsets(zone_of(settings.timezone), began, max(now, last))))
+    came = tuple(recent.get(arm, 0) for arm in range(arms))
+    return replace(found, last=last, days=tuple(_days(log, arms, day)), recent=came)
+
+
+def _compared(log: Log, tallies: Sequence[Tally], drawn: bool) -> Measured:
+    """Return held-out customers, halves and split; `drawn`: every arm was promised customers."""
+    before = max(0, log.decisions - _LAST)
+    split = split_of(log.rows(_SPLIT, before), len(tallies)) if drawn else None
     if not drawn and all(t.seen < 2 * LEAST_IN_A_HALF for t in tallies):
         return Measured(split=split)
-    size = max(1, -(-(head.decisions - before) // _PARTS))
+    size = max(1, -(-(log.decisions - before) // _PARTS))
     held = np.zeros((len(tallies), 2))
     parts = np.zeros((_PARTS, len(tallies), 2))  # successes and outcomes
-    for part, arm, aside, seen, won in reading.rows(_OUTCOMES, (before, size, head.id, before)):
+    for part, arm, aside, seen, won in log.rows(_OUTCOMES.format(before, size)):
         parts[min(int(part), _PARTS - 1), arm] += int(won), int(seen)
         held[arm] += (int(won), int(seen)) if aside else (0, 0)
-    for arm, seen, won in reading.rows(_HELD_BEFORE, (head.id, before)) if before else ():
+    for arm, seen, won in log.rows(_HELD_BEFORE, before) if before else ():
         held[arm] += int(won), int(seen)
     halves = tuple(_halves(parts[:, arm]) for arm in range(len(tallies)))
     aside_counts = tuple((float(won), float(seen)) for won, seen in held)
@@ -144,51 +179,14 @@ def split_doubt(split: Split | None, names: Sequence[str]) -> tuple[Doubt, ...]:
     return (Doubt("split", words, split.chance),)
 
 
-@dataclass(frozen=True)
-class Day:
-    """What came on one day: customers by the time of their decision, outcomes by the time of the report."""
-
-    date: str  # such as 2026-03-01
-    customers: tuple[int, ...]  # of each arm
-    outcomes: int  # reported, and counted
-    successes: tuple[int, ...]  # of each arm
-
-    @property
-    def came(self) -> int:
-        """All customers of the day."""
-        return sum(self.customers)
-
-
-@dataclass(frozen=True)
-class Calendar:
-    """What a log says about time."""
-
-    last: float | None = None  # when the last customer came; None: nobody has
-    days: tuple[Day, ...] = ()  # every day from the first to the last on which something came
-    recent: tuple[int, ...] = ()  # of each arm among the last customers
-
-
-def calendar(reading: Transaction, head: Head, problem: Problem, zone: ZoneInfo, now: float) -> Calendar:
-    """Return what the log says about time."""
-    if not head.decisions:
-        return Calendar()
-    at = "SELECT at FROM elsv_decision WHERE campaign = ? AND number = ?"
-    ((began,),), ((last,),) = (reading.rows(at, (head.id, number)) for number in (1, head.decisions))
-    query = "SELECT arm, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? GROUP BY arm"
-    recent = dict(reading.rows(query, (head.id, head.decisions - RECENT)))
-    day = _sql(list(offsets(zone, began, max(now, last))))
-    days = tuple(_days(reading, head, problem.arms, day))
-    return Calendar(last, days, tuple(recent.get(arm, 0) for arm in range(problem.arms)))
-
-
-def _days(reading: Transaction, head: Head, arms: int, day: str) -> Iterator[Day]:
+def _days(log: Log, arms: int, day: str) -> Iterator[Day]:
     """Yield all days from the first to the last on which something came; `day` is SQL of a time ``{0}``."""
 
     def by_arm(at: str, source: str) -> defaultdict[int, list[int]]:
         # Day and arm as one number: what databases sort by to group is then half as wide.
         query = f"SELECT ({day.format(at)}) * {arms} + d.arm, COUNT(*) FROM {source} GROUP BY 1"
         found: defaultdict[int, list[int]] = defaultdict(lambda: [0] * arms)
-        for key, count in reading.rows(query, (head.id,)):
+        for key, count in log.rows(query):
             place, arm = divmod(int(key), arms)
             found[place][arm] = int(count)
         return found
@@ -202,7 +200,7 @@ def _days(reading: Transaction, head: Head, arms: int, day: str) -> Iterator[Day
     query = (
         f"SELECT {day.format('at')}, COUNT(*) FROM elsv_reward WHERE campaign = ? AND counted = 1 GROUP BY 1"
     )
-    known = {int(place): int(count) for place, count in reading.rows(query, (head.id,))}
+    known = {int(place): int(count) for place, count in log.rows(query)}
     places = came.keys() | known.keys()
     for place in range(min(places), max(places) + 1):
         seen = (all_ - gone for all_, gone in zip(came[place], unseen[place], strict=True))
@@ -261,7 +259,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"at": self.at, "who": self.who, "what": self.what, "kinds": list(self.kinds)}
+        return {**vars(self), "kinds": list(self.kinds)}
 
 
 @dataclass(frozen=True)
@@ -277,64 +275,55 @@ class Past:
 Said = tuple[str, str]  # kind and words
 
 
-def past_of(reading: Transaction, head: Head, settings: Settings, problem: Problem) -> Past:
+def past_of(log: Log, settings: Settings, problem: Problem) -> Past:
     """Return what the log says of the past of a campaign."""
-    mine = (head.id,)
-    ((created,),) = reading.rows("SELECT created FROM elsv_campaign WHERE id = ?", mine)
-    first = reading.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1", mine)
-    found = sorted(_changes(reading, mine, problem), key=lambda change: change[0])
+    ((created,),) = log.rows("SELECT created FROM elsv_campaign WHERE id = ?")
+    first = log.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1")
     changes = tuple(
-        Change(_time(at), who or None, "; ".join(words for _, words in said), tuple(kind for kind, _ in said))
-        for _, at, who, said in found
+        Change(
+            in_iso(at),
+            who or None,
+            "; ".join(words for _, words in said),
+            tuple(kind for kind, _ in said),
+        )
+        for _, at, who, said in sorted(_changes(log, problem), key=lambda change: change[0])
     )
     ended = next((change.at for change in reversed(changes) if "ended" in change.kinds), None)
-    if not settings.ended and settings.horizon is not None and head.decisions >= settings.horizon:
+    if not settings.ended and settings.horizon is not None and log.decisions >= settings.horizon:
         query = "SELECT MAX(at) FROM elsv_decision WHERE campaign = ? AND place = ?"
-        ((last,),) = reading.rows(query, (head.id, settings.horizon))
-        ended = None if last is None else _time(last)
-    return Past(_time(created), _time(first[0][0]) if first else None, ended, changes)
+        ((last,),) = log.rows(query, settings.horizon)
+        ended = None if last is None else in_iso(last)
+    return Past(in_iso(created), in_iso(first[0][0]) if first else None, ended, changes)
 
 
-def _time(seconds: float) -> str:
-    return as_time(seconds).isoformat(timespec="seconds")
-
-
-def _changes(
-    reading: Transaction, mine: tuple[int], problem: Problem
-) -> Iterator[tuple[int, float, str | None, list[Said]]]:
+def _changes(log: Log, problem: Problem) -> Iterator[tuple[int, float, str | None, list[Said]]]:
     """Yield event, time, person and what was changed; corrections and voids by person and day."""
+    names, rewards = problem.names, problem.rewards
     query = "SELECT event, at, who, content FROM elsv_setting WHERE campaign = ? ORDER BY version"
     before: Settings | None = None
-    for event, at, who, content in reading.rows(query, mine):
+    for event, at, who, content in log.rows(query):
         after = Settings.from_json(content)
         said = [("begun", "begun")] if before is None else list(differences(before, after, problem))
         yield event, at, who, said
         before = after
-    for event, at, who, arm in reading.rows(
-        "SELECT event, at, who, arm FROM elsv_arm WHERE campaign = ?", mine
-    ):
-        words = f"added {problem.names[arm]} (reward {problem.rewards[arm]:g})"
-        yield event, at, who, [("added", words)]
-    for event, at, who, count in reading.rows(
-        "SELECT event, at, who, decisions FROM elsv_forgotten WHERE campaign = ?", mine
-    ):
-        yield event, at, who, [("forgot", f"forgot a customer ({many(count, 'decision')})")]
-    for kind, what in (("corrected", "outcome"), ("voided", "decision")):
-        table = {"corrected": "elsv_correction", "voided": "elsv_void"}[kind]
-        query = (
-            f"SELECT MAX(event), MAX(at), who, COUNT(*) FROM {table} WHERE campaign = ? "
-            f"GROUP BY who, CAST(at / {_DAY} AS INTEGER)"
-        )
-        for event, at, who, count in reading.rows(query, mine):
-            yield event, at, who, [(kind, f"{kind} {many(count, what)}")]
+    some, by_day = "MAX(event), MAX(at), who, COUNT(*)", f"GROUP BY who, CAST(at / {_DAY} AS INTEGER)"
+    forgot = "event, at, who, decisions"
+    others: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
+        ("event, at, who, arm", "elsv_arm", "", lambda i: f"added {names[i]} (reward {rewards[i]:g})"),
+        (forgot, "elsv_forgotten", "", lambda n: f"forgot a customer ({many(n, 'decision')})"),
+        (some, "elsv_correction", by_day, lambda n: f"corrected {many(n, 'outcome')}"),
+        (some, "elsv_void", by_day, lambda n: f"voided {many(n, 'decision')}"),
+    )
+    for columns, table, end, say in others:
+        for event, at, who, what in log.rows(f"SELECT {columns} FROM {table} WHERE campaign = ? {end}"):
+            yield event, at, who, [(say(what).partition(" ")[0], say(what))]
 
 
 def differences(before: Settings, after: Settings, problem: Problem) -> Iterator[Said]:
     """Say what differs between two versions of the settings."""
 
-    def named(arms: Arm | Iterable[int] | None) -> str:
-        several = () if arms is None else (arms,) if isinstance(arms, int) else arms
-        return " / ".join(problem.names[arm] for arm in several) or "none"
+    def named(arms: Arm | None) -> str:
+        return " / ".join(problem.names[arm] for arm in several(arms)) or "none"
 
     for kind, one, other in (("withdrew", after, before), ("restored", before, after)):
         if arms := sorted({*one.withdrawn} - {*other.withdrawn}):
@@ -346,20 +335,15 @@ def differences(before: Settings, after: Settings, problem: Problem) -> Iterator
     if after.paused != before.paused:
         kind = "paused" if after.paused else "resumed"
         yield kind, kind
-    shown: dict[str, Any] = {
+    say: dict[str, Callable[[Any], str]] = {
         "policy": lambda policy: policy or "your own",
         "window": in_words,
         "accept_late": lambda late: "yes" if late else "no",
-        "sticky": str,
-        "floor": str,
-        "holdout": str,
         "control": named,
         "fallback": named,
-        "unit": str,
-        "timezone": str,
     }
-    for key, say in shown.items():
-        one, other = getattr(before, key), getattr(after, key)
-        if one != other:
+    for key in _SAID:
+        values = getattr(before, key), getattr(after, key)
+        if values[0] != values[1]:
             words = "late outcomes count" if key == "accept_late" else key
-            yield "settings", f"{words}: {say(one) or 'none'} → {say(other) or 'none'}"
+            yield "settings", f"{words}: {' → '.join(say.get(key, str)(value) or 'none' for value in values)}"

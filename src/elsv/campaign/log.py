@@ -1,80 +1,54 @@
 """The log in SQL: appending to it, and keeping the counts that follow from it in the same transaction.
 
-All functions work within a transaction of any store. Those that append are called by a writer that holds the
-campaign's row (`hold`), so that events have one order; unique keys keep what must be unique in any case.
+A `Log` is that of one campaign within one transaction of any store. Who appends holds the campaign's row
+(`appending`), so that events have one order; unique keys keep what must be unique in any case.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
-from elsv.campaign.records import (
-    CONFLICT,
-    CORRECTED,
-    DUPLICATE,
-    LATE,
-    NO_OUTCOME,
-    RECORDED,
-    TOO_LATE,
-    VOID,
-    VOIDED,
-    Outcome,
-    RewardReceipt,
-    Row,
-    Tally,
-    weight_of,
-)
-from elsv.errors import InvalidInputError
+from elsv.campaign import records
+from elsv.campaign.records import Outcome, RewardReceipt, Row, Tally, weight_of
+from elsv.campaign.settings import Settings
+from elsv.errors import CorruptFileError, InvalidInputError
+from elsv.problem import Problem
+from elsv.segments import Segments
 from elsv.stores.base import Store, Transaction
 
 _CAMPAIGN = "SELECT id, problem, seed, version, events, decisions FROM elsv_campaign WHERE name = ?"
 _COLUMNS = ", ".join(Row._fields)
 _TALLY = ", ".join(field.name for field in fields(Tally))
 _IN_ONE_QUERY = 500
-Changes = dict[int, Counter[str]]  # by arm and column
+Rows = list[tuple[Any, ...]]
 
 
 class UnknownCampaignError(InvalidInputError):
     """The store has no campaign of that name."""
 
 
-@dataclass
-class Head:
-    """The campaign's row: what it is, and how far its log goes. Counted on while a transaction appends."""
-
-    id: int
-    problem: str
-    seed: int
-    version: int
-    events: int
-    decisions: int
-
-    def next_event(self) -> int:
-        """Return the number of the event that is appended now."""
-        self.events += 1
-        return self.events
-
-
-def find(transaction: Transaction, name: str) -> Head | None:
-    """Return the campaign of that name, or None."""
+def find(transaction: Transaction, name: str) -> Log | None:
+    """Return the log of the campaign of that name, or None."""
     found = transaction.rows(_CAMPAIGN, (name,))
-    return Head(*found[0]) if found else None
+    return Log(transaction, *found[0]) if found else None
 
 
-def hold(store: Store, transaction: Transaction, name: str) -> Head:
-    """Return the campaign and keep other writers of it waiting until the transaction ends."""
-    found = transaction.rows(store.locked(_CAMPAIGN), (name,))
+def read(store: Store, transaction: Transaction, name: str, hold: bool = False) -> Log:
+    """Return the log of a campaign; `hold`: keep its other writers waiting until the transaction ends."""
+    found = transaction.rows(store.locked(_CAMPAIGN) if hold else _CAMPAIGN, (name,))
     if not found:
-        raise unknown(transaction, store, name)
-    return Head(*found[0])
+        raise unknown(store, transaction, name)
+    return Log(transaction, *found[0])
 
 
-def unknown(transaction: Transaction, store: Store, name: str) -> UnknownCampaignError:
+def unknown(store: Store, transaction: Transaction, name: str) -> UnknownCampaignError:
     """Return the error for a name that no campaign of the store has, with the nearest that one has."""
     names = [known for (known,) in transaction.rows("SELECT name FROM elsv_campaign WHERE version > 0")]
     near = difflib.get_close_matches(name, names, n=1)
@@ -82,313 +56,25 @@ def unknown(transaction: Transaction, store: Store, name: str) -> UnknownCampaig
     return UnknownCampaignError(f"there is no campaign {name!r} in {store.place}; {remedy}")
 
 
-def release(transaction: Transaction, head: Head) -> None:
-    """Write how far the log goes now."""
-    transaction.run(
-        "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?",
-        (head.version, head.events, head.decisions, head.id),
-    )
-
-
 @contextmanager
-def appending(store: Store, name: str) -> Iterator[tuple[Transaction, Head]]:
+def appending(store: Store, name: str) -> Iterator[Log]:
     """Begin a transaction that holds a campaign, and write at its end how far the log goes."""
     with store.writing() as writing:
-        head = hold(store, writing, name)
-        yield writing, head
-        release(writing, head)
+        log = read(store, writing, name, hold=True)
+        yield log
+        log.release()
 
 
-def create(transaction: Transaction, name: str, at: float, problem: str, seed: int, arms: int) -> None:
+def create(transaction: Transaction, name: str, at: float, problem: Problem, seed: int) -> None:
     """Add a campaign without settings; one that was added meanwhile stays as it is."""
     transaction.run(
         "INSERT INTO elsv_campaign (name, created, problem, seed, version, events, decisions) "
         "VALUES (?, ?, ?, ?, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
-        (name, at, problem, seed),
+        (name, at, json.dumps(problem.to_dict()), seed),
     )
-    head = find(transaction, name)
-    assert head is not None
-    add_arms(transaction, head, arms)
-
-
-def replace_problem(transaction: Transaction, head: Head, problem: str, arms: int) -> None:
-    """Put another problem in the place of one that has no decisions yet."""
-    transaction.run("UPDATE elsv_campaign SET problem = ? WHERE id = ?", (problem, head.id))
-    transaction.run("DELETE FROM elsv_tally WHERE campaign = ?", (head.id,))
-    add_arms(transaction, head, arms)
-
-
-def add_arms(transaction: Transaction, head: Head, arms: int) -> None:
-    """Add a row of counts for every arm that has none."""
-    transaction.many(
-        "INSERT INTO elsv_tally (campaign, arm) VALUES (?, ?) ON CONFLICT (campaign, arm) DO NOTHING",
-        [(head.id, arm) for arm in range(arms)],
-    )
-
-
-def append_arm(
-    transaction: Transaction, head: Head, problem: str, arm: int, at: float, who: str | None
-) -> None:
-    """Add an arm: the next version of the problem. The log keeps the one before."""
-    transaction.run(
-        "INSERT INTO elsv_arm (campaign, arm, event, at, who, problem) VALUES (?, ?, ?, ?, ?, ?)",
-        (head.id, arm, head.next_event(), at, who, head.problem),
-    )
-    transaction.run("UPDATE elsv_campaign SET problem = ? WHERE id = ?", (problem, head.id))
-    head.problem = problem
-    add_arms(transaction, head, arm + 1)
-
-
-def problems(transaction: Transaction, head: Head) -> list[str]:
-    """Return all versions of the problem as text, the present one last."""
-    query = "SELECT problem FROM elsv_arm WHERE campaign = ? ORDER BY event"
-    return [*(text for (text,) in transaction.rows(query, (head.id,))), head.problem]
-
-
-def append_settings(
-    transaction: Transaction, head: Head, at: float, content: str, who: str | None = None
-) -> None:
-    """Add a version of the settings."""
-    head.version += 1
-    transaction.run(
-        "INSERT INTO elsv_setting (campaign, version, event, at, content, who) VALUES (?, ?, ?, ?, ?, ?)",
-        (head.id, head.version, head.next_event(), at, content, who),
-    )
-
-
-def settings(transaction: Transaction, head: Head, version: int | None = None) -> str:
-    """Return the present settings as text, or those of an earlier version."""
-    query = "SELECT content FROM elsv_setting WHERE campaign = ? AND version = ?"
-    return str(transaction.rows(query, (head.id, head.version if version is None else version))[0][0])
-
-
-def tallies(transaction: Transaction, head: Head) -> list[Tally]:
-    """Return the counts of every arm."""
-    query = f"SELECT {_TALLY} FROM elsv_tally WHERE campaign = ? ORDER BY arm"
-    return [Tally(*row) for row in transaction.rows(query, (head.id,))]
-
-
-def used(transaction: Transaction, head: Head) -> int:
-    """Return how many of the customers planned for have come."""
-    return sum(tally.used for tally in tallies(transaction, head))
-
-
-def add(transaction: Transaction, head: Head, changes: Mapping[int, Mapping[str, int]]) -> None:
-    """Add to the counts of arms, in the order of the arms."""
-    for arm, mine in sorted(changes.items()):
-        sums = ", ".join(f"{column} = {column} + ?" for column in mine)
-        transaction.run(
-            f"UPDATE elsv_tally SET {sums} WHERE campaign = ? AND arm = ?", (*mine.values(), head.id, arm)
-        )
-
-
-def append_decisions(transaction: Transaction, head: Head, rows: Sequence[Row]) -> None:
-    """Add decisions; they are open now. `rows` carry their numbers and events."""
-    marks = ", ".join("?" * (1 + len(Row._fields)))
-    transaction.many(
-        f"INSERT INTO elsv_decision (campaign, {_COLUMNS}) VALUES ({marks})",
-        [(head.id, *row) for row in rows],
-    )
-    transaction.many(
-        "INSERT INTO elsv_open (campaign, number, arm, propensity, expires) VALUES (?, ?, ?, ?, ?)",
-        [(head.id, r.number, r.arm, r.propensity, r.expires) for r in rows],
-    )
-    changes: Changes = defaultdict(Counter)
-    for row in rows:
-        changes[row.arm].update(decided=1, open=1, rested=int(row.place is None))
-        for arm in without_support(row.propensities):
-            changes[arm]["unsupported"] += 1
-    add(transaction, head, changes)
-    head.decisions += len(rows)
-
-
-def without_support(propensities: str) -> list[int]:
-    """Return the arms that could not have been chosen; nothing stands for one that was not on offer."""
-    return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
-
-
-def append_outcome(
-    transaction: Transaction, head: Head, decision: Row, told: Outcome, at: float, accept_late: bool
-) -> RewardReceipt:
-    """Add what is reported of a decision and count it, or say why it changes nothing.
-
-    What is due must have expired before.
-    """
-    if told.success is None:
-        return _append_void(transaction, head, decision, at, told.who)
-    if told.corrects:
-        return _append_correction(transaction, head, decision, told.success, at, told.who)
-    return _append_reward(transaction, head, decision, told.success, at, accept_late)
-
-
-def _append_reward(
-    transaction: Transaction, head: Head, decision: Row, success: bool, at: float, accept_late: bool
-) -> RewardReceipt:
-    mine = (head.id, decision.number)
-    in_time = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
-    if not in_time and _is_void(transaction, mine):
-        return RewardReceipt(decision.id, VOID, None, False)
-    counted = in_time or accept_late
-    added = transaction.run(
-        "INSERT INTO elsv_reward (campaign, number, event, at, success, late, counted) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (campaign, number) DO NOTHING",
-        (*mine, head.events + 1, at, int(success), int(not in_time), int(counted)),
-    )
-    if not added:
-        ((before, counts),) = _reward(transaction, mine)
-        return RewardReceipt(decision.id, DUPLICATE if before == success else CONFLICT, before, counts)
-    head.next_event()
-    if counted:
-        weight, square = weight_of(decision.propensity)
-        taken_back = int(not in_time and success)  # a late success was counted as a failure before
-        as_failure = int(in_time and not success) - taken_back
-        changes = {
-            "open": -int(in_time),
-            "expired": -int(not in_time),
-            "late": int(not in_time),
-            "successes": int(success),
-            "failures": int(not success),
-            "won_weight": weight * success,
-            "won_squares": square * success,
-            "lost_weight": weight * as_failure,
-            "lost_squares": square * as_failure,
-        }
-        add(transaction, head, {decision.arm: changes})
-    status = RECORDED if in_time else LATE if counted else TOO_LATE
-    return RewardReceipt(decision.id, status, success, counted)
-
-
-def _append_void(
-    transaction: Transaction, head: Head, decision: Row, at: float, who: str | None
-) -> RewardReceipt:
-    """Take a decision back that nobody saw: it is open or expired until now, and gives its place back."""
-    mine = (head.id, decision.number)
-    if known := _reward(transaction, mine):
-        return RewardReceipt(decision.id, CONFLICT, *known[0])
-    added = transaction.run(
-        "INSERT INTO elsv_void (campaign, number, event, at, who) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (campaign, number) DO NOTHING",
-        (*mine, head.events + 1, at, who),
-    )
-    if not added:
-        return RewardReceipt(decision.id, DUPLICATE, None, False)
-    head.next_event()
-    was_open = transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", mine) == 1
-    changes = {"voided": 1, "rested": -int(decision.place is None), "open": -int(was_open)}
-    if not was_open:
-        weight, square = weight_of(decision.propensity)
-        changes |= {"expired": -1, "lost_weight": -weight, "lost_squares": -square}
-    add(transaction, head, {decision.arm: changes})
-    return RewardReceipt(decision.id, VOIDED, None, False)
-
-
-def _append_correction(
-    transaction: Transaction, head: Head, decision: Row, success: bool, at: float, who: str | None
-) -> RewardReceipt:
-    """Replace the outcome of a decision; the correction keeps the one before."""
-    mine = (head.id, decision.number)
-    known = _reward(transaction, mine)
-    if not known:
-        status = VOID if _is_void(transaction, mine) else NO_OUTCOME
-        return RewardReceipt(decision.id, status, None, False)
-    ((before, counted),) = known
-    if before == success:
-        return RewardReceipt(decision.id, DUPLICATE, before, counted)
-    transaction.run(
-        "INSERT INTO elsv_correction (campaign, event, number, at, who, before, success) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (head.id, head.next_event(), decision.number, at, who, int(before), int(success)),
-    )
-    transaction.run(
-        "UPDATE elsv_reward SET success = ? WHERE campaign = ? AND number = ?", (int(success), *mine)
-    )
-    if counted:
-        (weight, square), more = weight_of(decision.propensity), 1 if success else -1
-        changes = {"successes": more, "failures": -more, "won_weight": more * weight}
-        changes |= {"won_squares": more * square, "lost_weight": -more * weight}
-        add(transaction, head, {decision.arm: changes | {"lost_squares": -more * square}})
-    return RewardReceipt(decision.id, CORRECTED, success, counted)
-
-
-def _reward(transaction: Transaction, decision: tuple[int, int]) -> list[tuple[bool, bool]]:
-    """Return the outcome of a decision and whether it counts; [] without one."""
-    query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
-    return [(bool(success), bool(counted)) for success, counted in transaction.rows(query, decision)]
-
-
-def _is_void(transaction: Transaction, decision: tuple[int, int]) -> bool:
-    return bool(transaction.rows("SELECT 1 FROM elsv_void WHERE campaign = ? AND number = ?", decision))
-
-
-def is_due(transaction: Transaction, head: Head, now: float) -> bool:
-    """Return whether the window of an open decision has passed."""
-    query = "SELECT 1 FROM elsv_open WHERE campaign = ? AND expires <= ? LIMIT 1"
-    return bool(transaction.rows(query, (head.id, now)))
-
-
-def expire(transaction: Transaction, head: Head, now: float) -> int:
-    """Close the open decisions whose window has passed, as failures; return how many."""
-    if not is_due(transaction, head, now):  # by its index alone; the next query may read all that is open
-        return 0
-    query = (
-        "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
-    )
-    due = transaction.rows(query, (head.id, now))
-    transaction.run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", (head.id, now))
-    transaction.many(
-        "INSERT INTO elsv_expiration (campaign, number, event, at) VALUES (?, ?, ?, ?)",
-        [(head.id, number, head.next_event(), now) for number, *_ in due],
-    )
-    changes: Changes = defaultdict(Counter)
-    for _, arm, propensity in due:
-        weight, square = weight_of(propensity)
-        changes[arm].update(open=-1, expired=1, lost_weight=weight, lost_squares=square)
-    add(transaction, head, changes)
-    return len(due)
-
-
-def append_history(
-    transaction: Transaction, head: Head, source: str, at: float, counts: dict[int, tuple[int, int]]
-) -> bool:
-    """Add outcomes from before the campaign, (successes, failures) by arm; False if `source` is there."""
-    query = "SELECT 1 FROM elsv_history WHERE campaign = ? AND source = ? LIMIT 1"
-    if transaction.rows(query, (head.id, source)):
-        return False
-    for arm, (successes, failures) in sorted(counts.items()):
-        transaction.run(
-            "INSERT INTO elsv_history (campaign, source, arm, event, at, successes, failures) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (head.id, source, arm, head.next_event(), at, successes, failures),
-        )
-        add(transaction, head, {arm: {"past_successes": successes, "past_failures": failures}})
-    return True
-
-
-def forget(transaction: Transaction, head: Head, customer: str, at: float, who: str | None) -> int:
-    """Remove the name of a customer, and the keys that name the customer's requests; return the decisions."""
-    mine = (head.id, customer)
-    transaction.run(
-        "DELETE FROM elsv_request WHERE campaign = ? AND request IN (SELECT q.request FROM elsv_request q "
-        "JOIN elsv_decision d ON d.campaign = q.campaign AND d.number = q.number "
-        "WHERE d.campaign = ? AND d.customer = ?)",
-        (head.id, *mine),
-    )
-    count = transaction.run(
-        "UPDATE elsv_decision SET customer = NULL WHERE campaign = ? AND customer = ?", mine
-    )
-    if count:
-        transaction.run(
-            "INSERT INTO elsv_forgotten (campaign, event, at, who, decisions) VALUES (?, ?, ?, ?, ?)",
-            (head.id, head.next_event(), at, who, count),
-        )
-    return count
-
-
-def decisions_where(transaction: Transaction, head: Head, column: str, values: Sequence[Any]) -> list[Row]:
-    """Return the decisions whose `column` is one of `values`, by their numbers."""
-    query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({{}})"
-    found = (Row(*row) for row in _listed(transaction, query, values, head.id))
-    return sorted(found, key=lambda row: row.number)
+    log = find(transaction, name)
+    assert log is not None
+    log._count_arms(problem.arms)
 
 
 def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
@@ -397,81 +83,367 @@ def homes(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
     return dict(_listed(transaction, f"{query} WHERE d.id IN ({{}})", ids))
 
 
-def decisions_of_customers(
-    transaction: Transaction,
-    head: Head,
-    customers: Sequence[str],
-    arms: Sequence[int],
-    only_open: bool = False,
-) -> dict[str, Row]:
-    """Return the latest decision of each customer who has one of some `arms` that is not void.
+@lru_cache(maxsize=64)
+def parsed(text: str) -> Problem:
+    """Return the problem that a log keeps as text."""
+    try:
+        return Problem.from_stored(json.loads(text))
+    except (ValueError, TypeError, OSError, RecursionError) as error:
+        raise CorruptFileError(
+            f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
+            "registered first (elsv.structure.register)"
+        ) from error
 
-    Only of those whose outcome is awaited, if `only_open`.
+
+def counts_of(became: str, propensity: float, resting: bool = False, late: bool = False) -> Counter[str]:
+    """Return what one decision adds to the counts of its arm.
+
+    `became`: open, expired, successes, failures or voided; `resting`: it was made while paused; `late`: its
+    outcome came after it had expired, and counts.
     """
-    joined, more = "LEFT JOIN elsv_void o", "AND o.number IS NULL"
-    if only_open:
-        joined, more = "JOIN elsv_open o", ""
-    query = (
-        f"SELECT MAX(d.number) FROM elsv_decision d {joined} ON o.campaign = d.campaign "
-        "AND o.number = d.number WHERE d.campaign = ? AND d.customer IN ({}) "
-        f"AND d.arm IN ({', '.join(map(str, arms))}) {more} GROUP BY d.customer"
-    )
-    numbers = [number for (number,) in _listed(transaction, query, customers, head.id)]
-    return {str(row.customer): row for row in decisions_where(transaction, head, "number", numbers)}
+    found = Counter({"decided": 1, became: 1, "late": int(late)})
+    found["rested"] = int(resting and became != "voided")
+    if became in ("successes", "failures", "expired"):
+        kind, (weight, square) = "won" if became == "successes" else "lost", weight_of(propensity)
+        found.update({f"{kind}_weight": weight, f"{kind}_squares": square})
+    return found
 
 
-def append_request(
-    transaction: Transaction, head: Head, request: str, answer: Sequence[tuple[Row, bool]]
-) -> None:
-    """Remember what was answered to a request: decisions, and whether each had been made before."""
-    transaction.many(
-        "INSERT INTO elsv_request (campaign, request, place, number, made) VALUES (?, ?, ?, ?, ?)",
-        [
-            (head.id, request, place, row.number, int(not repeated))
-            for place, (row, repeated) in enumerate(answer)
-        ],
-    )
+def without_support(propensities: str) -> list[int]:
+    """Return the arms that could not have been chosen; nothing stands for one that was not on offer."""
+    return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
 
 
-def seen_by_others(transaction: Transaction, head: Head, request: str) -> set[int]:
-    """Return the decisions that a request was answered with and that it did not make, or not it alone got."""
-    query = (
-        "SELECT q.number FROM elsv_request q WHERE q.campaign = ? AND q.request = ? AND (q.made = 0 OR "
-        "EXISTS (SELECT 1 FROM elsv_request o WHERE o.campaign = q.campaign AND o.number = q.number "
-        "AND o.request <> q.request))"
-    )
-    return {number for (number,) in transaction.rows(query, (head.id, request))}
+class Log:
+    """A campaign's log: what the campaign is, how far its log goes, and what is appended in a transaction."""
+
+    def __init__(self, transaction: Transaction, number: int, problem: str, seed: int, *reach: int) -> None:
+        self._transaction, self.id, self.problem_text, self.seed = transaction, number, problem, seed
+        self.version, self.events, self.decisions = reach
+
+    @property
+    def moment(self) -> tuple[int, str, int, int, int]:
+        """What tells one moment of any log from all others."""
+        return self.id, self.problem_text, self.version, self.events, self.decisions
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the campaign was begun with, and the arms that were added."""
+        return parsed(self.problem_text)
+
+    @property
+    def segments(self) -> Segments:
+        """The segments of the customers; also where the problem's structure is not registered."""
+        values = json.loads(self.problem_text)
+        return Segments.from_dict(values, values["names"])
+
+    @property
+    def settings(self) -> Settings:
+        """The present settings."""
+        return self.settings_of(self.version)
+
+    def settings_of(self, version: int) -> Settings:
+        """Return a version of the settings."""
+        query = "SELECT content FROM elsv_setting WHERE campaign = ? AND version = ?"
+        return Settings.from_json(str(self.rows(query, version)[0][0]))
+
+    def problems(self) -> list[str]:
+        """Return all versions of the problem as text, the present one last."""
+        query = "SELECT problem FROM elsv_arm WHERE campaign = ? ORDER BY event"
+        return [*(text for (text,) in self.rows(query)), self.problem_text]
+
+    def tallies(self) -> list[Tally]:
+        """Return the counts of every arm."""
+        query = f"SELECT {_TALLY} FROM elsv_tally WHERE campaign = ? ORDER BY arm"
+        return [Tally(*row) for row in self.rows(query)]
+
+    def used(self) -> int:
+        """Return how many of the customers planned for have come."""
+        return sum(tally.used for tally in self.tallies())
+
+    def rows(self, query: str, *values: Any) -> Rows:
+        """Return what a query finds, whose first value is the campaign's number."""
+        return self._transaction.rows(query, (self.id, *values))
+
+    def listed(self, query: str, values: Sequence[Any]) -> Rows:
+        """Return the same for a query whose ``{}`` lists `values`, however many."""
+        return _listed(self._transaction, query, values, self.id)
+
+    def release(self) -> None:
+        """Write how far the log goes now."""
+        self._transaction.run(
+            "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?",
+            (self.version, self.events, self.decisions, self.id),
+        )
+
+    def _run(self, statement: str, *values: Any) -> int:
+        return self._transaction.run(statement, (self.id, *values))
+
+    def _insert(self, table: str, columns: str, *rows: Sequence[Any], once: str = "") -> bool:
+        """Add rows to a table; not one whose column `once` is there already: then it returns False."""
+        marks = ", ".join("?" * (2 + columns.count(",")))
+        unless = f" ON CONFLICT (campaign, {once}) DO NOTHING" if once else ""
+        statement = f"INSERT INTO {table} (campaign, {columns}) VALUES ({marks}){unless}"
+        if len(rows) == 1:
+            return self._run(statement, *rows[0]) == 1
+        self._transaction.many(statement, [(self.id, *row) for row in rows])
+        return True
+
+    def _next_event(self) -> int:
+        """Return the number of the event that is appended now."""
+        self.events += 1
+        return self.events
+
+    def _count_arms(self, arms: int) -> None:
+        """Add a row of counts for every arm that has none."""
+        self._insert("elsv_tally", "arm", *((arm,) for arm in range(arms)), once="arm")
+
+    def _add(self, changes: Mapping[int, Mapping[str, int]]) -> None:
+        """Add to the counts of arms, in the order of the arms."""
+        for arm, mine in sorted(changes.items()):
+            more = {column: count for column, count in mine.items() if count}
+            sums = ", ".join(f"{column} = {column} + ?" for column in more)
+            if sums:
+                statement = f"UPDATE elsv_tally SET {sums} WHERE campaign = ? AND arm = ?"
+                self._transaction.run(statement, (*more.values(), self.id, arm))
+
+    def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
+        """Count a decision as something else than before."""
+        changes = counts_of(after, decision.propensity, decision.place is None, late)
+        changes.subtract(counts_of(before, decision.propensity, decision.place is None))
+        self._add({decision.arm: changes})
+
+    # The campaign itself.
+
+    def replace_problem(self, problem: Problem) -> None:
+        """Put another problem in the place of one that has no decisions yet."""
+        self._state(problem)
+        self._run("DELETE FROM elsv_tally WHERE campaign = ?")
+        self._count_arms(problem.arms)
+
+    def append_arm(self, problem: Problem, at: float, who: str | None) -> None:
+        """Add an arm: the next version of the problem. The log keeps the one before."""
+        arm = problem.arms - 1
+        row = arm, self._next_event(), at, who, self.problem_text
+        self._insert("elsv_arm", "arm, event, at, who, problem", row)
+        self._state(problem)
+        self._count_arms(problem.arms)
+
+    def _state(self, problem: Problem) -> None:
+        self.problem_text = json.dumps(problem.to_dict())
+        self._transaction.run(
+            "UPDATE elsv_campaign SET problem = ? WHERE id = ?", (self.problem_text, self.id)
+        )
+
+    def append_settings(self, settings: Settings, at: float, who: str | None) -> None:
+        """Add a version of the settings."""
+        self.version += 1
+        row = self.version, self._next_event(), at, settings.to_json(), who
+        self._insert("elsv_setting", "version, event, at, content, who", row)
+
+    def append_history(self, source: str, at: float, counts: dict[int, tuple[int, int]]) -> bool:
+        """Add outcomes from before the campaign, (won, lost) by arm; False if `source` is there already."""
+        if self.rows("SELECT 1 FROM elsv_history WHERE campaign = ? AND source = ? LIMIT 1", source):
+            return False
+        for arm, (won, lost) in sorted(counts.items()):
+            row = source, arm, self._next_event(), at, won, lost
+            self._insert("elsv_history", "source, arm, event, at, successes, failures", row)
+            self._add({arm: {"past_successes": won, "past_failures": lost}})
+        return True
+
+    # Decisions and what becomes of them.
+
+    def append_decisions(self, rows: Sequence[Row]) -> None:
+        """Add decisions; they are open now. `rows` carry their numbers and events, the next ones."""
+        self._insert("elsv_decision", _COLUMNS, *rows)
+        opened = ((r.number, r.arm, r.propensity, r.expires) for r in rows)
+        self._insert("elsv_open", "number, arm, propensity, expires", *opened)
+        changes: dict[int, Counter[str]] = defaultdict(Counter)
+        for row in rows:
+            changes[row.arm].update(counts_of("open", row.propensity, row.place is None))
+            for arm in without_support(row.propensities):
+                changes[arm]["unsupported"] += 1
+        self._add(changes)
+        self.decisions += len(rows)
+        self.events += len(rows)
+
+    def append_outcome(self, decision: Row, told: Outcome, at: float, accept_late: bool) -> RewardReceipt:
+        """Add what is reported of a decision and count it, or say why it changes nothing.
+
+        What is due must have expired before.
+        """
+        if told.success is None:
+            return self._append_void(decision, at, told.who)
+        if told.corrects:
+            return self._append_correction(decision, told.success, at, told.who)
+        in_time = self._close(decision)
+        if not in_time and self._is_void(decision):
+            return RewardReceipt(decision.id, records.VOID, None, False)
+        counted = in_time or accept_late
+        row = decision.number, self.events + 1, at, int(told.success), int(not in_time), int(counted)
+        columns = "number, event, at, success, late, counted"
+        if not self._insert("elsv_reward", columns, row, once="number"):
+            ((known, counts),) = self._reward(decision)
+            status = records.DUPLICATE if known == told.success else records.CONFLICT
+            return RewardReceipt(decision.id, status, known, counts)
+        self.events += 1
+        if counted:
+            before = "open" if in_time else "expired"
+            self._becomes(decision, before, _outcome(told.success), late=not in_time)
+        status = records.RECORDED if in_time else records.LATE if counted else records.TOO_LATE
+        return RewardReceipt(decision.id, status, told.success, counted)
+
+    def _append_void(self, decision: Row, at: float, who: str | None) -> RewardReceipt:
+        """Take a decision back that nobody saw: it is open or expired until now, and gives its place back."""
+        if known := self._reward(decision):
+            return RewardReceipt(decision.id, records.CONFLICT, *known[0])
+        row = decision.number, self.events + 1, at, who
+        if not self._insert("elsv_void", "number, event, at, who", row, once="number"):
+            return RewardReceipt(decision.id, records.DUPLICATE, None, False)
+        self.events += 1
+        self._becomes(decision, "open" if self._close(decision) else "expired", "voided")
+        return RewardReceipt(decision.id, records.VOIDED, None, False)
+
+    def _append_correction(self, decision: Row, success: bool, at: float, who: str | None) -> RewardReceipt:
+        """Replace the outcome of a decision; the correction keeps the one before."""
+        known = self._reward(decision)
+        if not known:
+            status = records.VOID if self._is_void(decision) else records.NO_OUTCOME
+            return RewardReceipt(decision.id, status, None, False)
+        ((before, counted),) = known
+        if before == success:
+            return RewardReceipt(decision.id, records.DUPLICATE, before, counted)
+        row = self._next_event(), decision.number, at, who, int(before), int(success)
+        self._insert("elsv_correction", "event, number, at, who, before, success", row)
+        self._transaction.run(
+            "UPDATE elsv_reward SET success = ? WHERE campaign = ? AND number = ?",
+            (int(success), self.id, decision.number),
+        )
+        if counted:
+            self._becomes(decision, _outcome(before), _outcome(success))
+        return RewardReceipt(decision.id, records.CORRECTED, success, counted)
+
+    def _close(self, decision: Row) -> bool:
+        """Wait for a decision no longer; return whether it was open."""
+        return self._run("DELETE FROM elsv_open WHERE campaign = ? AND number = ?", decision.number) == 1
+
+    def _reward(self, decision: Row) -> list[tuple[bool, bool]]:
+        """Return the outcome of a decision and whether it counts; [] without one."""
+        query = "SELECT success, counted FROM elsv_reward WHERE campaign = ? AND number = ?"
+        return [(bool(success), bool(counted)) for success, counted in self.rows(query, decision.number)]
+
+    def _is_void(self, decision: Row) -> bool:
+        return bool(self.rows("SELECT 1 FROM elsv_void WHERE campaign = ? AND number = ?", decision.number))
+
+    def is_due(self, now: float) -> bool:
+        """Return whether the window of an open decision has passed."""
+        return bool(self.rows("SELECT 1 FROM elsv_open WHERE campaign = ? AND expires <= ? LIMIT 1", now))
+
+    def expire(self, now: float) -> int:
+        """Close the open decisions whose window has passed, as failures; return how many."""
+        if not self.is_due(now):  # by its index alone; the next query may read all that is open
+            return 0
+        due = self.rows(
+            "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? "
+            "ORDER BY number",
+            now,
+        )
+        self._run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", now)
+        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, *_ in due))
+        changes: dict[int, Counter[str]] = defaultdict(Counter)
+        for _, arm, propensity in due:
+            changes[arm].update(counts_of("expired", propensity))
+            changes[arm].subtract(counts_of("open", propensity))
+        self._add(changes)
+        return len(due)
+
+    def decisions_where(self, column: str, values: Sequence[Any]) -> list[Row]:
+        """Return the decisions whose `column` is one of `values`, by their numbers."""
+        query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({{}})"
+        return sorted((Row(*row) for row in self.listed(query, values)), key=lambda row: row.number)
+
+    def decisions_of_customers(
+        self, customers: Sequence[str], arms: Sequence[int], only_open: bool
+    ) -> dict[str, Row]:
+        """Return the latest decision of each customer who has one of some `arms` that is not void.
+
+        Only of those whose outcome is awaited, if `only_open`.
+        """
+        joined, more = "LEFT JOIN elsv_void o", "AND o.number IS NULL"
+        if only_open:
+            joined, more = "JOIN elsv_open o", ""
+        query = (
+            f"SELECT MAX(d.number) FROM elsv_decision d {joined} ON o.campaign = d.campaign "
+            "AND o.number = d.number WHERE d.campaign = ? AND d.customer IN ({}) "
+            f"AND d.arm IN ({', '.join(map(str, arms))}) {more} GROUP BY d.customer"
+        )
+        numbers = [number for (number,) in self.listed(query, customers)]
+        return {str(row.customer): row for row in self.decisions_where("number", numbers)}
+
+    def forget(self, customer: str, at: float, who: str | None) -> int:
+        """Remove a customer's name, and the keys that name the customer's requests; return the decisions."""
+        self._run(
+            "DELETE FROM elsv_request WHERE campaign = ? AND request IN (SELECT q.request "
+            "FROM elsv_request q JOIN elsv_decision d ON d.campaign = q.campaign AND d.number = q.number "
+            "WHERE d.campaign = ? AND d.customer = ?)",
+            self.id,
+            customer,
+        )
+        count = self._run(
+            "UPDATE elsv_decision SET customer = NULL WHERE campaign = ? AND customer = ?", customer
+        )
+        if count:
+            row = self._next_event(), at, who, count
+            self._insert("elsv_forgotten", "event, at, who, decisions", row)
+        return count
+
+    # Requests by their keys.
+
+    def append_request(self, request: str, answer: Sequence[tuple[Row, bool]]) -> None:
+        """Remember what was answered to a request: decisions, and whether each had been made before."""
+        rows = ((request, k, row.number, int(not repeated)) for k, (row, repeated) in enumerate(answer))
+        self._insert("elsv_request", "request, place, number, made", *rows)
+
+    def answer_to(self, request: str) -> list[Row]:
+        """Return what was answered to a request before; empty if it is new."""
+        query = "SELECT number FROM elsv_request WHERE campaign = ? AND request = ? ORDER BY place"
+        numbers = [number for (number,) in self.rows(query, request)]
+        found = {row.number: row for row in self.decisions_where("number", sorted(set(numbers)))}
+        return [found[number] for number in numbers]
+
+    def seen_by_others(self, request: str) -> set[int]:
+        """Return the decisions of an answer that this request did not make, or that another one got too."""
+        query = (
+            "SELECT q.number FROM elsv_request q WHERE q.campaign = ? AND q.request = ? AND (q.made = 0 OR "
+            "EXISTS (SELECT 1 FROM elsv_request o WHERE o.campaign = q.campaign AND o.number = q.number "
+            "AND o.request <> q.request))"
+        )
+        return {number for (number,) in self.rows(query, request)}
+
+    def disown(self, request: str) -> None:
+        """Forget a request whose answer nobody saw; another one that got the same decision made it then.
+
+        So that a decision is void when none of the requests that got it was seen.
+        """
+        mine = "FROM elsv_request WHERE campaign = ? AND request = ?"
+        rows = self.rows(f"SELECT number, made {mine}", request)
+        self._run(f"DELETE {mine}", request)
+        for number, made in rows:
+            if made:
+                self._run(
+                    "UPDATE elsv_request SET made = 1 WHERE campaign = ? AND number = ? AND request = "
+                    "(SELECT MIN(request) FROM elsv_request WHERE campaign = ? AND number = ?)",
+                    number,
+                    self.id,
+                    number,
+                )
 
 
-def disown(transaction: Transaction, head: Head, request: str) -> None:
-    """Forget a request whose answer nobody saw; another one that got the same decision made it then.
-
-    So that a decision is void when none of the requests that got it was seen.
-    """
-    rows = transaction.rows(
-        "SELECT number, made FROM elsv_request WHERE campaign = ? AND request = ?", (head.id, request)
-    )
-    transaction.run("DELETE FROM elsv_request WHERE campaign = ? AND request = ?", (head.id, request))
-    for number, made in rows:
-        if made:
-            transaction.run(
-                "UPDATE elsv_request SET made = 1 WHERE campaign = ? AND number = ? AND request = "
-                "(SELECT MIN(request) FROM elsv_request WHERE campaign = ? AND number = ?)",
-                (head.id, number, head.id, number),
-            )
+def _outcome(success: bool) -> str:
+    return "successes" if success else "failures"
 
 
-def answer_to(transaction: Transaction, head: Head, request: str) -> list[Row]:
-    """Return what was answered to a request before; empty if it is new."""
-    query = "SELECT number FROM elsv_request WHERE campaign = ? AND request = ? ORDER BY place"
-    numbers = [number for (number,) in transaction.rows(query, (head.id, request))]
-    found = {row.number: row for row in decisions_where(transaction, head, "number", sorted(set(numbers)))}
-    return [found[number] for number in numbers]
-
-
-def _listed(
-    transaction: Transaction, query: str, values: Sequence[Any], *first: Any
-) -> list[tuple[Any, ...]]:
+def _listed(transaction: Transaction, query: str, values: Sequence[Any], *first: Any) -> Rows:
     """Return what a query finds whose ``{}`` lists `values`, however many; `first` come before these."""
     found = []
     for k in range(0, len(values), _IN_ONE_QUERY):

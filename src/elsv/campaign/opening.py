@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elsv._base.numbers import whole
-from elsv.campaign import log
 from elsv.campaign.adding import with_arm
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.log import Head
-from elsv.campaign.records import Tally, as_time, new_name
+from elsv.campaign.log import Log, appending, create, find, parsed, read, unknown
+from elsv.campaign.records import Tally, in_iso, new_name
 from elsv.campaign.settings import Arm, Settings
-from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.policies.single import find_arm, find_arms
 from elsv.problem import Problem
-from elsv.segments import Segments
 from elsv.stores.base import Store, Transaction
 from elsv.structure.product import arms_of
 
@@ -76,28 +73,17 @@ def campaigns_of(store: Store) -> list[Listed]:
     """Return the campaigns of a store, by their names."""
     with store.reading() as reading:
         names = reading.rows("SELECT name, created FROM elsv_campaign WHERE version > 0 ORDER BY name")
-        return [_listed(reading, name, created) for name, created in names]
+        return [_listed(read(store, reading, name), name, created) for name, created in names]
 
 
-def _listed(reading: Transaction, name: str, created: float) -> Listed:
-    head = log.find(reading, name)
-    assert head is not None
-    settings, used, unreadable = settings_of(reading, head), log.used(reading, head), None
+def _listed(log: Log, name: str, created: float) -> Listed:
+    settings, used, unreadable = log.settings, log.used(), None
     try:
-        arms = problem_of(head).arms
+        arms = log.problem.arms
     except ElsvError as error:  # the others are listed all the same
-        arms, unreadable = len(json.loads(head.problem)["rewards"]), str(error)
-    return Listed(
-        name=name,
-        created=as_time(created).isoformat(timespec="seconds"),
-        phase=settings.phase(used),
-        policy=settings.policy,
-        arms=arms,
-        decided=used,
-        customers=settings.horizon,
-        version=head.version,
-        unreadable=unreadable,
-    )
+        arms, unreadable = len(json.loads(log.problem_text)["rewards"]), str(error)
+    at, phase = in_iso(created), settings.phase(used)
+    return Listed(name, at, phase, settings.policy, arms, used, settings.horizon, log.version, unreadable)
 
 
 def begin(
@@ -111,23 +97,22 @@ def begin(
 ) -> None:
     """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
     with store.reading() as reading:
-        head = log.find(reading, name)
-        if head is not None and head.version and problem is None and not given:
-            return
-        if head is not None and head.version:
-            problem = _as_it_is_now(reading, head, problem)
-            before = settings_of(reading, head)
-            if _wanted(head, before, problem, given) == before and _same(problem_of(head), problem):
+        log = find(reading, name)
+        if log is None and problem is None:
+            raise unknown(store, reading, name)
+        if log is not None and log.version:
+            if problem is None and not given:
                 return
-        if head is None and problem is None:
-            raise log.unknown(reading, store, name)
+            asked = _as_it_is_now(log, problem)
+            if _wanted(log, asked, given) == log.settings and not _difference(log.problem, asked):
+                return
     with store.writing() as writing:
-        if head is None:
+        if log is None:
             assert problem is not None
             _create(writing, name, problem, seed, now)
-        head = log.hold(store, writing, name)
-        _adopt(writing, head, problem, given, now, who)
-        log.release(writing, head)
+        log = read(store, writing, name, hold=True)
+        _adopt(log, _as_it_is_now(log, problem), given, now, who)
+        log.release()
 
 
 def begin_once(
@@ -146,16 +131,17 @@ def begin_once(
     made = Settings(horizon=problem.horizon).changed(problem, **_with_arms(problem, given))
     make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
     with store.writing() as writing:
-        if log.find(writing, name) is None:
+        if find(writing, name) is None:
             _create(writing, name, problem, seed, now)
-        head = log.hold(store, writing, name)
-        if head.version == 0:
-            log.append_settings(writing, head, now, made.to_json(), who)
-            log.release(writing, head)
+        log = read(store, writing, name, hold=True)
+        if log.version == 0:
+            log.append_settings(made, now, who)
+            log.release()
             return True
-        own = _parsed(log.problems(writing, head)[0])
-        first = Settings.from_json(log.settings(writing, head, 1))
-        apart = _difference(own, problem) or ("seed" if seed not in (None, head.seed) else "")
+        first = log.settings_of(1)
+        apart = _difference(parsed(log.problems()[0]), problem) or (
+            "seed" if seed not in (None, log.seed) else ""
+        )
         if not apart and first != made:
             apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))
     if apart:
@@ -186,25 +172,23 @@ def change(
     who
         Changes them, for the history of changes.
     """
-    with store.writing() as writing:
-        head = log.hold(store, writing, name)
-        if expected is not None and expected != head.version:
+    with appending(store, name) as log:
+        if expected is not None and expected != log.version:
             raise OtherVersionError(
-                f"the settings must be those of version {expected}, got version {head.version}; look at them "
+                f"the settings must be those of version {expected}, got version {log.version}; look at them "
                 "again"
             )
-        before, problem = settings_of(writing, head), problem_of(head)
-        _check_horizon(before.horizon, given.get("horizon", before.horizon), head)
+        before, problem = log.settings, log.problem
+        _check_horizon(before.horizon, given.get("horizon", before.horizon), log)
         given = _with_offer(before, problem, given)
         if "ended" in given:
-            given = {**given, **_ending(before, given, log.used(writing, head))}
+            given = {**given, **_ending(before, given, log.used())}
         after = before.changed(problem, **_with_arms(problem, given))
         if after.policy is not None and (after.policy, after.withdrawn) != (before.policy, before.withdrawn):
-            Chooser.of(problem, after, log.tallies(writing, head))
+            Chooser.of(problem, after, log.tallies())
         if after != before:
-            log.append_settings(writing, head, now, after.to_json(), who)
-            log.release(writing, head)
-        return after, head.version
+            log.append_settings(after, now, who)
+        return after, log.version
 
 
 def add(
@@ -216,34 +200,26 @@ def add(
     """
     while True:
         with store.reading() as reading:
-            head = log.find(reading, name)
-            if head is None:
-                raise log.unknown(reading, store, name)
-            tallies, settings, text = log.tallies(reading, head), settings_of(reading, head), head.problem
-        before = problem_of(head)
-        seen = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
-        made = with_arm(before, np.array(seen, dtype=np.float64), arm, reward, **about)
+            seen = read(store, reading, name)
+            tallies, settings, before = seen.tallies(), seen.settings, seen.problem
+        outcomes = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
+        made = with_arm(before, np.array(outcomes, dtype=np.float64), arm, reward, **about)
         settings.changed(made)  # a floor may leave no room for one more
         if settings.policy is not None:
             more = [*tallies, Tally(before.arms)]
             chooser = Chooser.of(made, settings, more)
-            chooser.choose(more, made.segments.turns[:1] * 2, head.seed)
-        with store.writing() as writing:
-            head = log.hold(store, writing, name)
-            if head.problem != text:
-                continue  # another arm was added meanwhile
-            log.append_arm(writing, head, json.dumps(made.to_dict()), before.arms, now, who)
-            log.release(writing, head)
-        return before.arms, made
+            chooser.choose(more, made.segments.turns[:1] * 2, seen.seed)
+        with appending(store, name) as log:
+            if log.problem_text == seen.problem_text:  # else another arm was added meanwhile
+                log.append_arm(made, now, who)
+                return before.arms, made
 
 
-def _as_it_is_now(reading: Transaction, head: Head, problem: Problem | None) -> Problem | None:
+def _as_it_is_now(log: Log, problem: Problem | None) -> Problem | None:
     """Return the present problem, with the horizon that is given, for one from before arms were added."""
-    earlier = log.problems(reading, head)[:-1]
-    if problem is None or not any(_same(_parsed(text), problem) for text in earlier):
+    if problem is None or all(_difference(parsed(text), problem) for text in log.problems()[:-1]):
         return problem
-    now = problem_of(head)
-    return now if problem.horizon is None else now.with_horizon(problem.horizon)
+    return log.problem if problem.horizon is None else log.problem.with_horizon(problem.horizon)
 
 
 def _with_offer(before: Settings, problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
@@ -276,73 +252,34 @@ def _ending(before: Settings, given: dict[str, Any], used: int) -> dict[str, Any
 
 def _create(writing: Transaction, name: str, problem: Problem, seed: int | None, now: float) -> None:
     fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
-    log.create(writing, new_name(name), now, json.dumps(problem.to_dict()), fixed, problem.arms)
+    create(writing, new_name(name), now, problem, fixed)
 
 
-def problem_of(head: Head) -> Problem:
-    """Return the problem that the campaign was begun with."""
-    return _parsed(head.problem)
-
-
-def segments_of(head: Head) -> Segments:
-    """Return the segments of the customers; also where the problem's structure is not registered."""
-    values = json.loads(head.problem)
-    return Segments.from_dict(values, values["names"])
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> Problem:
-    try:
-        return Problem.from_stored(json.loads(text))
-    except (ValueError, TypeError, OSError, RecursionError) as error:
-        raise CorruptFileError(
-            f"the problem of the campaign cannot be read: {error}; a structure of your own must be "
-            "registered first (elsv.structure.register)"
-        ) from error
-
-
-def settings_of(transaction: Transaction, head: Head) -> Settings:
-    """Return the present settings."""
-    return Settings.from_json(log.settings(transaction, head))
-
-
-def _adopt(
-    writing: Transaction,
-    head: Head,
-    problem: Problem | None,
-    given: dict[str, Any],
-    now: float,
-    who: str | None,
-) -> None:
-    problem = _as_it_is_now(writing, head, problem)
-    if not _same(problem_of(head), problem):
-        assert problem is not None
-        used = any(t.past_successes + t.past_failures for t in log.tallies(writing, head))
-        if head.decisions or used:
+def _adopt(log: Log, problem: Problem | None, given: dict[str, Any], now: float, who: str | None) -> None:
+    """Take over what the caller asks for: the problem while nothing has come, and the settings."""
+    if problem is not None and (apart := _difference(log.problem, problem)):
+        if log.decisions or any(t.past for t in log.tallies()):
             raise InvalidInputError(
-                f"{_difference(problem_of(head), problem)} of a campaign with outcomes cannot change; "
+                f"{apart} of a campaign with outcomes cannot change; "
                 "begin another one under a new name (its history can be imported)"
             )
-        log.replace_problem(writing, head, json.dumps(problem.to_dict()), problem.arms)
-        head.problem = json.dumps(problem.to_dict())
-    before = settings_of(writing, head) if head.version else None
-    wanted = _wanted(head, before, problem, given)
+        log.replace_problem(problem)
+    wanted = _wanted(log, problem, given)
     if wanted.policy is not None:
-        make_policy(wanted.policy, problem_of(head))
-    if wanted != before:
-        log.append_settings(writing, head, now, wanted.to_json(), who)
+        make_policy(wanted.policy, log.problem)
+    if not log.version or wanted != log.settings:
+        log.append_settings(wanted, now, who)
 
 
-def _wanted(head: Head, before: Settings | None, problem: Problem | None, given: dict[str, Any]) -> Settings:
+def _wanted(log: Log, problem: Problem | None, given: dict[str, Any]) -> Settings:
     """Return the settings that the caller asks for."""
-    own = problem_of(head) if problem is None else problem
-    start = Settings(horizon=own.horizon) if before is None else before
+    own = problem or log.problem
+    before = log.settings if log.version else Settings(horizon=own.horizon)
     changes = _with_arms(own, given)
-    begun_with = json.loads(head.problem).get("horizon")
-    if before is not None and own.horizon not in (begun_with, before.horizon):
-        _check_horizon(before.horizon, own.horizon, head)
+    if log.version and own.horizon not in (json.loads(log.problem_text).get("horizon"), before.horizon):
+        _check_horizon(before.horizon, own.horizon, log)
         changes["horizon"] = own.horizon
-    return start.changed(own, **changes)
+    return before.changed(own, **changes)
 
 
 def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
@@ -356,11 +293,9 @@ def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _check_horizon(before: int | None, after: int | None, head: Head) -> None:
+def _check_horizon(before: int | None, after: int | None, log: Log) -> None:
     """Refuse a horizon that a campaign with decisions cannot take."""
-    if after == before:
-        return
-    if after is None or before is None or (after < before and head.decisions):
+    if after != before and (after is None or before is None or (after < before and log.decisions)):
         raise InvalidInputError(
             f"the horizon of a campaign with decisions can only grow, from {before} "
             f"to {after} it cannot; leave it as it is"
@@ -379,13 +314,10 @@ def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
     return segments.each(tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm]))))
 
 
-def _same(first: Problem, second: Problem | None) -> bool:
-    """Return whether the problems have the same arms, prior and structure; horizons may differ."""
-    return second is None or not _difference(first, second)
-
-
-def _difference(first: Problem, second: Problem) -> str:
+def _difference(first: Problem, second: Problem | None) -> str:
     """Say in which of the things that must not change two problems differ; empty if in none."""
+    if second is None:
+        return ""
     one, other = first.to_dict(), second.to_dict()
     found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]
     if first.structure.to_dict() != second.structure.to_dict():

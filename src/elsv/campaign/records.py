@@ -152,6 +152,11 @@ class Tally:
         """Outcomes that count."""
         return self.successes + self.lost
 
+    @property
+    def past(self) -> int:
+        """Outcomes from before the campaign."""
+        return self.past_successes + self.past_failures
+
 
 WEIGHT_UNIT, SQUARE_UNIT = 2.0**-20, 2.0**-10
 _HEAVIEST = 1e4
@@ -170,6 +175,11 @@ def weight_of(propensity: float) -> tuple[int, int]:
 def as_time(seconds: float) -> datetime:
     """Return seconds since 1970 as a time in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def in_iso(seconds: float) -> str:
+    """Return seconds since 1970 as text, in UTC."""
+    return as_time(seconds).isoformat(timespec="seconds")
 
 
 def decision_of(row: Row, problem: Problem, repeated: bool) -> Decision:
@@ -194,7 +204,7 @@ def customers_of(customer: object, count: int | None) -> list[str | None]:
     if count is not None:
         if customer is not None:
             raise InvalidInputError("give either customers or their count, not both")
-        return [None] * min(whole("count", count), _most(count))
+        return [None] * _at_once(whole("count", count))
     if customer is None:
         return [None]
     given = [customer] if isinstance(customer, str) else customer
@@ -202,19 +212,20 @@ def customers_of(customer: object, count: int | None) -> list[str | None]:
         raise InvalidInputError(f"customer must be text, or a list of texts, got {shown(customer)}")
     if not given:
         raise InvalidInputError("customers must name at least one, got an empty list")
-    _most(len(given))
+    _at_once(len(given))
     return [text_of("customer", one) for one in given]
 
 
-def _most(count: int) -> int:
+def _at_once(count: int) -> int:
     if count > MOST_AT_ONCE:
         raise InvalidInputError(f"decide for at most {MOST_AT_ONCE:,} customers at once, got {count:,}")
     return count
 
 
 def text_of(what: str, given: object) -> str:
-    """Return a name, customer or key if it is one."""
-    if not isinstance(given, str) or not given.strip() or len(given) > LONGEST or not _storable(given):
+    """Return a name, customer or key if it is one that databases can hold: no null byte, no half letter."""
+    fine = isinstance(given, str) and given.strip() and len(given) <= LONGEST and "\0" not in given
+    if not isinstance(given, str) or not fine or any("\ud800" <= letter <= "\udfff" for letter in given):
         raise InvalidInputError(f"{what} must be text of up to {LONGEST} characters, got {shown(given)}")
     return given
 
@@ -228,11 +239,6 @@ def new_name(given: object) -> str:
             f"such as {name.strip('./').replace('/', '-') or 'spring'!r}"
         )
     return name
-
-
-def _storable(text: str) -> bool:
-    """Return whether databases can hold a text: no null byte, no half of a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def id_of(decision: object) -> str:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import cache
@@ -22,6 +23,12 @@ from elsv.segments import Segments
 
 Arm = int | tuple[int, ...]
 """An arm, from 0, or one for each segment."""
+
+
+def several(arm: Arm | None) -> tuple[int, ...]:
+    """Return an arm, or those of all segments, one after the other."""
+    return () if arm is None else (arm,) if isinstance(arm, int) else arm
+
 
 CAMPAIGN, OPEN, NEVER = STICKY = ("campaign", "open", "never")
 _MAY_BE_NONE = ("window", "control", "fallback")  # no limit; no arm
@@ -79,38 +86,36 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with arms from 1."""
-        values = asdict(self)
-        for key in ("control", "fallback", "withdrawn"):
-            if isinstance(values[key], tuple):  # one for each segment, or those that are withdrawn
-                values[key] = [arm + 1 for arm in values[key]]
-            elif values[key] is not None:
-                values[key] += 1
+        values = asdict(self) | {"withdrawn": [arm + 1 for arm in self.withdrawn]}
+        for key in ("control", "fallback"):
+            if isinstance(arm := values[key], int):
+                values[key] = arm + 1
+            elif arm is not None:  # one for each segment
+                values[key] = [one + 1 for one in arm]
         return values
 
     def resting_arm(self, segments: Segments) -> Arm:
         """Return the arm while paused, or that of each segment: the first of these that is on offer."""
+        wished = [several(arm) for arm in (self.fallback, self.control) if arm is not None]
         return segments.each(
             tuple(
-                next(arm for arm in (*self._wished(g), *arms) if arm not in self.withdrawn)
+                next(arm for arm in (*(one[g] for one in wished), *arms) if arm not in self.withdrawn)
                 for g, arms in enumerate(segments.groups)
             )
         )
 
-    def _wished(self, segment: int) -> list[int]:
-        wished = [arm for arm in (self.fallback, self.control) if arm is not None]
-        return [arm if isinstance(arm, int) else arm[segment] for arm in wished]
-
     def control_arm(self, segment: int | None) -> int:
         """Return the arm that others are measured against, for who has come."""
-        assert self.control is not None
-        return self.control if isinstance(self.control, int) else self.control[segment or 0]
+        return several(self.control)[segment or 0]
 
     def changed(self, problem: Problem, **changes: Any) -> Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
         if new.horizon != self.horizon and "ended" not in changes:
             new = replace(new, ended=False)
-        _share("floor", new.floor)
+        for name, share in (("floor", new.floor), ("holdout", new.holdout)):
+            if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share < 1:
+                raise InvalidInputError(f"{name} must be a share from 0 to below 1, got {shown(share)}")
         arms = max(map(len, problem.segments.groups))
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
@@ -118,7 +123,6 @@ class Settings:
                 f"{problem.segments.said(' on offer')}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
-        _share("holdout", new.holdout)
         if new.holdout and new.control is None:
             raise InvalidInputError("holdout needs the arm that its customers get; give control=")
         if problem.horizon is None and new.horizon is not None:
@@ -136,8 +140,7 @@ class Settings:
                     f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "
                     "instead"
                 )
-        several = (self.control,) if isinstance(self.control, int) else self.control or ()
-        held = [problem.names[arm] for arm in several if arm in self.withdrawn]
+        held = [problem.names[arm] for arm in several(self.control) if arm in self.withdrawn]
         if self.holdout and held:
             raise InvalidInputError(
                 f"held-out customers must get an arm on offer, got {held[0]} withdrawn; set holdout to 0 or "
@@ -216,13 +219,8 @@ def in_words(seconds: float | None) -> str:
 
 def zone_of(name: str) -> ZoneInfo:
     """Return a time zone by its name; an empty one is that of this machine."""
-    return _zone(name or local_zone())
-
-
-@cache
-def _zone(name: str) -> ZoneInfo:
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(name or local_zone())
     except (KeyError, OSError, ValueError) as error:
         raise InvalidInputError(
             f"timezone must be a name such as Europe/Berlin or UTC, got {shown(name)}"
@@ -233,13 +231,10 @@ def _zone(name: str) -> ZoneInfo:
 def local_zone() -> str:
     """Return the name of this machine's time zone; UTC if it does not say."""
     link = Path("/etc/localtime")
-    told = [os.environ.get("TZ", "").removeprefix(":")]
-    told.append(str(link.resolve()).partition("zoneinfo/")[2] if link.is_symlink() else "")
-    for name in filter(None, told):
-        try:
+    told = str(link.resolve()).partition("zoneinfo/")[2] if link.is_symlink() else ""
+    for name in filter(None, (os.environ.get("TZ", "").removeprefix(":"), told)):
+        with suppress(KeyError, OSError, ValueError):
             return ZoneInfo(name).key
-        except (KeyError, OSError, ValueError):
-            continue
     return "UTC"
 
 
@@ -258,9 +253,3 @@ def problem_as_planned(problem: Problem, horizon: int | None, history: Sequence[
         came = [sum(sum(history[i]) for i in arms) for arms in segments.groups]
         values["segment_prior"] = [a + n for a, n in zip(segments.share_prior, came, strict=True)]
     return Problem.from_dict(values)
-
-
-def _share(name: str, value: object) -> None:
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
-    if not fine:
-        raise InvalidInputError(f"{name} must be a share from 0 to below 1, got {shown(value)}")

@@ -9,11 +9,12 @@ import numpy as np
 from elsv._base.numbers import with_minus
 from elsv.beliefs.abilities import best_in_groups, marginals
 from elsv.campaign.choosing import Chooser
+from elsv.campaign.figures import ArmStatus, SegmentStatus
 from elsv.campaign.gains import OUTCOMES, GainSoFar, gains_of
-from elsv.campaign.history import Calendar, Measured, Past, split_doubt
-from elsv.campaign.records import Tally, arms_in_words, as_time
-from elsv.campaign.settings import in_words, zone_of
-from elsv.campaign.status import ArmStatus, SegmentStatus, Status
+from elsv.campaign.history import Measured, Past, split_doubt
+from elsv.campaign.records import Tally, arms_in_words, in_iso
+from elsv.campaign.settings import in_words, several, zone_of
+from elsv.campaign.status import Status
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.prior.untried import nothing_said
 from elsv.simulation.precision import precision
@@ -29,14 +30,12 @@ def status_of(
     now: float,
     measured: Measured | None = None,
     past: Past | None = None,
-    calendar: Calendar | None = None,
 ) -> Status:
-    """Return how a campaign with these counts stands; the last three are what else its log says.
+    """Return how a campaign with these counts stands; the last two are what else its log says.
 
     `decided` are the customers of those planned for who have come.
     """
-    log, before = Measured() if measured is None else measured, Past() if past is None else past
-    times = calendar or Calendar()
+    log, before = measured or Measured(), past or Past()
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
     segments, gone = problem.segments, set(settings.withdrawn)
     groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
@@ -47,7 +46,7 @@ def status_of(
         planned = chooser.planned(tallies, decided + 1, np.random.default_rng(0))
         shares = chooser.asked.segments.chances_in(planned, chooser.asked)
     worth = problem.rewards * mean
-    control = (settings.control,) if isinstance(settings.control, int) else settings.control
+    control = several(settings.control) or None
     zone = zone_of(settings.timezone)
     leaders = [group[int(worth[list(group)].argmax())] for group in groups]
     ahead, known = float(shares @ worth[leaders]), float(shares @ largest)
@@ -62,7 +61,7 @@ def status_of(
             expired=t.expired,
             under_way=t.open,
             late=t.late,
-            history=_past(t),
+            history=t.past,
             conversion=float(mean[i]),
             low=float(low[i]),
             high=float(high[i]),
@@ -72,19 +71,19 @@ def status_of(
             segment=segments.name_of(i),
             voided=t.voided,
             withdrawn=i in gone,
-            recent=times.recent[i] if times.recent else 0,
+            recent=log.recent[i] if log.recent else 0,
             today=control is not None and i in control,
         )
         for i, t in enumerate(tallies)
     )
-    left, resting = settings.left(decided), settings.resting_arm(segments)
+    left, resting = settings.left(decided), several(settings.resting_arm(segments))
     gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
-    unsaid = None if decided or any(map(_past, tallies)) else nothing_said(problem)
+    unsaid = None if decided or any(t.past for t in tallies) else nothing_said(problem)
     return Status(
         name=name,
-        at=as_time(now).isoformat(timespec="seconds"),
+        at=in_iso(now),
         phase=settings.phase(decided),
         unit=settings.unit,
         policy=settings.policy or "a policy of your own",
@@ -124,10 +123,10 @@ def status_of(
         voided=sum(t.voided for t in tallies),
         **vars(before) | {"ended": before.ended if left == 0 else None},
         timezone=zone.key,
-        last=None if times.last is None else as_time(times.last).isoformat(timespec="seconds"),
-        days=times.days,
-        resting=arms_in_words(problem, (resting,) if isinstance(resting, int) else resting),
-        counting=measured is None and calendar is None and sum(t.decided for t in tallies) > 0,
+        last=None if log.last is None else in_iso(log.last),
+        days=log.days,
+        resting=arms_in_words(problem, resting),
+        counting=measured is None and sum(t.decided for t in tallies) > 0,
         unsaid=unsaid,
     )
 
@@ -137,19 +136,13 @@ def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -
     if has_own_prior(chooser.problem.structure):
         return None
     rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(_past(tallies[i]) for i in arms))
-
-
-def _past(tally: Tally) -> int:
-    """Return the outcomes of an arm from before the campaign."""
-    return tally.past_successes + tally.past_failures
+    return float(rows - sum(tallies[i].past for i in arms))
 
 
 def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
     """Yield that the headline lies outside the interval by this campaign's outcomes alone."""
-    first = [gain for gain in gains if gain.against == gains[0].against]
-    known, seen = first[:1], [gain for gain in first if gain.method == OUTCOMES]
-    for gain, alone in zip(known, seen, strict=False):
+    seen = [gain for gain in gains if gain.against == gains[0].against and gain.method == OUTCOMES]
+    for gain, alone in zip(gains, seen, strict=False):  # the first of each, if there is one
         if not alone.low <= gain.gain <= alone.high:
             digits = 0 if max(abs(alone.low), abs(alone.high)) >= 100 else 2
             words = (

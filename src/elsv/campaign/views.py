@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from elsv._base.numbers import many, with_minus
 from elsv._version import __version__
 from elsv.beliefs.abilities import marginals
 from elsv.campaign.choosing import Chooser
+from elsv.campaign.figures import MONTHS, ArmStatus
 from elsv.campaign.gains import GainSoFar
-from elsv.campaign.history import Change
+from elsv.campaign.history import Change, Day
 from elsv.campaign.records import Tally
-from elsv.campaign.status import METHODS, MONTHS, ArmStatus, Status
+from elsv.campaign.status import Status
+from elsv.campaign.tables import METHODS
 from elsv.errors import MissingExtraError
 from elsv.live.explain import INTERVAL, Explanation
 from elsv.policies.meanings import meaning
@@ -74,11 +76,6 @@ def scale_of(values: Iterable[float]) -> Scale:
 def tick(value: float) -> str:
     """Return a number of an axis."""
     return with_minus(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}")
-
-
-def count(number: int) -> str:
-    """Return a whole number with separators."""
-    return f"{number:,}"
 
 
 def decimals(largest: float) -> int:
@@ -136,24 +133,11 @@ def unbroken(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """Some days of a campaign, one after the other."""
-
-    first: str  # day
-    customers: tuple[int, ...]  # of each arm
-    earned: float
-
-    @property
-    def came(self) -> int:
-        """All customers."""
-        return sum(self.customers)
-
-
-@dataclass(frozen=True)
 class Timeline:
     """The days of a campaign as bars of a picture, with what was changed when."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[Day, ...]  # some days each, under the date of the first
+    earned: tuple[float, ...]  # of each bar
     size: int  # days of a bar
     marks: tuple[tuple[float, int, Change], ...]  # place in per cent, number from 1, what it was
 
@@ -165,7 +149,7 @@ class Timeline:
     def path(self, values: Sequence[float]) -> str:
         """Return bars as one path, 100 units high for the largest."""
         most = max(values, default=0.0)
-        return "" if most <= 0 else self._path([(0.0, 100 * value / most) for value in values])
+        return "" if most <= 0 else _rectangles([(0.0, 100 * value / most) for value in values])
 
     def shares(self, arms: Sequence[ArmStatus]) -> list[tuple[ArmStatus, str]]:
         """Return who got which of some arms: shares of each bar, one on top of the other, as paths."""
@@ -178,39 +162,36 @@ class Timeline:
                 for low, bar, total in zip(below, self.bars, totals, strict=True)
             ]
             below = [low + share for low, share in parts]
-            found.append((arm, self._path(parts)))
+            found.append((arm, _rectangles(parts)))
         return found
-
-    def _path(self, parts: Sequence[tuple[float, float]]) -> str:
-        """Return rectangles of (lower end, height)."""
-        return "".join(
-            f"M{_WIDE * k} {100 - low:.4g}h{_WIDE - 1}v{-high:.4g}h{1 - _WIDE}z"
-            for k, (low, high) in enumerate(parts)
-            if high > 0
-        )
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
         """Return places in per cent and days, `most` at most."""
         step = max(1, -(-len(self.bars) // most))
         return [
-            (round(100 * (k + 0.45) / len(self.bars), 2), short_day(self.bars[k].first))
+            (round(100 * (k + 0.45) / len(self.bars), 2), short_day(self.bars[k].date))
             for k in range(0, len(self.bars), step)
         ]
+
+
+def _rectangles(parts: Sequence[tuple[float, float]]) -> str:
+    """Return a path of rectangles of (lower end, height)."""
+    return "".join(
+        f"M{_WIDE * k} {100 - low:.4g}h{_WIDE - 1}v{-high:.4g}h{1 - _WIDE}z"
+        for k, (low, high) in enumerate(parts)
+        if high > 0
+    )
 
 
 def timeline(status: Status) -> Timeline:
     """Return the days of a campaign for pictures."""
     days = status.days
     size = max(1, -(-len(days) // _MOST_BARS))
-    parts = [days[k : k + size] for k in range(0, len(days), size)]
-    bars = tuple(
-        Bar(
-            part[0].date,
-            tuple(sum(each) for each in zip(*(day.customers for day in part), strict=True)),
-            sum(status.earned_on(day) for day in part),
-        )
-        for part in parts
-    )
+    bars, earned = [], []
+    for part in (days[k : k + size] for k in range(0, len(days), size)):
+        came = zip(*(day.customers for day in part), strict=True)
+        bars.append(Day(part[0].date, tuple(map(sum, came)), 0, ()))
+        earned.append(sum(status.earned_on(day) for day in part))
     marks: list[tuple[float, int, Change]] = []
     for change in status.changes if days else ():
         start, when = date.fromisoformat(days[0].date), status.local(change.at)
@@ -218,7 +199,7 @@ def timeline(status: Status) -> Timeline:
         if passed >= 0 and "begun" not in change.kinds:
             place = min(100.0, 100 * passed / (size * len(bars)))
             marks.append((round(place, 2), len(marks) + 1, change))
-    return Timeline(bars, size, tuple(marks))
+    return Timeline(tuple(bars), tuple(earned), size, tuple(marks))
 
 
 def short_day(day: str) -> str:
@@ -244,8 +225,7 @@ def colours(status: Status) -> dict[int, int]:
     return {arm.arm: places[arm.option] for arm in status.arms}
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """An option in a segment, or in all of them (`arm` is None)."""
 
     arm: ArmStatus | None
@@ -258,22 +238,18 @@ def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
     """Return the options with a cell for each segment and one for all; None where it is not on offer."""
     found: list[tuple[str, list[Cell | None]]] = []
     for option in status.options():
-        arms = {arm.segment: arm for arm in status.arms if arm.option == option}
-        cells: list[Cell | None] = []
-        for segment in status.segments:
-            arm = arms.get(segment.name)
-            cells.append(None if arm is None else Cell(arm, arm.decided, arm.successes, arm.earned))
-        mine = list(arms.values())
-        won, came = sum(arm.successes for arm in mine), sum(arm.decided for arm in mine)
-        cells.append(Cell(None, came, won, sum(arm.earned for arm in mine)))
-        found.append((option, cells))
+        mine = [arm for arm in status.arms if arm.option == option]
+        cells = {a.segment: Cell(a, a.decided, a.successes, a.earned) for a in mine}
+        won, earned = sum(arm.successes for arm in mine), sum(arm.earned for arm in mine)
+        everywhere = Cell(None, sum(arm.decided for arm in mine), won, earned)
+        found.append((option, [*(cells.get(segment.name) for segment in status.segments), everywhere]))
     return found
 
 
 FILTERS: dict[str, Any] = {
-    f.__name__: f for f in (count, figure, percent, points, short_day, signed, tick, unbroken, weekday)
+    f.__name__: f for f in (figure, percent, points, short_day, signed, tick, unbroken, weekday)
 }
-FILTERS["option"] = option_of
+FILTERS |= {"option": option_of, "count": "{:,}".format}
 GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
 GLOBALS |= {"version": __version__, "methods": METHODS, "COLOURS": COLOURS}
 
@@ -295,20 +271,18 @@ def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
             f"{_amount(status, second.worth)} with {second.name}, the next one.",
             sure,
         )
-    most = _amount(status, chosen.reward * chosen.high)
     nearly = leader.worth - chosen.worth <= _CLOSE * leader.worth
     lead = "about as much" if nearly else f"{_amount(status, chosen.worth)} per customer"
     said = [
         f"{leader.name} earns most by what is known, {_amount(status, leader.worth)} per customer; this arm "
-        f"is expected to earn {lead}, but it may be as much as {most}."
+        f"is expected to earn {lead}, but it may be as much as "
+        f"{_amount(status, chosen.reward * chosen.high)}."
     ]
     if not chosen.pulls:
         said.append("No outcome of it is known yet, so it is the one to learn most from.")
     elif chosen.pulls < leader.pulls:
-        said.append(
-            f"It has {many(chosen.pulls, 'known outcome')} against "
-            f"{leader.pulls:,}: there is more to learn from it."
-        )
+        known = f"{many(chosen.pulls, 'known outcome')} against {leader.pulls:,}"
+        said.append(f"It has {known}: there is more to learn from it.")
     if status.left:
         said.append(
             f"{status.left:,} customers are left to profit from what is learnt; with a probability of "
@@ -325,10 +299,10 @@ def method_of(status: Status) -> tuple[str, ...]:
     if (means := meaning(status.policy)) is not None:
         said.append(f"Chosen by {status.policy}: {means}.")
     if status.under_way:
-        many = status.under_way != 1
+        are, they = ("s are", "they are") if status.under_way != 1 else (" is", "it is")
         said.append(
-            f"{status.under_way:,} outcome{'s are' if many else ' is'} still awaited; the policy counts "
-            f"with what {'they are' if many else 'it is'} expected to be."
+            f"{status.under_way:,} outcome{are} still awaited; the policy counts with what {they} expected "
+            "to be."
         )
     if status.floor:
         said.append(
@@ -351,8 +325,7 @@ _METHOD = (
 )
 
 
-@dataclass(frozen=True)
-class Before:
+class Before(NamedTuple):
     """What was known of an arm before the first customer."""
 
     won: int  # of history
@@ -392,9 +365,9 @@ def before(chooser: Chooser, tallies: Sequence[Tally]) -> list[Before]:
     problem = chooser.problem
     state = State(problem.prior[:, 0], problem.prior[:, 1])
     mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
-    past = [(t.past_successes, t.past_successes + t.past_failures) for t in tallies]
     return [
-        Before(won, seen, float(mean[i]), float(low[i]), float(high[i])) for i, (won, seen) in enumerate(past)
+        Before(t.past_successes, t.past, *map(float, known))
+        for t, *known in zip(tallies, mean, low, high, strict=True)
     ]
 
 

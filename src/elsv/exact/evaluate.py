@@ -11,8 +11,6 @@ a known probability, such as Thompson sampling (`elsv.policies.layers.ByChance`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 from elsv._base.machine import available_memory, cores, jobs_of
@@ -21,15 +19,14 @@ from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.sweeps import check_device
 from elsv.exact.evaluation import OPTIMAL, Evaluation, PolicyValue, SegmentValue
-from elsv.exact.passes import SHORTER, Cost, Found, Weights, check_memory, cost_of_all, passes_of, share_of
+from elsv.exact.passes import SHORTER, Cost, Earned, Weights, check_memory, cost_of_all, passes_of, share_of
 from elsv.exact.solve import largest_by_segment
 from elsv.policies import Policy, make_policy
-from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Optimum
+from elsv.policies.layers import LayerPolicy, Optimum, OwnLayers
 from elsv.policies.single import find_choice, labels_of
 from elsv.problem import Problem
 
-AnyPolicy = str | Policy | OnLayers
-Watch = Callable[..., AbstractContextManager[Progress | None]]
+AnyPolicy = str | Policy | LayerPolicy
 
 
 def evaluate(
@@ -93,88 +90,49 @@ def evaluate(
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     if not given:
         raise InvalidInputError("name at least one policy to evaluate")
-    jobs = jobs_of(jobs, workers)
+    threads, on_card = cores(jobs_of(jobs, workers)), check_device(device)
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     rival = None if against is None else find_choice(problem, against)
-    names = [_name(policy) for policy in given]
-    whole = [on_layers(problem, policy) for policy in given]
-    watch = partial(watched, progress, "evaluating", at_most=at_most, remedy=SHORTER)
-    if check_device(device):
-        found = _on_gpu(problem, whole, names, memory, watch, announce)
+    names, forms = [_name(policy) for policy in given], [on_layers(problem, policy) for policy in given]
+    limit = available_memory() if memory is None else memory
+    if on_card:
+        from elsv.exact.cuda.run import passes_on_card
+
+        passes = passes_on_card(problem, forms, names, memory)
     else:
-        found = _on_cpu(problem, whole, memory, jobs, watch, announce)
-    largest = largest_by_segment(problem)
-    labels = labels_of(names, given, problem)
+        passes = passes_of(problem, forms, limit)
+    cost = cost_of_all(passes)
+    if announce is not None:
+        announce(cost)
+    if not on_card:
+        check_memory(cost, limit)
+    found: dict[int, Earned] = {}
+    weights, share = Weights(len(passes), problem.segments.count > 1), share_of(problem, passes)
+    with watched(progress, "evaluating", share=share, at_most=at_most, remedy=SHORTER) as report:
+        for k, one in enumerate(passes):
+            found |= one.run(problem, weights, threads, _part(report, k, len(passes)))
+            weights.passes -= 1
+    largest, labels = largest_by_segment(problem), labels_of(names, given, problem)
     rows = (_row(names[k], found[k], largest, labels[k], problem) for k in range(len(given)))
     return Evaluation(problem, tuple(rows), rival)
 
 
-def _on_cpu(
-    problem: Problem,
-    policies: Sequence[OnLayers],
-    memory: int | None,
-    jobs: int | None,
-    watch: Watch,
-    announce: Callable[[Cost], None] | None,
-) -> dict[int, Found]:
-    """Return values and seconds of policies by their places."""
-    limit = available_memory() if memory is None else memory
-    passes = passes_of(problem, policies, limit)
-    cost = cost_of_all(passes)
-    if announce is not None:
-        announce(cost)
-    check_memory(cost, limit)
-    found: dict[int, Found] = {}
-    weights = Weights(len(passes), problem.segments.count > 1)
-    with watch(share=share_of(problem, passes)) as report:
-        for k, one in enumerate(passes):
-            found |= one.run(problem, weights, cores(jobs), _part(report, k, len(passes)))
-            weights.passes -= 1
-    return found
+def _row(name: str, found: Earned, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
+    (earned, seconds), value = found, sum(found[0])
+    parts = zip(problem.segments.named, earned, largest.tolist(), strict=False)
+    by_segment = tuple(SegmentValue(segment, part, most - part) for segment, part, most in parts)
+    return PolicyValue(name, value, float(largest.sum()) - value, seconds, label, by_segment)
 
 
-def _on_gpu(
-    problem: Problem,
-    policies: Sequence[OnLayers],
-    names: Sequence[str],
-    memory: int | None,
-    watch: Watch,
-    announce: Callable[[Cost], None] | None,
-) -> dict[int, Found]:
-    """Return the same, computed on a GPU one after the other."""
-    from elsv.exact.cuda.run import check_policy, evaluate_cost, value_of
-    from elsv.exact.cuda.sweeps import find_device
-
-    for policy, name in zip(policies, names, strict=True):
-        check_policy(problem, policy, name)
-    device = find_device()
-    cost = evaluate_cost(problem, policies, device, memory)
-    if announce is not None:
-        announce(cost)
-    found = {}
-    with watch() as report:
-        for k, policy in enumerate(policies):
-            value, seconds = value_of(problem, policy, device, _part(report, k, len(policies)), memory)
-            found[k] = Found((value,), seconds)
-    return found
-
-
-def _row(name: str, found: Found, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
-    parts = zip(problem.segments.named, found.parts, largest.tolist(), strict=False)
-    by_segment = tuple(SegmentValue(segment, value, most - value) for segment, value, most in parts)
-    return PolicyValue(
-        name, found.value, float(largest.sum()) - found.value, found.seconds, label, by_segment
-    )
-
-
-def on_layers(problem: Problem, policy: AnyPolicy) -> OnLayers:
+def on_layers(problem: Problem, policy: AnyPolicy) -> LayerPolicy:
     """Return the whole-layer form of a policy: its own, or state by state."""
-    if isinstance(policy, LayerPolicy | InPlacePolicy):
-        return policy
     if isinstance(policy, str) and policy == OPTIMAL:
         return Optimum(problem.belief)
-    return make_policy(policy, problem).on_layers(problem)
+    form: Any = policy
+    if not (hasattr(form, "decide") and hasattr(form, "reach")):
+        form = make_policy(form, problem).on_layers(problem)
+    return form if isinstance(form, LayerPolicy) else OwnLayers(form)
 
 
 def _part(progress: Progress | None, number: int, parts: int) -> Progress:

@@ -1,16 +1,15 @@
 """One pass over the lattice for several policies: each layer in the place of the next, or layer by layer.
 
-`passes_of` decides which policies share a pass: those that choose and pull in one sweep
-(`elsv.policies.layers.InPlacePolicy`) go together, all others go together, and both are divided where they do
-not fit into memory. How much they take is known in closed form, and refused beforehand if there is too
-little: a policy on layers says what it takes in one layer (`elsv.policies.layers.Room`); here that is added
-up.
+`passes_of` decides which policies share a pass: those that choose and pull in one sweep go together, all
+others go together, and both are divided where they do not fit into memory. How much they take is known in
+closed form, and refused beforehand if there is too little: a policy on layers says what it takes in one layer
+(`elsv.policies.layers.Room`); here that is added up.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,13 +25,15 @@ from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, block_count, layer_size, states_up_to
 from elsv.lattice.sweeps import Sweeps, blocks_of, overwrite_layers, step_of
 from elsv.lattice.workers import Progress, Work, crew
-from elsv.policies.layers import InPlacePolicy, LayerPolicy, OnLayers, Room, room_of
+from elsv.policies.layers import LayerPolicy, Optimum
 from elsv.problem import Problem
 from elsv.state import Arms
 
 SHORTER = "use a shorter horizon, or simulate instead (elsv compare)"
 _OTHER = 1.5e6  # bytes of small things
 _ARRIVING = 10.0  # bytes for a state and segment, of who comes next
+Earned = tuple[list[float], float]  # from each segment, one if none are stated, and the seconds that it took
+Totals = tuple[list[list[float]], list[float]]  # the same of some policies
 _PACKED = 0.3  # bytes that the arm of a state takes when it is kept, about
 
 
@@ -53,78 +54,60 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a policy earns, from each segment if there are some, and the seconds that this took."""
+class Cost:
+    """What an exact answer takes, known before it starts."""
 
-    parts: tuple[float, ...]
-    seconds: float
-
-    @property
-    def value(self) -> float:
-        """What it earns in all."""
-        return sum(self.parts)
+    states: int  # of all layers
+    bytes: int  # largest memory at one time
 
 
 @dataclass(frozen=True)
 class Pass:
     """Policies that go over the lattice together, by their places; all in place or all by layers."""
 
-    policies: dict[int, Any]
+    policies: dict[int, LayerPolicy]
     in_place: bool
     cost: Cost
+    work: Callable[..., Totals]  # of problem, policies, weights, threads and progress
 
     @property
     def sweeps(self) -> int:
         """About how many sweeps a layer takes: one for each policy, and one for each layer that it reads."""
-        return sum(1 + getattr(policy, "reach", 0) * (not self.in_place) for policy in self.policies.values())
+        return sum(1 + policy.reach * (not self.in_place) for policy in self.policies.values())
 
-    def run(self, problem: Problem, weights: Weights, workers: int, progress: Progress) -> dict[int, Found]:
-        """Return the value of every policy and its seconds, by its place."""
-        policies = list(self.policies.values())
-        run = _in_place if self.in_place else _by_layers
-        return dict(zip(self.policies, run(problem, policies, weights, workers, progress), strict=True))
+    def run(self, problem: Problem, weigh: Weights, workers: int, progress: Progress) -> dict[int, Earned]:
+        """Return what every policy earns and its seconds, by its place."""
+        start = time.perf_counter()
+        totals, spent = self.work(problem, list(self.policies.values()), weigh, workers, progress)
+        spent[0] = time.perf_counter() - start - sum(spent[1:])  # with what the policies share
+        return dict(zip(self.policies, zip(totals, spent, strict=True), strict=True))
 
 
-def passes_of(problem: Problem, policies: Sequence[OnLayers], limit: int | None) -> list[Pass]:
+def passes_of(problem: Problem, policies: Sequence[LayerPolicy], limit: int | None) -> list[Pass]:
     """Return one pass for the policies that need no room and one for the others, or more to save memory.
 
     The others go first: they may be refused, and then no time has been lost. With segments what is earned
     from each is followed for itself, for which all policies must say which arms they give.
     """
-    alone = {k for k, policy in enumerate(policies) if _in_one_sweep(problem, policy)}
-    in_place = {k: policy for k, policy in enumerate(policies) if k in alone}
-    others = {k: policy for k, policy in enumerate(policies) if k not in alone}
-    return [
-        one
-        for some, quick in ((others, False), (in_place, True))
-        if some
-        for one in _within(problem, some, quick, limit)
-    ]
+    alone = [problem.segments.count == 1 and policy.in_place for policy in policies]
+    found: list[Pass] = []
+    for quick in (False, True):
+        some = {k: policies[k] for k, one in enumerate(alone) if one == quick}
+        found += _within(problem, some, quick, limit) if some else []
+    return found
 
 
-def _within(problem: Problem, policies: dict[int, Any], in_place: bool, limit: int | None) -> list[Pass]:
+def _within(
+    problem: Problem, policies: dict[int, LayerPolicy], in_place: bool, limit: int | None
+) -> list[Pass]:
     """Return one pass, or several with fewer policies if it needs more than `limit` bytes."""
-    if in_place:
-        last = problem.steps - 1
-        room = in_place_bytes(problem, [room_of(policy, problem, last) for policy in policies.values()])
-    else:
-        room = by_layers_bytes(problem, list(policies.values()))
-    cost = cost_of(problem, room)
+    count, work = (in_place_bytes, _in_place) if in_place else (by_layers_bytes, _by_layers)
+    cost = cost_of(problem, count(problem, list(policies.values())))
     if limit is None or len(policies) == 1 or cost.bytes <= limit:
-        return [Pass(policies, in_place, cost)]
+        return [Pass(policies, in_place, cost, work)]
     items, half = list(policies.items()), len(policies) // 2
     parts = (_within(problem, dict(part), in_place, limit) for part in (items[:half], items[half:]))
     return [one for part in parts for one in part]
-
-
-def _in_one_sweep(problem: Problem, policy: OnLayers) -> bool:
-    if problem.segments.count == 1 and isinstance(policy, InPlacePolicy):
-        return True
-    if not isinstance(policy, LayerPolicy):
-        raise InvalidInputError(
-            f"with segments a policy on layers must say which arms it gives, by decide(), got {policy!r}"
-        )
-    return False
 
 
 def cost_of_all(passes: Sequence[Pass]) -> Cost:
@@ -151,16 +134,10 @@ def layers_share(arms: int, done: int, total: int) -> float:
     )
 
 
-def _with_shared(totals: Sequence[Sequence[float]], spent: list[float], start: float) -> list[Found]:
-    """Return values and seconds; what the policies share is in the first one's time."""
-    spent[0] = time.perf_counter() - start - sum(spent[1:])
-    return [Found(tuple(parts), seconds) for parts, seconds in zip(totals, spent, strict=True)]
-
-
 def _in_place(
-    problem: Problem, policies: Sequence[InPlacePolicy], weigh: Weights, workers: int, progress: Progress
-) -> list[Found]:
-    start, horizon = time.perf_counter(), problem.steps
+    problem: Problem, policies: Sequence[LayerPolicy], weigh: Weights, workers: int, progress: Progress
+) -> Totals:
+    horizon = problem.steps
     lattice = Lattice(problem.arms, horizon)
     weights = weigh(problem.belief, problem, lattice, horizon, workers)
     values = [np.zeros(layer_size(problem.arms, horizon)) for _ in policies]
@@ -170,7 +147,9 @@ def _in_place(
         steps = []
         for policy, spent in zip(policies, seconds, strict=True):
             began = time.perf_counter()
-            steps.append(step_of(problem, policy.sweep(problem, layer.step)))
+            kernel = policy.kernel(problem, layer.step)
+            assert kernel is not None, "it is in place"
+            steps.append(step_of(problem, kernel))
             spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:
@@ -189,15 +168,14 @@ def _in_place(
         lost = root.after[0, -1]
         scale = float(weights[lost] + weights[lost + 1])
     progress(horizon, horizon)
-    return _with_shared([[float(value[0]) / scale] for value in values], [sum(s) for s in seconds], start)
+    return [[float(value[0]) / scale] for value in values], [sum(spent) for spent in seconds]
 
 
 def _by_layers(
     problem: Problem, policies: Sequence[LayerPolicy], weigh: Weights, workers: int, progress: Progress
-) -> list[Found]:
+) -> Totals:
     """As many layers are kept as the policies read."""
-    began, horizon = time.perf_counter(), problem.steps
-    spent = [0.0] * len(policies)
+    horizon, spent = problem.steps, [0.0] * len(policies)
     with crew(workers) as threads:
         sweeps, belief = Sweeps(problem, horizon, threads, weigh), problem.belief
         paid = [np.where(mask, problem.rewards, 0.0) for mask in problem.segments.masks]  # by each segment
@@ -214,7 +192,7 @@ def _by_layers(
             progress(horizon - made, horizon)
         root = sweeps.weights(0, belief)
     scale = float(root[0]) if len(root) else 1.0
-    return _with_shared([[float(part[0]) / scale for part in parts] for parts in values], spent, began)
+    return [[float(part[0]) / scale for part in parts] for parts in values], spent
 
 
 def _reach(policies: Sequence[LayerPolicy]) -> int:
@@ -222,17 +200,9 @@ def _reach(policies: Sequence[LayerPolicy]) -> int:
     return max(1, *(policy.reach for policy in policies))
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What an exact answer takes, known before it starts."""
-
-    states: int  # of all layers
-    bytes: int  # largest memory at one time
-
-
 def estimate(problem: Problem, keep: int = 0) -> Cost:
     """Return what `elsv.exact.solve` takes if it keeps the actions of `keep` steps."""
-    room = in_place_bytes(problem, [Room()])
+    room = in_place_bytes(problem, [Optimum(problem.belief)])
     if keep:
         arms, horizon, each = problem.arms, problem.steps, problem.segments.count
         states = as_float(states_up_to(arms, keep - 1))
@@ -251,20 +221,21 @@ def cost_of(problem: Problem, room: float) -> Cost:
     return Cost(states_up_to(problem.arms, problem.steps - 1), int(total))
 
 
-def in_place_bytes(problem: Problem, rooms: Sequence[Room]) -> float:
+def in_place_bytes(problem: Problem, policies: Sequence[LayerPolicy]) -> float:
     """Return what policies take that choose and pull in one sweep, each layer in the place of the next."""
     size = 8.0 * as_float(layer_size(problem.arms, problem.steps))
-    sweeping = size * (len(rooms) + _weighted(problem)) + sum(room.tables for room in rooms)
-    return max(sweeping, _weights(problem))
+    tables = sum(policy.room(problem, problem.steps - 1).tables for policy in policies)
+    weighted = not factors(problem.belief)
+    return max(size * (len(policies) + weighted) + tables, _weights(problem))
 
 
-def by_layers_bytes(problem: Problem, policies: Sequence[Any]) -> float:
+def by_layers_bytes(problem: Problem, policies: Sequence[LayerPolicy]) -> float:
     """Return what policies take that need as many layers as they read."""
-    arms, horizon, parts = problem.arms, problem.steps, problem.segments.count
+    arms, horizon, parts, made = problem.arms, problem.steps, problem.segments.count, problem.steps - 1
     shared, most_passing, kept, tables, first = list[float](), 0.0, 0.0, 0.0, 0.0
-    for made in _some_layers(horizon):
+    while made >= 0:  # the last layers and ever fewer of those before: the largest ones decide
         size = 8.0 * as_float(layer_size(arms, made))
-        rooms = [room_of(policy, problem, made) for policy in policies]
+        rooms = [policy.room(problem, made) for policy in policies]
         # Arrays that only earlier layers need are smaller.
         shared += [size] * (max(room.shared for room in rooms) - len(shared))
         choice = (parts - 1) / 8  # of further segments
@@ -272,12 +243,14 @@ def by_layers_bytes(problem: Problem, policies: Sequence[Any]) -> float:
         kept = max(kept, size * sum(room.kept for room in rooms))
         tables = max(tables, sum(room.tables for room in rooms))
         first = max(first, sum(room.first for room in rooms))
-    reach = _reach(policies)
-    held = 8.0 * _layers_held(arms, horizon, reach) if _weighted(problem) else 0.0
+        made -= max(1, (horizon - made) // 8)
+    reach, held = _reach(policies), 0.0
+    if not factors(problem.belief):  # the weights of these layers are held at one time
+        held = as_float(states_up_to(arms, horizon) - states_up_to(arms, max(horizon - reach - 1, -1)))
     blocks = 8.0 * (2 * arms + 1) * (reach + 2) * as_float(block_count(arms, horizon))
     values = 8.0 * as_float(layer_size(arms, horizon)) * parts * len(policies)
     sweeping = values + max(sum(shared) + most_passing + kept, first)
-    return max(held + blocks + tables + sweeping, _weights(problem))
+    return max(8.0 * held + blocks + tables + sweeping, _weights(problem))
 
 
 def check_memory(cost: Cost, memory: int | None = None) -> None:
@@ -290,23 +263,5 @@ def check_memory(cost: Cost, memory: int | None = None) -> None:
         )
 
 
-def _some_layers(horizon: int) -> Iterator[int]:
-    """Yield the last layers and ever fewer of those before: the largest ones decide."""
-    made = horizon - 1
-    while made >= 0:
-        yield made
-        made -= max(1, (horizon - made) // 8)
-
-
 def _weights(problem: Problem) -> float:
     return weights_bytes(problem.belief, problem, problem.steps, problem.segments.count > 1)
-
-
-def _weighted(problem: Problem) -> bool:
-    return not factors(problem.belief)
-
-
-def _layers_held(arms: int, horizon: int, reach: int) -> float:
-    """Return the states of the layers whose weights are held at one time."""
-    below = horizon - reach - 1
-    return as_float(states_up_to(arms, horizon) - (states_up_to(arms, below) if below >= 0 else 0))

@@ -16,7 +16,6 @@ takes (two with an order).
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import best_in_groups, layer_weights, precise
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cuda.sweeps import check_device
-from elsv.exact.passes import SHORTER, Cost, check_memory, estimate, layers_share
+from elsv.exact.passes import SHORTER, check_memory, estimate, layers_share
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import best_step, blocks_of, overwrite_layers, spread
 from elsv.lattice.workers import Work
@@ -171,37 +170,34 @@ def solve(
     """
     if horizon is not None:
         problem = problem.with_horizon(horizon)
-    horizon = problem.steps
-    share = partial(layers_share, problem.arms)
-    watch = watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER)
+    threads, last = cores(jobs_of(jobs, workers)), 0
     if check_device(device):
-        return _on_gpu(problem, save, keep, memory, watch)
-    last = _check_keep(keep, save, horizon)
-    jobs = jobs_of(jobs, workers)
-    cost = estimate(problem, last)
-    check_memory(cost, memory)
-    if save is not None:
-        check_writable(save)
+        from elsv.exact.cuda.run import root_scores, solve_cost
+        from elsv.exact.cuda.sweeps import find_device
+
+        if save is not None or keep is not None:
+            raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
+        card = find_device()
+        cost = solve_cost(problem, card, memory)
+    else:
+        last = _last_kept(keep, save, problem.steps)
+        cost = estimate(problem, last)
+        check_memory(cost, memory)
+        if save is not None:
+            check_writable(save)
+    share = partial(layers_share, problem.arms)
+    kept: dict[int, bytes] = {}
     start = time.perf_counter()
-    with watch as report:
+    with watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER) as report:
         layers_done = report or (lambda done, total: None)
-        scores, kept = _backward(problem, horizon, last, cores(jobs), layers_done)
+        if device == "cuda":
+            scores = root_scores(problem, card, layers_done, memory)
+        else:
+            scores, kept = _backward(problem, last, threads, layers_done)
+    seconds = time.perf_counter() - start
     actions = Actions(problem, kept) if last else None
-    solution = _solution(problem, scores, cost, time.perf_counter() - start, actions)
-    if actions is not None and save is not None:
-        try:
-            actions.save(save)
-        except InvalidInputError as error:
-            raise UnsavedError(str(error), solution) from error
-    return solution
-
-
-def _solution(
-    problem: Problem, scores: FloatArray, cost: Cost, seconds: float, actions: Actions | None = None
-) -> Solution:
     value, first = _first(problem, scores)
-    every = actions is not None and len(actions.packed) == problem.steps
-    return Solution(
+    solution = Solution(
         value=value,
         regret=largest_reward(problem) - value,
         scores=scores,
@@ -210,30 +206,25 @@ def _solution(
         bytes=cost.bytes,
         seconds=seconds,
         policy=actions,
-        rewards=_expected_rewards(actions) if actions is not None and every else None,
+        rewards=_expected_rewards(actions) if actions is not None and last == problem.steps else None,
         names=problem.names,
         segments=problem.segments,
     )
+    if actions is not None and save is not None:
+        try:
+            actions.save(save)
+        except InvalidInputError as error:
+            raise UnsavedError(str(error), solution) from error
+    return solution
 
 
-def _on_gpu(
-    problem: Problem,
-    save: str | Path | None,
-    keep: int | None,
-    memory: int | None,
-    watch: AbstractContextManager[Progress | None],
-) -> Solution:
-    """Return the optimum computed on a GPU."""
-    from elsv.exact.cuda.run import root_scores, solve_cost
-    from elsv.exact.cuda.sweeps import find_device
-
-    if save is not None or keep is not None:
-        raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
-    device = find_device()
-    cost, start = solve_cost(problem, device, memory), time.perf_counter()
-    with watch as report:
-        scores = root_scores(problem, device, report or (lambda done, total: None), memory)
-    return _solution(problem, scores, cost, time.perf_counter() - start)
+def _last_kept(keep: int | None, save: str | Path | None, horizon: int) -> int:
+    """Return the last step whose arms are kept; 0: none are."""
+    if keep is None:
+        return 0 if save is None else horizon
+    if not 1 <= keep <= horizon:
+        raise InvalidInputError(f"keep must be a step from 1 to the horizon {horizon}, got {keep}")
+    return keep
 
 
 def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]]:
@@ -243,9 +234,8 @@ def _first(problem: Problem, scores: FloatArray) -> tuple[float, tuple[int, ...]
     segments = problem.segments
     largest = np.array([scores[list(arms)].max() for arms in segments.groups])
     least = np.array([least_of(score, problem.scale) for score in largest.tolist()])
-    chances = segments.chances(np.zeros(problem.arms))
     first = tuple(np.flatnonzero(scores >= least[segments.of_arm]).tolist())
-    return float(chances @ largest), first
+    return float(segments.chances(np.zeros(problem.arms)) @ largest), first
 
 
 def largest_reward(problem: Problem) -> float:
@@ -263,21 +253,14 @@ def largest_by_segment(problem: Problem) -> FloatArray:
     return np.asarray(problem.steps * problem.segments.chances(np.zeros(problem.arms)) * each)
 
 
-def _check_keep(keep: int | None, save: str | Path | None, horizon: int) -> int:
-    if keep is None:
-        return 0 if save is None else horizon
-    if not 1 <= keep <= horizon:
-        raise InvalidInputError(f"keep must be a step from 1 to the horizon {horizon}, got {keep}")
-    return keep
-
-
 def _backward(
-    problem: Problem, horizon: int, keep: int, workers: int, progress: Progress
+    problem: Problem, keep: int, workers: int, progress: Progress
 ) -> tuple[FloatArray, dict[int, bytes]]:
     """Return q of every arm at the root, and the packed actions of the steps 1 … `keep`."""
+    horizon = problem.steps
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
-    weights = weights_of(problem, lattice, horizon, workers)
+    weights = _weights(problem, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
     def sweep_of(layer: Layer) -> Work:
@@ -293,13 +276,20 @@ def _backward(
         return work
 
     overwrite_layers(problem, lattice, weights, sweep_of, workers, progress)
-    scores = _root(problem, lattice, values, weights)
+    lost = lattice.layer(0).after[0]
+    won = lost + 1
+    if len(weights):
+        worth = problem.rewards * weights[won] + values[won] + values[lost]
+        scores = np.asarray(worth / (weights[won] + weights[lost]))
+    else:
+        p = problem.prior[:, 0] / problem.prior.sum(axis=1)
+        scores = np.asarray(p * (problem.rewards + values[won]) + (1 - p) * values[lost])
     if keep:
         kept[1] = pack(best_of_each(problem, scores))
     return scores, kept
 
 
-def weights_of(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+def _weights(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
     """Return W of all states after `made` pulls under the problem's belief."""
     return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.count > 1)
 
@@ -314,21 +304,11 @@ def _expected_rewards(actions: Actions) -> FloatArray:
     problem = actions.problem
     lattice = Lattice(problem.arms, actions.steps)
     expected, paths = np.empty(actions.steps), np.ones(1)
-    weights = weights_of(problem, lattice, 0)
+    weights = _weights(problem, lattice, 0)
     scale = float(weights[0]) if len(weights) else 1.0
     for made in range(actions.steps):
         later = np.zeros(layer_size(problem.arms, made + 1))
-        weights, arms = weights_of(problem, lattice, made + 1), actions.by_segment(made + 1)
+        weights, arms = _weights(problem, lattice, made + 1), actions.by_segment(made + 1)
         expected[made] = spread(paths, weights, lattice.layer(made), problem, arms, later) / scale
         paths = later
     return expected
-
-
-def _root(problem: Problem, lattice: Lattice, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return q of every arm before the first pull, from layer 1."""
-    lost = lattice.layer(0).after[0]
-    if not len(weights):
-        p = problem.prior[:, 0] / problem.prior.sum(axis=1)
-        return np.asarray(p * (problem.rewards + values[lost + 1]) + (1 - p) * values[lost])
-    worth = problem.rewards * weights[lost + 1] + values[lost + 1] + values[lost]
-    return np.asarray(worth / (weights[lost + 1] + weights[lost]))

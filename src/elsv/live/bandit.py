@@ -125,7 +125,13 @@ class Bandit:
         segments `segment` says who has come, and the arms are those on offer.
         """
         self._within_horizon()
-        now = self._later(step)
+        now = self.step if step is None else whole("step", step)
+        if now < self.step:
+            raise InvalidInputError(
+                f"step must be at least {self.step} after {self.step - 1} pulls, got {step}"
+            )
+        if step is not None:
+            check_step(self.problem, now)
         rng = np.random.Generator(type(self._rng.bit_generator)())
         rng.bit_generator.state = self._rng.bit_generator.state
         name = self.policy_name or "a policy of your own"
@@ -175,18 +181,6 @@ class Bandit:
         self._look_at = 3 * self.step // 2
         if (warning := contradiction(self.problem, self.state)) is not None:
             say_once(f"after {self.step - 1} outcomes {warning}")
-
-    def _later(self, step: int | None) -> int:
-        """Return `step` if it is possible in this state, or the state's own."""
-        if step is None:
-            return self.step
-        now = whole("step", step)
-        if now < self.step:
-            raise InvalidInputError(
-                f"step must be at least {self.step} after {self.step - 1} pulls, got {step}"
-            )
-        check_step(self.problem, now)
-        return now
 
     def _within_horizon(self) -> None:
         if self.problem.horizon is not None and self.step > self.problem.horizon:

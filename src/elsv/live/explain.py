@@ -123,22 +123,20 @@ class Explanation:
         lines = [heads + f" {'bonus':>8}" * bonus + f" {'q':>10}" * scored]
         for a in self.arms:
             mark = "→" if a.arm == self.arm else " "
+            more = ["" if value is None else f"{value:.4f}" for value in (a.bonus, a.q)]
             lines.append(
                 f"{mark}{a.arm + 1:>3}  {a.name:<16.16} {a.pulls:>5} {a.mean:>7.4f}   "
                 f"[{a.low:.4f}, {a.high:.4f}] {a.worth:>8.4f} {a.best:>8.4f}"
-                + f" {_number(a.bonus):>8}" * bonus
-                + f" {_number(a.q):>10}" * scored
+                + f" {more[0]:>8}" * bonus
+                + f" {more[1]:>10}" * scored
             )
         head = f"step {self.step}{self._who()}: pull arm {self.arm + 1}, {self.chosen.name} ({self.policy})"
-        words = [
-            "worth: reward times mean, what one pull is expected to earn",
-            *(["bonus: what exploring adds to it"] if bonus else []),
-            *([f"q: the score by which {self.policy} chooses, only differences count"] if scored else []),
-        ]
+        words = "worth: reward times mean, what one pull is expected to earn"
+        words += "; bonus: what exploring adds to it" * bonus
+        words += f"; q: the score by which {self.policy} chooses, only differences count" * scored
         said = meaning(self.policy)
-        return "\n".join(
-            [head, *lines, "; ".join(words), *([f"{self.policy}: {said}"] if said else []), *self._watched()]
-        )
+        means = [f"{self.policy}: {said}"] if said else []
+        return "\n".join([head, *lines, words, *means, *self._watched()])
 
     @property
     def _place(self) -> int:
@@ -147,9 +145,8 @@ class Explanation:
 
     def _who(self) -> str:
         """Return who has come, in words."""
-        return (
-            "" if self.segment is None else f", {self.segment} ({100 * (self.share or 0):.3g} % of customers)"
-        )
+        share = 100 * (self.share or 0)
+        return "" if self.segment is None else f", {self.segment} ({share:.3g} % of customers)"
 
     def _watched(self) -> list[str]:
         """Return what the data say of what is assumed, and what speaks against it."""
@@ -157,10 +154,6 @@ class Explanation:
         if self.evidence is not None:
             said.append(f"assumed: {self.assumed}; {self.evidence.describe()} ({self.evidence.figures()})")
         return said + [f"warning: {doubt.words}" for doubt in self.doubts]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
 
 
 # Columns for notebooks: head, value of an arm, format, meaning. One without any value is left out.
@@ -195,22 +188,19 @@ def explain(
     only some of the arms, `about` are the problem and the state of all, of which the data speak.
     """
     check_arms(state, problem)
-    segments, who = problem.segments, number_of(problem.segments, segment)
+    segments, who, belief = problem.segments, number_of(problem.segments, segment), problem.belief
     asked = state if planned is None else planned
-    belief = problem.belief
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
     best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
+    q: list[float | None] = [None] * problem.arms
     if isinstance(policy, ScoringPolicy):
         scores = policy.scores(asked, step, rng)
-        q: list[float | None] = scores.tolist()
         what = f"scores of {type(policy).__name__} at step {step}"
-        arm = int(best_offered(problem, scores, who, what))
+        q, arm = scores.tolist(), int(best_offered(problem, scores, who, what))
     else:
-        q = [None] * problem.arms
         arm = int(ask(policy, problem, asked, step, rng, who))
-    bonus: list[float | None] = [None] * problem.arms
-    if (explored := getattr(policy, "bonus", lambda *_: None)(asked, step)) is not None:
-        bonus = explored.tolist()
+    explored = getattr(policy, "bonus", lambda *_: None)(asked, step)
+    bonus: list[float | None] = [None] * problem.arms if explored is None else explored.tolist()
     pulls = state.pulls(problem)
     arms = tuple(
         ArmExplanation(

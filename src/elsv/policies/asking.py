@@ -208,20 +208,20 @@ def chances_of(
     state: State,
     step: int,
     rng: Drawing,
-    problem: Problem | None = None,
+    problem: Problem,
     segment: int | None = None,
 ) -> FloatArray:
     """Return the probability of each arm in one state, ``[N]``.
 
-    In a `problem` with segments these are the chances of the arms on offer to the `segment` that has come
-    (from 0), and 0 for all others.
+    With segments these are the chances of the arms on offer to the `segment` that has come (from 0), and 0
+    for all others.
 
     A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
     segment's arms given that it has come. A deterministic policy has a single arm. Any other is asked
     `COPIES` times, and its frequencies are the probabilities that are then drawn from: so they are exact
     whatever the policy is.
     """
-    mask = None if problem is None else offered(problem, segment, ())
+    mask = offered(problem, segment, ())
     own = policy.chances(state, step)
     if own is not None:
         chances = np.asarray(own, dtype=np.float64)
@@ -237,8 +237,5 @@ def chances_of(
     if not policy.deterministic:
         copies, batch = COPIES, state.part(np.newaxis).part(np.zeros(COPIES, dtype=np.int64))
     made: Any = rng() if callable(rng) else rng
-    answer = (
-        policy(batch, step, made) if problem is None else ask(policy, problem, batch, step, made, segment)
-    )
-    arms = check_answer(answer, batch)
+    arms = check_answer(ask(policy, problem, batch, step, made, segment), batch)
     return np.bincount(arms.reshape(-1), minlength=state.arms) / copies

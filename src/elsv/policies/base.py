@@ -26,7 +26,7 @@ from elsv.beliefs.abilities import factors, repeats
 from elsv.beliefs.base import Belief
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
-from elsv.policies.layers import OnLayers, StateByState, check_answer
+from elsv.policies.layers import LayerPolicy, StateByState, check_answer
 from elsv.policies.offered import Segment, best_offered, check_offered, fits_segments, takes_segment
 from elsv.problem import Problem, same_task
 from elsv.state import State, check_width
@@ -89,7 +89,7 @@ class BasePolicy(ABC):
         """Return the probability of each arm ``[..., N]``, of those of its segment; None if not known."""
         return None
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return how the policy acts on whole layers of the lattice; by default state by state."""
         return StateByState(self, repeats=self.merges)
 
@@ -181,24 +181,23 @@ class FunctionPolicy(BasePolicy):
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what the function's `bonus` does, if it has one."""
-        own = getattr(self.function, "bonus", None)
-        return None if own is None else own(state, step)
+        own = getattr(self.function, "bonus", super().bonus)
+        found: FloatArray | None = own(state, step)
+        return found
 
     def chances(self, state: State, step: int) -> FloatArray | None:
         """Return what the function's `chances` does, if it has them and still chooses by them."""
-        own = getattr(self.function, "chances", None)
-        if own is None or not still_holds(self.function, "chances", "scores", "__call__"):
-            return None
-        found: FloatArray = own(state, step)
+        holds = still_holds(self.function, "chances", "scores", "__call__")
+        own = getattr(self.function, "chances", super().chances) if holds else super().chances
+        found: FloatArray | None = own(state, step)
         return found
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return what the function's `on_layers` does, or that it is asked state by state."""
-        own = getattr(self.function, "on_layers", None)
-        if own is not None and fits_segments(self.function, problem):
-            whole: OnLayers = own(problem)
-            return whole
-        return StateByState(self, repeats=self.merges)
+        fits = fits_segments(self.function, problem)
+        own = getattr(self.function, "on_layers", super().on_layers) if fits else super().on_layers
+        found: LayerPolicy = own(problem)
+        return found
 
 
 class ScoringFunctionPolicy(FunctionPolicy, chooses_alike=True):

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from elsv._base.triangle import number
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
-from elsv.beliefs.abilities import best_bytes, factors, layer_best, precise
+from elsv.beliefs.abilities import best_bytes, layer_best, precise
 from elsv.errors import InvalidInputError
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, layer_size
@@ -25,54 +25,12 @@ from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, search_sweep
-from elsv.values.separable import SeparableValue, gain_sweep
+from elsv.values.separable import gain_sweep
 
 BATCH = 1 << 14
 _LEAST = 16  # states that are worth a thread
 _PARTS = 4  # of a batch for each thread
 _BATCH_BYTES = 72.0  # for each state of a batch and arm
-
-
-@runtime_checkable
-class LayerPolicy(Protocol):
-    """A policy on whole layers, the last layer first."""
-
-    @property
-    def reach(self) -> int:
-        """How many layers past the present one it reads."""
-        ...
-
-    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return each segment's arm in every state, bytes ``[G, states]``; ``[states]`` will do for one.
-
-        Or the probability of each arm when its segment comes, ``[N, states]``.
-        """
-        ...
-
-
-@runtime_checkable
-class InPlacePolicy(Protocol):
-    """A policy that chooses and pulls in one sweep, so that a layer may take the place of the one after it.
-
-    Only for policies that look at nothing but states, their values and the weights of the problem's belief.
-    """
-
-    def sweep(self, problem: Problem, step: int) -> Sweep:
-        """Return the sweep of the layer at `step`: which kernel it is, and its arguments."""
-        ...
-
-
-OnLayers = LayerPolicy | InPlacePolicy
-
-
-def kernel_of(problem: Problem, policy: object, step: int) -> Sweep | None:
-    """Return the kernel that a GPU runs for a policy in the layer at `step`, or None if there is none.
-
-    A policy names it by ``on_card``, where it differs from the ``sweep`` that the CPU has.
-    """
-    ask = getattr(policy, "on_card", None) or getattr(policy, "sweep", None)
-    found: Sweep | None = None if ask is None else ask(problem, step)
-    return found
 
 
 @dataclass(frozen=True)
@@ -90,13 +48,51 @@ class Room:
     first: float = 0.0  # bytes before the first layer that are given back
 
 
-_TAKEN_FOR = Room(shared=2, passing=1.0)  # by a policy that does not say
+class LayerPolicy:
+    """A policy on whole layers, the last layer first: `decide`, and what it declares of itself."""
+
+    in_place: bool = False  # whether the CPU has its `kernel`, so that a layer may take the place of the next
+
+    @property
+    def reach(self) -> int:
+        """How many layers past the present one `decide` reads."""
+        return 0
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return each segment's arm in every state, bytes ``[G, states]``; ``[states]`` will do for one.
+
+        Or the probability of each arm when its segment comes, ``[N, states]``.
+        """
+        raise NotImplementedError
+
+    def kernel(self, problem: Problem, step: int) -> Sweep | None:
+        """Return the sweep that chooses and pulls in one at `step`, or None; a GPU has all of them."""
+        return None
+
+    def room(self, problem: Problem, made: int) -> Room:
+        """Return the memory that `decide` takes in the layer `made`."""
+        return Room(shared=2, passing=1.0)
+
+    def earns(self, problem: Problem) -> float | None:
+        """Return what the policy earns where no sweep is needed to know it."""
+        return None
 
 
-def room_of(policy: OnLayers, problem: Problem, made: int) -> Room:
-    """Return the memory that a policy takes in the layer `made`: what it says itself, by ``room``."""
-    own: Callable[[Problem, int], Room] | None = getattr(policy, "room", None)
-    return _TAKEN_FOR if own is None else own(problem, made)
+@dataclass(frozen=True)
+class OwnLayers(LayerPolicy):
+    """A form of a user's own that is no `LayerPolicy`: its `reach` and `decide`."""
+
+    form: Any
+
+    @property
+    def reach(self) -> int:
+        """The form's."""
+        return int(self.form.reach)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return what the form decides."""
+        found: AnyArray = self.form.decide(sweeps, layer)
+        return found
 
 
 def batch_bytes(problem: Problem, made: int, batch: int) -> float:
@@ -105,11 +101,11 @@ def batch_bytes(problem: Problem, made: int, batch: int) -> float:
 
 
 @dataclass(frozen=True)
-class OneArm:
+class OneArm(LayerPolicy):
     """One arm, whatever happens; with segments one arm for each of them."""
 
     arm: int | tuple[int, ...]
-    reach: int = 0
+    in_place = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the same arm everywhere."""
@@ -117,7 +113,7 @@ class OneArm:
         arms[...] = np.reshape(self.arm, (-1, 1))
         return arms
 
-    def sweep(self, problem: Problem, step: int) -> Sweep:
+    def kernel(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep that pulls the arm."""
         return Sweep("arm", arm=int(np.max(self.arm)))
 
@@ -129,11 +125,12 @@ class OneArm:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(LayerPolicy):
     """The best arm of every segment: the Bayes optimum itself, beside other policies."""
 
     belief: Belief
-    reach: int = 1
+    in_place = True
+    reach = 1
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
@@ -141,13 +138,12 @@ class Optimum:
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            later = sweeps.take(sweeps.layer(layer.made + 1).size)
-            later[:] = 0.0
+            later = _nothing(sweeps, layer.made + 1)
         arms = sweeps.room_for_arms(layer)
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
 
-    def sweep(self, problem: Problem, step: int) -> Sweep:
+    def kernel(self, problem: Problem, step: int) -> Sweep:
         """Return the sweep that takes the best arm."""
         return Sweep("best")
 
@@ -157,16 +153,26 @@ class Optimum:
 
 
 @dataclass(frozen=True)
-class Search:
-    """Lookahead of any depth: d sweeps from the frontier for each step, not a search for each state.
+class Search(LayerPolicy):
+    r"""Lookahead of any depth: d sweeps from the frontier for each step, not a search for each state.
 
-    With `first`, an arm whose index is infinite comes before all search.
+    Without a value nothing is worth anything after the present pull. With `first`, an arm whose index is
+    infinite comes before all search.
+
+    One step on a separable value, or on none, is a kernel. A pull of arm i changes only that arm's term of
+    :math:`v = c \sum_i r_i \upsilon(s_i)` (paper Algorithm 1, depth 1), so that but for what all arms share
+
+    .. math:: q(s, i) = r_i \bigl[p_i(s)\, (1 + c\, \upsilon(s_i{+}\text{success}) - c\, \upsilon(s_i))
+        + (1 - p_i(s))\, (c\, \upsilon(s_i{+}\text{failure}) - c\, \upsilon(s_i))\bigr],
+
+    two tables for each arm, which know infinite indices by themselves.
     """
 
-    value: ValueFunction
+    value: ValueFunction | None
     belief: Belief
     depth: int = 1
     first: IndexTables | None = None
+    in_place: bool = False  # only for a belief with weights, the problem's own
 
     @property
     def reach(self) -> int:
@@ -175,8 +181,13 @@ class Search:
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Back the frontier up to the layer and compare."""
-        actions = sweeps.room_for_arms(layer)
-        values = self.values_after(sweeps, layer)
+        actions, top = sweeps.room_for_arms(layer), min(layer.made + self.depth, sweeps.horizon)
+        if self.value is None:
+            values = _nothing(sweeps, top)
+        else:
+            values = layer_values(self.value, sweeps, sweeps.layer(top), self.belief)
+        for made in range(top - 1, layer.made, -1):
+            values = sweeps.maximise(sweeps.layer(made), values, self.belief)
         sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
         if self.first is not None:
             sweeps.prefer_infinite(layer, self.first.at(layer.step), self.first.group, actions)
@@ -187,79 +198,66 @@ class Search:
         tables = 0.0 if self.first is None else self.first.bytes
         return Room(shared=layer_rooms(self.value), tables=tables)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | None:
-        """Return the sweep that the value names; that of gains knows infinite indices by itself."""
+    def kernel(self, problem: Problem, step: int) -> Sweep | None:
+        """Return the sweep that the value names."""
         if self.belief != problem.belief:
             return None
+        if self.value is None:
+            return gain_sweep(problem, None, step) if self.depth == 1 else None
         named = search_sweep(self.value, problem, step, self.depth)
         knows_first = self.first is None or (named is not None and named.name == "gain")
         return named if knows_first else None
 
-    def values_after(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
-        """Return what the search finds in the next layer, in room to give back."""
-        top = min(layer.made + self.depth, sweeps.horizon)
-        values = layer_values(self.value, sweeps, sweeps.layer(top), self.belief)
-        for made in range(top - 1, layer.made, -1):
-            values = sweeps.maximise(sweeps.layer(made), values, self.belief)
-        return values
-
 
 @dataclass(frozen=True)
-class StateByState:
+class StateByState(LayerPolicy):
     """Any function (state, step, rng) -> arms, called on batches; it must not draw random numbers."""
 
     function: Callable[..., Any]
-    reach: int = 0
     bytes: float = 0.0  # that the function takes whatever the states
     repeats: bool = False  # whether it is known to draw no random numbers, and takes time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Ask for all states of the layer."""
-        actions = sweeps.room_for_arms(layer)
-        turns = sweeps.segments.turns
-        if self.repeats:
-            self._share_out(sweeps, layer, actions)
-            return actions
-        for here, state in layer.batches(sweeps.arms, BATCH):
-            arms = self._ask(state, layer.step, 0, turns)
-            if here.start == 0 and not np.array_equal(arms, self._ask(state, layer.step, 1, turns)):
+        """Ask for all states of the layer; one that takes time for parts of a batch side by side."""
+        actions, crew = sweeps.room_for_arms(layer), sweeps.crew
+
+        def ask(state: State, seed: int) -> IntArray:
+            """Return the arm of every segment in every state, ``[G, states]``."""
+            who = (() if turn is None else (turn,) for turn in sweeps.segments.turns)
+            asked = (self.function(state, layer.step, np.random.default_rng(seed), *one) for one in who)
+            return np.stack([check_answer(arms, state) for arms in asked])
+
+        def work(batch: tuple[slice, State]) -> None:
+            here, state = batch
+            actions[..., here] = ask(state, 0)
+            if self.repeats or here.start > 0:
+                return
+            if not np.array_equal(actions[..., here], ask(state, 1)):
                 raise InvalidInputError(
                     "exact evaluation needs a policy that draws no random numbers; this one gave two answers "
                     f"at step {layer.step}; simulate it instead"
                 )
-            actions[..., here] = arms
+
+        if not self.repeats:
+            for batch in layer.batches(sweeps.arms, BATCH):
+                work(batch)
+            return actions
+        parts = _PARTS * crew.workers
+        batches = layer.batches(sweeps.arms, max(_LEAST, min(BATCH, layer.size) // parts))
+        while some := tuple(islice(batches, parts)):
+            crew.map(work, some)
         return actions
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
         return Room(batch=batch_bytes(problem, made, BATCH) + self.bytes)
 
-    def _share_out(self, sweeps: Sweeps, layer: Layer, actions: AnyArray) -> None:
-        """Ask for parts of the layer side by side, no more states at a time than one batch has."""
-        crew, turns = sweeps.crew, sweeps.segments.turns
-
-        def work(batch: tuple[slice, State]) -> None:
-            here, state = batch
-            actions[..., here] = self._ask(state, layer.step, 0, turns)
-
-        parts = _PARTS * crew.workers
-        batches = layer.batches(sweeps.arms, max(_LEAST, min(BATCH, layer.size) // parts))
-        while some := tuple(islice(batches, parts)):
-            crew.map(work, some)
-
-    def _ask(self, state: State, step: int, seed: int, turns: tuple[int | None, ...]) -> IntArray:
-        """Return the arm of every segment in every state, ``[G, states]``."""
-        who = (() if turn is None else (turn,) for turn in turns)
-        asked = (self.function(state, step, np.random.default_rng(seed), *one) for one in who)
-        return np.stack([check_answer(arms, state) for arms in asked])
-
 
 @dataclass(frozen=True)
-class ByChances:
+class ByChances(LayerPolicy):
     """Each arm with the probability that the policy gives it, in batches of states."""
 
     policy: Any  # its `chances(state, step)` are the same for the same state
-    reach: int = 0
     batch: int = 1 << 12  # states that are asked for at a time
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
@@ -276,7 +274,7 @@ class ByChances:
 
 
 @dataclass(frozen=True)
-class ByChance:
+class ByChance(LayerPolicy):
     r"""Thompson sampling: arm i with the probability that it is the best of its segment.
 
     :math:`P(i \text{ best} \mid s)` is a martingale: only the last layer needs quadrature, every earlier one
@@ -285,7 +283,7 @@ class ByChance:
 
     belief: Belief
     change: Callable[[FloatArray], FloatArray] | None = None
-    reach: int = 1
+    reach = 1
     _latest: dict[int, FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
@@ -307,24 +305,12 @@ class ByChance:
         return Room(passing=(2 if self.change is None else 7) * arms, kept=arms, first=first)
 
 
-def check_answer(answer: object, state: State) -> IntArray:
-    """Return a policy's arms, one for each instance, if they are whole numbers from 0 to N - 1."""
-    arms = np.asarray(answer)
-    right = arms.dtype.kind in "iu" and arms.size > 0 and arms.min() >= 0 and arms.max() < state.arms
-    if not right or arms.shape not in ((), state.shape):
-        raise InvalidInputError(
-            f"a policy must return whole numbers from 0 to {state.arms - 1}, one for each of the "
-            f"{state.shape or 'single'} states, got {np.array2string(arms, threshold=6)}"
-        )
-    return np.broadcast_to(arms, state.shape).astype(np.int64)
-
-
 @dataclass(frozen=True)
-class ByIndex:
+class ByIndex(LayerPolicy):
     """The arm with the largest reward times index in all states of a layer (paper Algorithm 2)."""
 
     tables: IndexTables
-    reach: int = 0
+    in_place = True
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Look every arm up in its table."""
@@ -336,8 +322,8 @@ class ByIndex:
             actions[..., first:stop] = sweeps.best_arms(sweeps.arms.rewards * index)
         return actions
 
-    def sweep(self, problem: Problem, step: int) -> Sweep:
-        """Return a sweep that chooses and pulls in one, and writes no arms down."""
+    def kernel(self, problem: Problem, step: int) -> Sweep:
+        """Return the sweep that looks them up, and writes no arms down."""
         return Sweep("table", tables=self.tables.at(step), group=self.tables.group)
 
     def room(self, problem: Problem, made: int) -> Room:
@@ -345,30 +331,20 @@ class ByIndex:
         return Room(batch=batch_bytes(problem, made, BATCH), tables=self.tables.bytes)
 
 
-@dataclass(frozen=True)
-class OneStep:
-    r"""One step of lookahead on a separable value under a belief with weights (paper Algorithm 1, depth 1).
+def _nothing(sweeps: Sweeps, made: int) -> FloatArray:
+    """Return zeros for all states after `made` pulls, in room to give back."""
+    room = sweeps.take(sweeps.layer(made).size)
+    room[:] = 0.0
+    return room
 
-    A pull of arm i changes only that arm's term of :math:`v = c \sum_i r_i \upsilon(s_i)`, so that but for
-    what all arms share
 
-    .. math:: q(s, i) = r_i \bigl[p_i(s)\, (1 + c\, \upsilon(s_i{+}\text{success}) - c\, \upsilon(s_i))
-        + (1 - p_i(s))\, (c\, \upsilon(s_i{+}\text{failure}) - c\, \upsilon(s_i))\bigr],
-
-    two tables for each arm. Without a value the arm with the best expected reward is pulled. An arm whose
-    index is infinite comes first.
-    """
-
-    value: SeparableValue | None = None
-
-    def sweep(self, problem: Problem, step: int) -> Sweep:
-        """Return the sweep of a layer; the problem's belief must have weights."""
-        if factors(problem.belief):
-            raise InvalidInputError(
-                "one step in place is for a problem whose belief has weights, got independent arms"
-            )
-        return self.on_card(problem, step)
-
-    def on_card(self, problem: Problem, step: int) -> Sweep:
-        """Return the same; a GPU has it for independent arms too."""
-        return gain_sweep(problem, self.value, step)
+def check_answer(answer: object, state: State) -> IntArray:
+    """Return a policy's arms, one for each instance, if they are whole numbers from 0 to N - 1."""
+    arms = np.asarray(answer)
+    right = arms.dtype.kind in "iu" and arms.size > 0 and arms.min() >= 0 and arms.max() < state.arms
+    if not right or arms.shape not in ((), state.shape):
+        raise InvalidInputError(
+            f"a policy must return whole numbers from 0 to {state.arms - 1}, one for each of the "
+            f"{state.shape or 'single'} states, got {np.array2string(arms, threshold=6)}"
+        )
+    return np.broadcast_to(arms, state.shape).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +14,27 @@ from elsv.beliefs.abilities import best_in_groups, factors, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
-from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweeps
 from elsv.policies.base import BasePolicy, BeliefScore, BestScore, check_bound
-from elsv.policies.layers import ByChance, ByChances, ByIndex, OneArm, OneStep, OnLayers, Search
-from elsv.policies.offered import Segment, offered, within_segments
+from elsv.policies.layers import ByChance, ByChances, ByIndex, LayerPolicy, OneArm, Search
+from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width
 from elsv.values import BlockCommitValue, CommitValue, SeparableValue
+from elsv.values.base import names_sweep
 
 CHANCE_TOLERANCE = 1e-4
 """Largest error of the probabilities with which Thompson sampling is said to pull each arm.
 
 They are what a campaign draws from and logs, so that its propensities are exact whatever this is. Measured,
 the errors are a thousandth of it, and another two digits would double the time of a decision."""
+
+
+def _bonus(policy: Any, state: State, step: int) -> FloatArray:
+    """Return reward times index minus mean, ``[..., N]``, of a policy that has an index."""
+    setting = Setting.of(policy.problem, alone=state.shape == ())
+    value = policy.index(state.alpha, state.beta, step, setting)
+    return np.asarray(policy.problem.rewards * (value - state.mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +50,7 @@ class IndexPolicy(BestScore):
         setting = Setting.of(self.problem, alone=state.shape == ())
         return self.problem.rewards * self.index(state.alpha, state.beta, step, setting)
 
-    def bonus(self, state: State, step: int) -> FloatArray | None:
-        """Return reward times index minus mean, ``[..., N]``."""
-        return _bonus(self.problem, self.index, state, step)
+    bonus = _bonus
 
     deterministic = True  # an index draws nothing
 
@@ -54,7 +59,7 @@ class IndexPolicy(BestScore):
         """The index."""
         return self.index
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return a look into tables of the index."""
         return ByIndex(IndexTables(problem, self.index, problem.steps))
 
@@ -89,45 +94,35 @@ class Elsv(BeliefScore, chooses_alike=True):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm; infinite for an arm that must be pulled first."""
         check_width(state, self.problem)
-        first = self._unpulled(state, step)
-        if first is None:
-            return lookahead(self.problem, state, step, self.value, self.belief, self.depth, rng=rng)
-        q = np.where(first, np.inf, -np.inf)
-        if self.problem.segments.count > 1:  # who has come may find all arms on offer pulled
-            index = self.index(state.alpha, state.beta, step, Setting.of(self.problem))
-            q = np.asarray(self.problem.rewards * index)
+
+        def search(some: State) -> FloatArray:
+            return lookahead(self.problem, some, step, self.value, self.belief, self.depth, rng=rng)
+
+        if not self.value.infinite(step + 1):
+            return search(state)
+        index = self.index(state.alpha, state.beta, step, Setting.of(self.problem))
+        first = np.isinf(index)
+        if not first.any():
+            return search(state)
+        # With segments who has come may find all arms on offer pulled.
+        one = self.problem.segments.count == 1
+        q = np.where(first, np.inf, -np.inf) if one else np.asarray(self.problem.rewards * index)
         rest = ~first.any(axis=-1)
         if rest.any():
-            q[rest] = lookahead(
-                self.problem, state.part(rest), step, self.value, self.belief, self.depth, rng=rng
-            )
+            q[rest] = search(state.part(rest))
         return q
 
-    def bonus(self, state: State, step: int) -> FloatArray | None:
-        """Return reward times index minus mean, ``[..., N]``."""
-        return _bonus(self.problem, self.index, state, step)
+    bonus = _bonus
 
-    def on_layers(self, problem: Problem) -> OnLayers:
-        """Return one sweep for one step on the problem's own belief, else sweeps from the frontier."""
+    def on_layers(self, problem: Problem) -> LayerPolicy:
+        """Return sweeps from the frontier; an arm whose index is infinite when never pulled comes first."""
         if not _sweepable(self.belief):
             return super().on_layers(problem)
-        one_segment = problem.segments.count == 1
-        quick = self.depth == 1 and one_segment and still_holds(self.value, "one_step", "__call__")
-        if quick and self.belief == problem.belief and not factors(self.belief):
-            return OneStep(self.value)
-        return Search(self.value, self.belief, self.depth, self._first_tables(problem))
-
-    def _first_tables(self, problem: Problem) -> IndexTables | None:
-        """Return the tables of an index that is infinite for an arm never pulled, else None."""
+        if self.depth == 1 and _in_place(problem, self.belief) and names_sweep(self.value):
+            return Search(self.value, self.belief, in_place=True)
         at_first = self.index(problem.prior[:, 0], problem.prior[:, 1], 1, Setting.of(problem))
-        return IndexTables(problem, self.index, problem.steps) if np.isinf(at_first).any() else None
-
-    def _unpulled(self, state: State, step: int) -> FloatArray | None:
-        """Return which arms have an infinite bonus, or None where none can have."""
-        if not self.value.infinite(step + 1):
-            return None
-        infinite = np.isinf(self.index(state.alpha, state.beta, step, Setting.of(self.problem)))
-        return infinite if infinite.any() else None
+        tables = IndexTables(problem, self.index, problem.steps) if np.isinf(at_first).any() else None
+        return Search(self.value, self.belief, self.depth, tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,17 +142,15 @@ class Commit(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm."""
-        check_width(state, self.problem)
         discount = 1.0 if self.problem.discount is None else self.problem.discount
         return lookahead(
             self.problem, state, step, self.value, self.belief, self.depth, discount=discount, rng=rng
         )
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return sweeps from the frontier."""
-        if not _sweepable(self.belief):
-            return super().on_layers(problem)
-        return Search(self.value, self.belief, self.depth)
+        whole = _sweepable(self.belief)
+        return Search(self.value, self.belief, self.depth) if whole else super().on_layers(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +171,7 @@ class Thompson(BestScore):
         groups = self.problem.segments.groups
         return best_in_groups(self.belief, state, self.problem.rewards, groups, CHANCE_TOLERANCE)[0]
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return each arm with the probability that it is best."""
         if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)
@@ -197,14 +190,13 @@ class Greedy(BeliefScore, chooses_alike=True):
         check_width(state, self.problem)
         return self.problem.rewards * self.belief.mean(state, rng)
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return one sweep where the belief is the problem's own or that of independent arms."""
         if not _sweepable(self.belief):
             return super().on_layers(problem)
         if factors(self.belief):
             return ByIndex(IndexTables(problem, make_index("greedy"), problem.steps))
-        quick = problem.segments.count == 1 and self.belief == problem.belief
-        return OneStep() if quick else Search(NoValue(), self.belief)
+        return Search(None, self.belief, in_place=_in_place(problem, self.belief))
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +234,7 @@ class Fixed(BasePolicy):
 
     deterministic = True
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return the arm for all states."""
         return OneArm(self.arm)
 
@@ -265,30 +257,17 @@ class Random(BasePolicy):
     def chances(self, state: State, step: int) -> FloatArray:
         """Return equal probabilities within a segment, ``[..., N]``."""
         check_width(state, self.problem)
+        segments = self.problem.segments
+        return np.asarray(np.ones(state.alpha.shape) / segments.masks.sum(axis=1)[segments.of_arm])
 
-        def equal(arms: list[int]) -> FloatArray:
-            return np.full((*state.shape, len(arms)), 1.0 / len(arms))
-
-        return within_segments(self.problem.segments, self.problem.arms, equal)
-
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return equal probabilities."""
         return ByChances(self)
 
 
-@dataclass(frozen=True)
-class NoValue:
-    """Nothing is worth anything after the present pull: one step of lookahead on it is greedy."""
-
-    def __call__(self, state: State, step: int) -> FloatArray:
-        """Return zeros, shape ``[...]``."""
-        return np.zeros(state.shape)
-
-    def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
-        """Return zeros in all states of a layer."""
-        nothing = sweeps.take(layer.size)
-        nothing[:] = 0.0
-        return nothing
+def _in_place(problem: Problem, belief: Belief) -> bool:
+    """Return whether one step of lookahead on the belief is a sweep of the CPU."""
+    return problem.segments.count == 1 and belief == problem.belief and not factors(belief)
 
 
 def _sweepable(belief: Belief) -> bool:
@@ -299,8 +278,3 @@ def _sweepable(belief: Belief) -> bool:
             "leave belief= out, or simulate the policy"
         )
     return weighs(belief)
-
-
-def _bonus(problem: Problem, index: Index, state: State, step: int) -> FloatArray:
-    value = index(state.alpha, state.beta, step, Setting.of(problem, alone=state.shape == ()))
-    return np.asarray(problem.rewards * (value - state.mean))

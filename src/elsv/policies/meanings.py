@@ -48,13 +48,8 @@ def meaning(policy: str) -> str | None:
     except InvalidInputError:
         return None
     name, belief = parsed.name, f"{parsed.name}:belief={parsed.parameters.get('belief')}"
-    if belief in _MEANINGS:
-        return _MEANINGS[belief]
-    if name in _MEANINGS:
-        return _MEANINGS[name]
-    if name in INDEX_NAMES:
-        return f"pulls the arm with the largest {_TITLES.get(name, name)} index, each arm by itself"
-    return None
+    index = f"pulls the arm with the largest {_TITLES.get(name, name)} index, each arm by itself"
+    return _MEANINGS.get(belief) or _MEANINGS.get(name) or (index if name in INDEX_NAMES else None)
 
 
 def legend(policies: Mapping[str, object]) -> dict[str, str]:

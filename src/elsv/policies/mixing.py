@@ -25,7 +25,7 @@ from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy
-from elsv.policies.layers import ByChance, ByChances, OnLayers
+from elsv.policies.layers import ByChance, ByChances, LayerPolicy
 from elsv.policies.offered import (
     Segment,
     best_offered,
@@ -107,7 +107,7 @@ class InformationDirected(BasePolicy):
             out[here] = within_segments(self.problem.segments, state.arms, chosen)
         return out.reshape(state.alpha.shape)
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return each arm with its chance."""
         return ByChances(self)
 
@@ -218,7 +218,7 @@ class TopTwo(BasePolicy):
         segments, arms = self.problem.segments, self.problem.arms
         return within_segments(segments, arms, lambda own: top_two(best[..., own], self.beta))
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return each arm with its chance, from the chances that the arms are best."""
         if not still_holds(self.belief, "log_weight", "mean", "draw"):
             return super().on_layers(problem)

@@ -63,13 +63,12 @@ def chances_offered(problem: Problem, chances: FloatArray, segment: Segment) -> 
 def check_offered(problem: Problem, arms: IntArray, segment: Segment) -> IntArray:
     """Return a policy's answer ``[...]`` if every arm is on offer."""
     mask = offered(problem, segment, arms.shape)
-    if mask is not None and not np.take_along_axis(mask, arms[..., None], axis=-1).all():
-        wrong = arms[~np.take_along_axis(mask, arms[..., None], axis=-1)[..., 0]].flat[0]
-        raise InvalidInputError(
-            "a policy must choose among the arms on offer to the segment that has come, "
-            f"got arm {wrong + 1}; give the policy `scores`, or a fourth argument `segment`: numbers from 0"
-        )
-    return arms
+    if mask is None or (fine := np.take_along_axis(mask, arms[..., None], axis=-1)[..., 0]).all():
+        return arms
+    raise InvalidInputError(
+        "a policy must choose among the arms on offer to the segment that has come, got arm "
+        f"{arms[~fine].flat[0] + 1}; give the policy `scores`, or a fourth argument `segment`: numbers from 0"
+    )
 
 
 def fits_segments(policy: object, problem: Problem) -> bool:

@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.base import BasePolicy, check_bound
-from elsv.policies.layers import OnLayers
+from elsv.policies.layers import LayerPolicy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
 
@@ -45,8 +46,8 @@ def best_of_each(problem: Problem, scores: FloatArray) -> AnyArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Actions:
-    """The optimal arms of the steps 1 … `steps` of a problem."""
+class Actions(LayerPolicy):
+    """The optimal arms of the steps 1 … `steps` of a problem, in all states of their layers."""
 
     problem: Problem
     packed: Mapping[int, bytes] = field(repr=False)  # step: one byte for each state, compressed
@@ -66,16 +67,10 @@ class Actions:
 
     def by_segment(self, step: int) -> AnyArray:
         """Return every segment's arms ``[G, states]``, kept for the next call."""
-        arms = self._latest.get(step)
-        if arms is None:
-            if step not in self.packed:
-                raise InvalidInputError(f"the optimal arms are known for steps 1 to {self.steps}, got {step}")
-            arms = self._unpacked(step)
-            self._latest.clear()
-            self._latest[step] = arms
-        return arms
-
-    def _unpacked(self, step: int) -> AnyArray:
+        if (known := self._latest.get(step)) is not None:
+            return known
+        if step not in self.packed:
+            raise InvalidInputError(f"the optimal arms are known for steps 1 to {self.steps}, got {step}")
         try:
             arms = np.frombuffer(zlib.decompress(self.packed[step]), dtype=np.uint8)
         except zlib.error as error:
@@ -83,17 +78,20 @@ class Actions:
         shape = self.problem.segments.count, layer_size(self.problem.arms, step - 1)
         if len(arms) != prod(shape) or arms.max() >= self.problem.arms:
             raise CorruptFileError(f"the arms of step {step} are not those of this problem; {_REMEDY}")
+        self._latest.clear()
+        self._latest[step] = arms.reshape(shape)
         return arms.reshape(shape)
+
+    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
+        """Return the arms of the layer's step."""
+        return self.by_segment(layer.step)
 
     def save(self, path: str | Path) -> None:
         """Write header, checksum and arms, atomically."""
-        body = b"".join(self.packed[step] for step in range(1, self.steps + 1))
-        about = {
-            "problem": _facts(self.problem),
-            "lengths": [len(self.packed[step]) for step in range(1, self.steps + 1)],
-        }
-        header = json.dumps(about).encode() + b"\n"
-        write_bytes(path, _MAGIC + _digest(header + body) + header + body)
+        parts = [self.packed[step] for step in range(1, self.steps + 1)]
+        about = {"problem": _facts(self.problem), "lengths": [len(part) for part in parts]}
+        content = json.dumps(about).encode() + b"\n" + b"".join(parts)
+        write_bytes(path, _MAGIC + _digest(content) + content)
 
     @classmethod
     def load(cls, path: str | Path, problem: Problem) -> Actions:
@@ -110,12 +108,16 @@ class Actions:
             raise CorruptFileError(f"{path} is damaged: its checksum is wrong; solve the problem again")
         header, _, body = rest.partition(b"\n")
         about = json.loads(header)
-        _check_same(path, about["problem"], _facts(problem))
-        packed, at = {}, 0
-        for step, length in enumerate(about["lengths"], start=1):
-            packed[step] = body[at : at + length]
-            at += length
-        return cls(problem, packed)
+        found, wanted = about["problem"], _facts(problem)
+        for key in sorted({*found, *wanted}):
+            if found.get(key) != wanted.get(key):
+                raise InvalidInputError(
+                    f"{path} solves another problem: its {key} is {found.get(key)}, "
+                    f"not {wanted.get(key)}; solve this one"
+                )
+        ends = list(accumulate(about["lengths"], initial=0))
+        parts = (body[start:stop] for start, stop in pairwise(ends))
+        return cls(problem, dict(enumerate(parts, start=1)))
 
 
 class OptimalPolicy(BasePolicy):
@@ -155,35 +157,14 @@ class OptimalPolicy(BasePolicy):
 
     deterministic = True
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return the arms as they are stored."""
-        return Stored(self.actions)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Arms that were worked out before, in all states of a layer."""
-
-    actions: Actions
-    reach: int = 0
-
-    def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
-        """Return the arms of the layer's step."""
-        return self.actions.by_segment(layer.step)
+        return self.actions
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
     """Return all that the optimal arms depend on."""
     return {key: value for key, value in problem.to_dict().items() if key != "names"}
-
-
-def _check_same(path: str | Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    for key in sorted({*found, *wanted}):
-        if found.get(key) != wanted.get(key):
-            raise InvalidInputError(
-                f"{path} solves another problem: its {key} is {found.get(key)}, "
-                f"not {wanted.get(key)}; solve this one"
-            )
 
 
 def _digest(content: bytes) -> bytes:

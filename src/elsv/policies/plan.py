@@ -42,7 +42,7 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.policies.asking import GROUPS, Awaiting, averaged
 from elsv.policies.base import BestScore
-from elsv.policies.layers import OnLayers
+from elsv.policies.layers import LayerPolicy
 from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
 from elsv.policies.plan_rules import (
@@ -132,7 +132,7 @@ class Plan(BestScore):
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
         return super().__call__(state, step, cast(np.random.Generator, rng), segment)
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return the same search from all states of a layer at once, with exact weights instead of points."""
         if self.belief is not None or not weighs(problem.belief):
             return super().on_layers(problem)

@@ -24,8 +24,6 @@ from elsv.policies.layers import (
     Room,
     Search,
     StateByState,
-    kernel_of,
-    room_of,
 )
 from elsv.policies.plan_rules import (
     FAR,
@@ -81,7 +79,7 @@ def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
 
 
 @dataclass(frozen=True)
-class PlannedSearch:
+class PlannedSearch(LayerPolicy):
     """Search of all arms, or many pulls of one where they find more."""
 
     value: CommitValue
@@ -125,7 +123,7 @@ class PlannedSearch:
         searched = 6.5 * self.arms + 1 if self._way(problem.steps - made).stops else 0.125
         return Room(shared=4, passing=searched, kept=self.arms)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | None:
+    def kernel(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead."""
         way = self._way(problem.steps - step + 1)
         named = Sweep("search", steps=way.steps, stops=way.stops)
@@ -218,7 +216,7 @@ def _copied(sweeps: Sweeps, values: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class SearchOr:
+class SearchOr(LayerPolicy):
     """Search of all arms by single pulls where the planner does so, else another form.
 
     With segments the planner does not search where every segment's best arm is clear; here such states are
@@ -236,13 +234,13 @@ class SearchOr:
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables of an index where it is needed at all."""
-        return room_of(self._at(problem.steps - made), problem, made)
+        return self._at(problem.steps - made).room(problem, made)
 
-    def on_card(self, problem: Problem, step: int) -> Sweep | None:
+    def kernel(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead, or the sweep of the other form; it knows no segments."""
         if problem.segments.count > 1:
             return None
-        return kernel_of(problem, self._at(problem.steps - step + 1), step)
+        return self._at(problem.steps - step + 1).kernel(problem, step)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""

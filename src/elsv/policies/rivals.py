@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
 from elsv.policies.base import BeliefScore, BestScore
-from elsv.policies.layers import BATCH, ByChances, OnLayers, StateByState
+from elsv.policies.layers import BATCH, ByChances, LayerPolicy, StateByState
 from elsv.policies.offered import within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
@@ -50,32 +51,30 @@ _SETTLED = 1e-11
 _FIT_ROOM = 80.0  # the same of the fit
 
 
-@dataclass(frozen=True)
-class Leading:
-    """Who leads in some states, of the N arms of a segment or of all; arms from 0."""
+class Leading(NamedTuple):
+    """What is known of who leads in some states, of the N arms of a segment or of all."""
 
-    leader: IntArray  # [...]
-    near: AnyArray  # [..., N], whether an arm is the leader or next to it
-    pulls: IntArray  # [...], of these arms together
-    mean: FloatArray  # [..., N], share of successes, 0 for an arm never pulled
+    allowed: AnyArray  # [..., N], whether an arm may be pulled: the leader, and mostly those next to it
+    together: IntArray  # [...], pulls of the leader and those next to it
     pulled: FloatArray  # [..., N]
-
-    def only_leader(self, every: IntArray | int) -> AnyArray:
-        """Return ``[..., N]``, which arms may be pulled: at every so many pulls the leader alone."""
-        arms = np.arange(self.near.shape[-1])
-        forced = self.pulls % every == 0
-        return np.asarray(np.where(forced[..., None], arms == self.leader[..., None], self.near))
+    mean: FloatArray  # [..., N], share of successes, 0 for an arm never pulled
 
 
-def leading(problem: Problem, state: State, arms: list[int]) -> Leading:
-    """Return who leads of some arms: the first one with the largest reward times share of successes."""
+def leading(problem: Problem, state: State, arms: list[int], every: int | None = None) -> Leading:
+    """Return who leads of some arms: the first one with the largest reward times share of successes.
+
+    At `every` so many pulls of the leader and those next to it (default: their number) only the leader may
+    be pulled.
+    """
     check_width(state, problem)
     pulled = Setting.of(problem).pulls(state.alpha, state.beta)[..., arms]
     divisor = np.maximum(pulled, 1.0)
     mean = np.clip(np.rint((state.alpha - problem.prior[:, 0])[..., arms]), 0.0, divisor) / divisor
-    leader = best_arm(problem.rewards[arms] * mean, problem.scale)
-    near = np.abs(np.arange(len(arms)) - leader[..., None]) <= 1
-    return Leading(leader, near, (pulled * near).sum(axis=-1).astype(np.int64), mean, pulled)
+    away = np.abs(np.arange(len(arms)) - best_arm(problem.rewards[arms] * mean, problem.scale)[..., None])
+    near = away <= 1
+    together = (pulled * near).sum(axis=-1).astype(np.int64)
+    forced = together % (every or near.sum(axis=-1)) == 0
+    return Leading(np.where(forced[..., None], away == 0, near), together, pulled, mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,11 @@ class Uts(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return draws of the means, times the rewards; minus infinity for arms that are not looked at."""
-        allowed = within_segments(self.problem.segments, state.arms, lambda arms: self._allowed(state, arms))
+
+        def looked_at(arms: list[int]) -> AnyArray:
+            return leading(self.problem, state, arms).allowed
+
+        allowed = within_segments(self.problem.segments, state.arms, looked_at)
         return np.where(allowed, self.problem.rewards * Independent().draw(state, rng), -np.inf)
 
     def chances(self, state: State, step: int) -> FloatArray:
@@ -100,7 +103,7 @@ class Uts(BestScore):
         return within_segments(self.problem.segments, state.arms, lambda arms: self._chances(state, arms))
 
     def _chances(self, state: State, arms: list[int]) -> FloatArray:
-        allowed = self._allowed(state, arms).reshape(-1, len(arms))
+        allowed = leading(self.problem, state, arms).allowed.reshape(-1, len(arms))
         alpha, beta = (counts[:, arms] for counts in state.rows())
         out = np.zeros(alpha.shape)
         shown, place = np.unique(allowed, axis=0, return_inverse=True)
@@ -112,13 +115,9 @@ class Uts(BestScore):
             out[here] = 1.0 if one else best(Independent(), among, self.problem.rewards[arms][chosen])[0]
         return out.reshape((*state.shape, len(arms)))
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return each arm with its chance."""
         return ByChances(self)
-
-    def _allowed(self, state: State, arms: list[int]) -> AnyArray:
-        lead = leading(self.problem, state, arms)
-        return lead.only_leader(lead.near.sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +149,12 @@ class Osub(BestScore):
         return within_segments(self.problem.segments, state.arms, lambda arms: self._bounds(state, arms))
 
     def _bounds(self, state: State, arms: list[int]) -> FloatArray:
-        lead = leading(self.problem, state, arms)
-        known, place = np.unique(lead.pulls, return_inverse=True)
+        lead = leading(self.problem, state, arms, every=min(len(arms) - 1, 2) + 1)
+        known, place = np.unique(lead.together, return_inverse=True)
         budget = np.array([self._index.budget(math.log(m + 1)) for m in known.tolist()])
-        limit = budget[place.reshape(lead.pulls.shape)][..., None] / np.maximum(lead.pulled, 1.0)
+        limit = budget[place.reshape(lead.together.shape)][..., None] / np.maximum(lead.pulled, 1.0)
         bound = np.where(lead.pulled > 0, divergence_bound(lead.mean, limit), 1.0)
-        most = min(len(arms) - 1, 2) + 1
-        return np.where(lead.only_leader(most), self.problem.rewards[arms] * bound, -np.inf)
+        return np.where(lead.allowed, self.problem.rewards[arms] * bound, -np.inf)
 
 
 def check_peak(problem: Problem, owner: str) -> None:
@@ -206,7 +204,7 @@ class IsotonicKLUCB(BestScore):
         least: FloatArray = np.where(above, bound[..., :, None], np.inf).min(axis=-2)
         return least if facts.scale == "reward" else rewards * least
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return that it is asked state by state, with more in memory than most."""
         return StateByState(self, bytes=_BOUNDS_ROOM * BATCH * problem.arms)
 
@@ -276,11 +274,12 @@ class GlmUCB(BestScore):
         successes = np.clip(np.rint(state.alpha - self.problem.prior[:, 0]), 0.0, pulls)
         features = self._features()
         theta = logistic_fit(features, successes, pulls, self.ridge)
-        spread = np.sqrt(_quadratic(features, np.linalg.inv(_gram(features, pulls, self.ridge))))
+        inverse = np.linalg.inv(_gram(features, pulls, self.ridge))
+        spread = np.sqrt(np.einsum("id,...de,ie->...i", features, inverse, features))
         curve = _expit(theta @ features.T)
         return np.asarray(self.problem.rewards * (curve + math.sqrt(self.scale * math.log(step)) * spread))
 
-    def on_layers(self, problem: Problem) -> OnLayers:
+    def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return that it is asked state by state, with more in memory than most."""
         return StateByState(self, bytes=_FIT_ROOM * BATCH * problem.arms)
 
@@ -314,11 +313,6 @@ def _gram(features: FloatArray, weight: FloatArray, ridge: float) -> FloatArray:
     return np.asarray(
         ridge * np.eye(features.shape[1]) + np.einsum("...i,id,ie->...de", weight, features, features)
     )
-
-
-def _quadratic(features: FloatArray, inverse: AnyArray) -> FloatArray:
-    """Return xᵀ A x for every arm, ``[..., N]``."""
-    return np.asarray(np.einsum("id,...de,ie->...i", features, inverse, features), dtype=np.float64)
 
 
 def _expit(u: FloatArray) -> FloatArray:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
+from elsv._base.typing import AnyArray, IntArray, Rng
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import Segment, distinct_states, offered
+from elsv.policies.offered import Segment, distinct_states
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State, check_width
@@ -60,9 +60,8 @@ class Separate(BasePolicy):
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm that each segment's own bandit chooses."""
         check_width(state, self.problem)
-        segments = segments_of(self.problem, "separate")
-        offered(self.problem, segment, state.shape)
-        came = np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        segments, horizon = self.problem.segments, self.problem.horizon
+        came = np.broadcast_to(segments.numbers(segment), state.shape).reshape(-1)
         alpha, beta = state.rows()
         coming = segments.chances_in(State.trusted(alpha, beta), self.problem)
         out = np.empty(len(alpha), dtype=np.int64)
@@ -71,27 +70,21 @@ class Separate(BasePolicy):
             prior = self.problem.prior[own]
             won, lost = alpha[here][:, own], beta[here][:, own]
             made = np.rint((won - prior[:, 0] + lost - prior[:, 1]).sum(axis=1)).astype(np.int64)
-            ends = self._ends(made, coming[here, g], step)
-            for pulls, end in np.unique(np.stack([made, ends], axis=1), axis=0).tolist():
-                same = (made == pulls) & (ends == end)
-                policy = self._policy(g, None if self.problem.horizon is None else end)
+            left = np.zeros_like(made)  # customers that a segment's bandit may expect
+            if horizon is not None:
+                left = np.maximum(np.rint(coming[here, g] * (horizon - step + 1)).astype(np.int64), 1)
+            for pulls, rest in np.unique(np.stack([made, left], axis=1), axis=0).tolist():
+                same = (made == pulls) & (left == rest)
+                policy = self._policy(g, None if horizon is None else pulls + rest)
                 asked = State.trusted(won[same], lost[same])
                 out[here[same]] = np.array(own)[_ask_once(policy, asked, pulls + 1, rng)]
         return out.reshape(state.shape)
 
-    def _ends(self, made: IntArray, share: FloatArray, step: int) -> IntArray:
-        """Return after how many customers a segment's bandit ends: those so far and those to be expected."""
-        if self.problem.horizon is None:
-            return np.zeros_like(made)
-        left = np.rint(share * (self.problem.horizon - step + 1)).astype(np.int64)
-        return made + np.maximum(left, 1)
-
     def _policy(self, g: int, end: int | None) -> Any:
-        key = (g, end)
-        if key not in self._known:
+        if (g, end) not in self._known:
             part = self._parts[g] if end is None else self._parts[g].with_horizon(end)
-            self._known[key] = self.make(self.name, part)
-        return self._known[key]
+            self._known[g, end] = self.make(self.name, part)
+        return self._known[g, end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +107,11 @@ class Pooled(BasePolicy):
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the level that the bandit of all customers chooses, as an arm of who has come."""
         check_width(state, self.problem)
-        segments = segments_of(self.problem, "pooled")
-        offered(self.problem, segment, state.shape)
-        groups = np.array(segments.groups)  # [G, L]
-        alpha, beta = state.rows()
-        seen = [counts - start for counts, start in zip((alpha, beta), self.problem.prior.T, strict=True)]
-        won, lost = (counts[:, groups].sum(axis=1) for counts in seen)
-        start = self._levels.prior
-        levels = _ask_once(self._policy, State.trusted(start[:, 0] + won, start[:, 1] + lost), step, rng)
-        came = np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
+        groups = np.array(self.problem.segments.groups)  # [G, L]
+        both = zip(state.rows(), self.problem.prior.T, self._levels.prior.T, strict=True)
+        counts = (start + (seen - prior)[:, groups].sum(axis=1) for seen, prior, start in both)
+        levels = _ask_once(self._policy, State.trusted(*counts), step, rng)
+        came = np.broadcast_to(self.problem.segments.numbers(segment), state.shape).reshape(-1)
         return np.asarray(groups[came, levels].reshape(state.shape))
 
 
@@ -138,14 +127,16 @@ def segments_of(problem: Problem, owner: str) -> Segments:
 def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
     """Return the problem of some arms alone, with what is known of them among themselves."""
     own = list(arms)
-    share = problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]]
+    share = float(problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]])
+    # From one customer of the segment to the next: E[γ^K] with K geometric.
+    rarer = problem.discount and share * problem.discount / (1.0 - (1.0 - share) * problem.discount)
     return Problem(
         problem.rewards[own],
         prior=problem.prior[own],
         names=[problem.names[arm] for arm in own],
         structure=_stated(_facts(problem), [own]),
         horizon=problem.horizon,
-        discount=None if problem.discount is None else _rarer(problem.discount, float(share)),
+        discount=rarer,
     )
 
 
@@ -166,11 +157,6 @@ def pooled_problem(problem: Problem) -> Problem:
         horizon=problem.horizon,
         discount=problem.discount,
     )
-
-
-def _rarer(discount: float, share: float) -> float:
-    """Return the discount from one customer of a segment to the next: E[γ^K] with K geometric."""
-    return share * discount / (1.0 - (1.0 - share) * discount)
 
 
 def _facts(problem: Problem) -> Facts | None:

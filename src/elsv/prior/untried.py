@@ -34,6 +34,7 @@ from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import Facts, ranking_of
+from elsv.structure.mixtures import MixtureOf
 
 FACTOR, FREE_FACTOR = 2.0, 3.0
 _LEVELS = (np.arange(101) + 0.5) / 101  # of quantiles that stand for a distribution
@@ -197,7 +198,8 @@ def distances(near: Neighbour, spread: float) -> FloatArray:
 
 def _ranking(structure: object) -> Facts | None:
     """Return the order or peak of a structure, for a mixture that of its likeliest part with one; or None."""
-    parts: Sequence[tuple[float, object]] = getattr(structure, "parts", ((1.0, structure),))
+    whole: Sequence[tuple[float, object]] = ((1.0, structure),)
+    parts = structure.parts if isinstance(structure, MixtureOf) else whole
     ranked = [(share, facts) for share, part in parts if (facts := ranking_of(part)) and facts.ranks]
     return max(ranked, key=lambda one: one[0])[1] if ranked else None
 

@@ -47,10 +47,7 @@ class Transaction:
 
     def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return what a query finds."""
-        found: list[tuple[Any, ...]] = self._connection.execute(
-            self._translated(sql), tuple(values)
-        ).fetchall()
-        return found
+        return list(self._connection.execute(self._translated(sql), tuple(values)).fetchall())
 
 
 class Store(Protocol):
@@ -85,10 +82,15 @@ class Store(Protocol):
 class OneConnection:
     """A store's connection: one thread uses it at a time, and it is opened again when it was closed.
 
-    After a fork it is the parent's: the child leaves it alone and opens its own.
+    After a fork it is the parent's: the child leaves it alone and opens its own. A kind of store says how to
+    `_open` it, how a transaction is `_begun`, and what to raise for an error of the database.
     """
 
+    place: str
     _error: type[Exception]  # of the database
+    _open: Callable[[], Any]
+    _begun: Callable[[bool], AbstractContextManager[Transaction]]  # True: it may write
+    _readable_error: Callable[[Any], ElsvError]
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -96,6 +98,18 @@ class OneConnection:
         self._process = 0  # whose connection it is
         with self._lock, self._readable_errors():
             self._open()
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Begin a transaction that may write; on disk when it ends without an error."""
+        with self._lock, self._readable_errors(), self._begun(True) as transaction:
+            yield transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that sees one moment of the store."""
+        with self._lock, self._readable_errors(), self._begun(False) as transaction:
+            yield transaction
 
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
@@ -112,14 +126,6 @@ class OneConnection:
     @property
     def _is_open(self) -> bool:
         return self._connection is not None and self._process == os.getpid()
-
-    def _open(self) -> Any:
-        """Return the connection."""
-        raise NotImplementedError
-
-    def _readable_error(self, error: Any) -> ElsvError:
-        """Return what to raise for an error of the database: it says what to do."""
-        raise NotImplementedError
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:

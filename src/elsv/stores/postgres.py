@@ -23,12 +23,7 @@ PATIENCE = 60.0  # seconds to wait for other writers
 class PostgresStore(OneConnection):
     """One database; its connection is opened again when it was lost.
 
-    Parameters
-    ----------
-    url
-        ``postgresql://user:password@host:port/database``.
-    patience
-        Seconds to wait for what other writers hold.
+    `patience`: seconds to wait for what other writers hold.
     """
 
     def __init__(self, url: str, patience: float = PATIENCE) -> None:
@@ -38,14 +33,9 @@ class PostgresStore(OneConnection):
             raise MissingExtraError("a PostgreSQL store", "postgres") from error
         self._psycopg: Any = psycopg
         self._error = psycopg.Error
-        self._url, self._patience = url, patience
+        self._url, self._patience, parts = url, patience, urlsplit(url)
+        self.place = f"postgresql://{parts.hostname or ''}{parts.path}"  # without user and password
         super().__init__()
-
-    @property
-    def place(self) -> str:
-        """The host and database, without user and password."""
-        parts = urlsplit(self._url)
-        return f"postgresql://{parts.hostname or ''}{parts.path}"
 
     def another(self) -> PostgresStore:
         """Open one more connection to the same database."""
@@ -56,31 +46,17 @@ class PostgresStore(OneConnection):
         return f"{query} FOR UPDATE"
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """Begin a transaction that may write; on disk when it ends without an error."""
-        with self._lock, self._readable_errors():
-            connection = self._alive()
-            with connection.transaction():
-                yield Transaction(connection, _translated)
-
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Begin a transaction that sees one moment of the database."""
-        with self._lock, self._readable_errors():
-            connection = self._alive()
-            with connection.transaction():
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield Transaction(connection, _translated)
-
-    def _alive(self) -> Any:
-        """Return a connection that answers: one that was lost while nothing was under way is replaced."""
+    def _begun(self, write: bool) -> Iterator[Transaction]:
         connection = self._open()
         try:
             connection.execute("SELECT 1")
-        except self._psycopg.OperationalError:
+        except self._psycopg.OperationalError:  # lost while nothing was under way
             self.close()
             connection = self._open()
-        return connection
+        with connection.transaction():
+            if not write:
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield Transaction(connection, _translated)
 
     def _open(self) -> Any:
         if self._is_open:
@@ -89,7 +65,9 @@ class PostgresStore(OneConnection):
             self._url, autocommit=True, connect_timeout=_SECONDS_TO_CONNECT, application_name="elsv"
         )
         try:
-            if needs_migration(_applied(connection), "postgres"):
+            there = connection.execute("SELECT to_regclass('elsv_migration')").fetchone()[0] is not None
+            done = connection.execute("SELECT number FROM elsv_migration").fetchall() if there else []
+            if needs_migration((number for (number,) in done), "postgres"):
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
                     migrate(Transaction(connection, _translated), "postgres", self.place)
@@ -101,8 +79,8 @@ class PostgresStore(OneConnection):
         return connection
 
     def _readable_error(self, error: Any) -> ElsvError:
-        text = " ".join(str(error).split())
-        if isinstance(error, self._psycopg.OperationalError) and self._connection is None:
+        text, lost = " ".join(str(error).split()), isinstance(error, self._psycopg.OperationalError)
+        if lost and self._connection is None:
             return StoreError(
                 f"no PostgreSQL server answers at {self.place}: {text}; nothing was recorded by this call: "
                 "check the URL and the server, and try again"
@@ -114,7 +92,7 @@ class PostgresStore(OneConnection):
                 f"another process has held what is needed in {self.place} for {self._patience:g} seconds; "
                 "nothing was recorded by this call: try again"
             )
-        if isinstance(error, self._psycopg.OperationalError):
+        if lost:
             self.close()
             return StoreError(
                 f"the connection to {self.place} was lost: {text}; repeat the call: outcomes count once, "
@@ -125,9 +103,3 @@ class PostgresStore(OneConnection):
 
 def _translated(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s")
-
-
-def _applied(connection: Any) -> list[int]:
-    if connection.execute("SELECT to_regclass('elsv_migration')").fetchone()[0] is None:
-        return []
-    return [number for (number,) in connection.execute("SELECT number FROM elsv_migration")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -39,12 +38,7 @@ def run_together(store: Store, works: Sequence[Work[Any]]) -> list[Any]:
 class SharedCommits:
     """Commits that threads share: whoever comes first commits for all who have come meanwhile.
 
-    Parameters
-    ----------
-    store
-        Where they write.
-    most
-        Pieces in one transaction, at most.
+    `most`: pieces in one transaction, at most.
     """
 
     def __init__(self, store: Store, most: int = 256) -> None:
@@ -78,25 +72,16 @@ class SharedCommits:
 
 
 class Pool:
-    """As many connections as are needed at once, up to a number; whoever finds none free waits.
+    """As many connections as are needed at once, `size` at most; whoever finds none free waits.
 
-    Parameters
-    ----------
-    make
-        Opens one more.
-    size
-        How many there may be.
-    patience
-        Seconds to wait for one that is free.
+    `make` opens one more, and `patience` is how many seconds to wait for one that is free.
     """
 
     def __init__(self, make: Callable[[], Store], size: int, patience: float) -> None:
-        self._make, self._size, self._patience = make, size, patience
-        self._free: queue.LifoQueue[Store] = queue.LifoQueue()
-        self._guard, self._made = threading.Lock(), 1
         first = make()
         self.place, self.locked, self.another = first.place, first.locked, make
-        self._free.put(first)
+        self._size, self._patience, self._free = size, patience, [first]
+        self._room = threading.Semaphore(size)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -112,43 +97,27 @@ class Pool:
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next use opens them again."""
-        free = []
-        while not self._free.empty():
-            free.append(self._free.get_nowait())
-        for store in free:
+        for store in list(self._free):
             store.close()
-            self._free.put(store)
 
     @contextmanager
     def _one(self) -> Iterator[Store]:
-        store = self._take()
-        try:
-            yield store
-        finally:
-            self._free.put(store)
-
-    def _take(self) -> Store:
-        try:
-            return self._free.get_nowait()
-        except queue.Empty:
-            pass
-        with self._guard:
-            more = self._made < self._size
-            self._made += more
-        if more:
-            try:
-                return self._make()
-            except BaseException:
-                with self._guard:
-                    self._made -= 1
-                raise
-        try:
-            return self._free.get(timeout=self._patience)
-        except queue.Empty:
+        if not self._room.acquire(timeout=self._patience):
             raise StoreError(
                 f"all {self._size} connections to {self.place} have been in use for "
                 f"{self._patience:g} seconds; nothing was recorded by this call: try again, or allow more"
-            ) from None
+            )
+        try:
+            try:
+                store = self._free.pop()
+            except IndexError:
+                store = self.another()
+            try:
+                yield store
+            finally:
+                self._free.append(store)
+        finally:
+            self._room.release()
 
 
 class Apart:
@@ -158,7 +127,4 @@ class Apart:
         self._reader, self._writer = reader, writer
         self.place, self.locked, self.another = writer.place, writer.locked, writer.another
         self.reading, self.writing = reader.reading, writer.writing
-
-    def close(self) -> None:
-        """Close the connection that reads."""
-        self._reader.close()
+        self.close = reader.close

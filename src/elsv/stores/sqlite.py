@@ -11,29 +11,27 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
 from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
 
 PATIENCE = 60.0  # seconds to wait for other writers
+_REMEDIES = {
+    "SQLITE_FULL": "free some space and try again",
+    "SQLITE_READONLY": "give yourself the right to write the file and its directory",
+    "SQLITE_BUSY": f"another process has been writing for {PATIENCE:.0f} seconds; try again",
+    "SQLITE_CANTOPEN": "choose a path in a directory that exists and that you may write",
+}
 
 
 class SqliteStore(OneConnection):
-    """One file.
-
-    Parameters
-    ----------
-    path
-        Where it is, or will be.
-    create
-        Whether to make it if it is not there.
-    """
+    """One file; `create`: whether to make it if it is not there."""
 
     _error = sqlite3.Error
 
     def __init__(self, path: Path, create: bool = True) -> None:
-        self._path = path
+        self._path, self.place = path, str(path)
         self._identity: tuple[int, int] | None = None  # of the file that was opened
         self._ahead: tuple[int, int] | None = None  # of its write-ahead log
         self._stays = True  # whether what was opened shows what others write
@@ -42,11 +40,6 @@ class SqliteStore(OneConnection):
         if path.is_dir():
             raise InvalidInputError(f"{path} is a directory; give the path of a file, such as shop.db")
         super().__init__()
-
-    @property
-    def place(self) -> str:
-        """The path."""
-        return str(self._path)
 
     def another(self) -> SqliteStore:
         """Open one more connection to the same file."""
@@ -57,35 +50,12 @@ class SqliteStore(OneConnection):
         return query
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """Begin a transaction that may write; on disk when it ends without an error."""
-        with self._lock, self._readable_errors():
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            with self._ending(connection):
-                yield Transaction(connection)
-
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Begin a transaction that sees one moment of the file."""
-        with self._lock, self._readable_errors():
-            connection = self._open()
-            connection.execute("BEGIN")
-            with self._ending(connection):
-                yield Transaction(connection)
-            if not self._stays:
-                self.close()  # whoever may write it may have done so by the next time
-
-    @contextmanager
-    def _ending(self, connection: sqlite3.Connection) -> Iterator[None]:
-        try:
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            raise
+    def _begun(self, write: bool) -> Iterator[Transaction]:
+        connection = self._open()
+        with _whole(connection, "BEGIN IMMEDIATE" if write else "BEGIN"):
+            yield Transaction(connection)
+        if not (write or self._stays):
+            self.close()  # whoever may write it may have done so by the next time
 
     def _open(self) -> sqlite3.Connection:
         found, opened = _which(self._path), self._is_open
@@ -94,16 +64,19 @@ class SqliteStore(OneConnection):
         if self._identity is not None and found != self._identity:
             self._refuse(found, opened)
         self._stays = self._writable
-        connection = sqlite3.connect(
-            self._address(),
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-            uri=True,
+        how: dict[str, Any] = {"timeout": PATIENCE, "isolation_level": None, "cached_statements": 256}
+        connection: sqlite3.Connection = sqlite3.connect(
+            self._address(), **how, check_same_thread=False, uri=True
         )
         try:
-            self._prepare(connection)
+            if self._stays:
+                connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -65536")
+            if needs_migration(applied(connection), "sqlite"):
+                with _whole(connection, "BEGIN IMMEDIATE"):
+                    migrate(Transaction(connection), "sqlite", self.place)
             identity = _which(self._path)
             if found not in (None, identity):
                 self._refuse(identity, True)
@@ -146,25 +119,27 @@ class SqliteStore(OneConnection):
 
     def _address(self) -> str:
         """Return where to connect to; a file that may only be read is not asked for its write-ahead log."""
-        address = self._path.absolute().as_uri()
+        address, ahead = self._path.absolute().as_uri(), ahead_of(self._path)
         if self._writable or not self._path.exists():
             return address
-        ahead = ahead_of(self._path)
         return address + ("?mode=ro" if ahead.exists() and ahead.stat().st_size else "?immutable=1")
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        if self._writable:
-            connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -65536")
-        if needs_migration(applied(connection), "sqlite"):
-            connection.execute("BEGIN IMMEDIATE")
-            with self._ending(connection):
-                migrate(Transaction(connection), "sqlite", self.place)
 
     def _readable_error(self, error: sqlite3.Error) -> ElsvError:
         return readable_error(self.place, error)
+
+
+@contextmanager
+def _whole(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    """Begin a transaction; it is committed, or taken back if an error ends it."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        raise
 
 
 def ahead_of(path: Path) -> Path:
@@ -218,13 +193,6 @@ def readable_error(place: str, error: sqlite3.Error) -> ElsvError:
         return CorruptFileError(
             f"{place} is damaged or no campaign file ({text}); nothing was written: restore it from a backup"
         )
-    remedy = "check the disk and try again"
-    if name.startswith("SQLITE_FULL"):
-        remedy = "free some space and try again"
-    elif name.startswith("SQLITE_READONLY"):
-        remedy = "give yourself the right to write the file and its directory"
-    elif name.startswith("SQLITE_BUSY"):
-        remedy = f"another process has been writing for {PATIENCE:.0f} seconds; try again"
-    elif name.startswith("SQLITE_CANTOPEN"):
-        remedy = "choose a path in a directory that exists and that you may write"
+    found = (remedy for kind, remedy in _REMEDIES.items() if name.startswith(kind))
+    remedy = next(found, "check the disk and try again")
     return StoreError(f"cannot use {place}: {text}; nothing was recorded by this call: {remedy}")

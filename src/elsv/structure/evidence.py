@@ -164,10 +164,9 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
     assumed, nothing = (
         float(log_weight(one, state)) - float(log_weight(one, start)) for one in (belief, Independent())
     )
-    chances = getattr(belief, "chances", None)
-    if chances is None:
+    if not hasattr(belief, "chances"):
         return Evidence(assumed - nothing, ratio=ratio, chance=chance)
-    now, before = (tuple(float(share) for share in chances(one)) for one in (state, start))
+    now, before = (tuple(float(share) for share in belief.chances(one)) for one in (state, start))
     return Evidence(assumed - nothing, now, before, _assumes_nothing(belief), ratio, chance)
 
 
@@ -180,8 +179,9 @@ def contradiction(problem: _Stated, state: State) -> str | None:
 
 
 def _assumes_nothing(belief: Belief) -> bool:
-    """Return whether a belief, or a part of it, is that of independent arms."""
-    return factors(belief) or any(map(_assumes_nothing, getattr(belief, "parts", ())))
+    """Return whether a belief, or a part of a mixture, is that of independent arms."""
+    parts = getattr(belief, "parts", ()) if hasattr(belief, "chances") else ()
+    return factors(belief) or any(map(_assumes_nothing, parts))
 
 
 def _outcomes(problem: _Stated, state: State) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ withdrawn still teaches, and scores, candidates, the frontier's maximum and P(be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,22 +81,23 @@ class PartOfBelief:
         theta, weight = spread_points(self.whole, self._all(state), count)
         return theta[..., self.arms], weight
 
+    @property
+    def arm_points(self) -> Callable[[State, int], tuple[FloatArray, FloatArray]] | None:
+        """Points of every arm with the means of all arms there; None if the belief of all gives none."""
+        own: Any = getattr(self.whole, "arm_points", None)
+
+        def read(state: State, each: int) -> tuple[FloatArray, FloatArray]:
+            theta, weight = own(self._all(state), each)
+            return theta[..., self.arms, :, :][..., self.arms], weight[..., self.arms, :]
+
+        return None if own is None else read
+
     def _all(self, state: State) -> State:
         """Return the state of all arms."""
         shape = (*state.shape, self.others.arms)
         alpha, beta = (np.broadcast_to(n, shape).copy() for n in (self.others.alpha, self.others.beta))
         alpha[..., self.arms], beta[..., self.arms] = state.alpha, state.beta
         return State.trusted(alpha, beta)
-
-
-class PartWithArmPoints(PartOfBelief):
-    """The same of a belief that has points of each arm by itself."""
-
-    def arm_points(self, state: State, each: int) -> tuple[FloatArray, FloatArray]:
-        """Return points of every arm with the means of all arms there."""
-        own: Any = self.whole
-        theta, weight = own.arm_points(self._all(state), each)
-        return theta[..., self.arms, :, :][..., self.arms], weight[..., self.arms, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +125,7 @@ class Restricted(Statement):
 
     def belief(self) -> Belief:
         """Return the belief of the arms on offer."""
-        whole, arms = self.whole.belief(), np.array(self.arms)
-        kind = PartWithArmPoints if hasattr(whole, "arm_points") else PartOfBelief
-        return kind(whole, arms, self.others)
+        return PartOfBelief(self.whole.belief(), np.array(self.arms), self.others)
 
     def ranking(self) -> Facts | None:
         """Return the order, peak and bounds of the arms on offer."""

@@ -44,12 +44,12 @@ def values_at(value: ValueFunction, state: State, step: int) -> FloatArray:
     return found
 
 
-def layer_reach(value: ValueFunction) -> int:
+def layer_reach(value: ValueFunction | None) -> int:
     """Return how many layers past its own the value reads."""
     return int(getattr(value, "layer_reach", 0))
 
 
-def layer_rooms(value: ValueFunction) -> int:
+def layer_rooms(value: ValueFunction | None) -> int:
     """Return how many arrays of a layer a search on the value uses at one time."""
     return int(getattr(value, "layer_rooms", 2))
 
@@ -57,10 +57,13 @@ def layer_rooms(value: ValueFunction) -> int:
 def search_sweep(value: ValueFunction, problem: Problem, step: int, depth: int) -> Sweep | None:
     """Return the sweep that is a search of this depth on the value, as the value names it, or None."""
     own: Any = getattr(value, "search_sweep", None)
-    if own is None or not still_holds(value, "search_sweep", "__call__"):
-        return None
-    named: Sweep | None = own(problem, step, depth)
+    named: Sweep | None = own(problem, step, depth) if names_sweep(value) else None
     return named
+
+
+def names_sweep(value: ValueFunction) -> bool:
+    """Return whether the value names a sweep that is a search on it."""
+    return hasattr(value, "search_sweep") and still_holds(value, "search_sweep", "__call__")
 
 
 def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:

@@ -12,9 +12,9 @@ swept through it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -25,11 +25,11 @@ from elsv._base.numbers import memory as in_words
 from elsv._base.progress import Progress
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
-from elsv.exact.cuda.sweeps import ARMS, NULL, Device, LayerSweeps, Numbering, weighted
-from elsv.exact.passes import SHORTER, Cost
+from elsv.exact.cuda.sweeps import ARMS, NULL, Device, LayerSweeps, Numbering, find_device, weighted
+from elsv.exact.passes import SHORTER, Cost, Pass, Totals, Weights
 from elsv.lattice.numbering import layer_size, states_up_to
 from elsv.lattice.sweeps import Sweep
-from elsv.policies.layers import Optimum, kernel_of
+from elsv.policies.layers import LayerPolicy, Optimum
 from elsv.policies.plan_rules import EQUAL, OUTWEIGH, RECOVERED
 from elsv.problem import Problem
 
@@ -37,6 +37,31 @@ _SPARE = 300 << 20  # bytes that are left alone
 _NODES = 0.5  # of quadrature, for each pull
 _SCORING = 64  # threads
 Watch = Callable[[LayerSweeps, int, Any], None]  # called before a layer is swept, with the next one's values
+
+
+def passes_on_card(
+    problem: Problem, policies: Sequence[LayerPolicy], names: Sequence[str], memory: int | None
+) -> list[Pass]:
+    """Return one pass for each policy, or raise if one has no kernel or there is too little memory."""
+    for policy, name in zip(policies, names, strict=True):
+        check_policy(problem, policy, name)
+    device = find_device()
+    cost, work = evaluate_cost(problem, policies, device, memory), partial(_work, device, memory)
+    return [Pass({k: policy}, True, cost, work) for k, policy in enumerate(policies)]
+
+
+def _work(
+    device: Device,
+    memory: int | None,
+    problem: Problem,
+    policies: Sequence[LayerPolicy],
+    weigh: Weights,
+    workers: int,
+    progress: Progress,
+) -> Totals:
+    """Do the work of a pass; weights are the card's own."""
+    values = [value_of(problem, policy, device, progress, memory) for policy in policies]
+    return [[value] for value in values], [0.0] * len(values)
 
 
 @dataclass(frozen=True)
@@ -49,12 +74,18 @@ class Room:
     bytes: int
 
 
-def room_for(problem: Problem, free: int) -> Room:
-    """Return the quickest division that fits into `free` bytes: whole layers, else some groups at a time."""
+def room_for(problem: Problem, free: int, search: Sweep | None = None) -> Room:
+    """Return the quickest division that fits into `free` bytes: whole layers, else some groups at a time.
+
+    A search goes over whole layers, whether they fit or not.
+    """
     numbering, horizon = Numbering(problem.arms, problem.steps), problem.steps
-    before = max(horizon - 2, 0)
-    weigh = weighted(problem)
+    before, weigh = max(horizon - 2, 0), weighted(problem)
     values, tables = numbering.size(horizon - 1), _table_bytes(problem) + _SPARE
+    if search is not None:
+        whole = layer_size(problem.arms, horizon)
+        arrays = 5 + 4 * problem.arms * (search.stops > 0)
+        return Room(values, values, whole, 8 * arrays * whole + tables)
     batch, weights = numbering.size(before), numbering.size(horizon) * weigh
     left = (free - tables) // 8 - values
     if batch + weights > left:
@@ -65,20 +96,25 @@ def room_for(problem: Problem, free: int) -> Room:
     return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
 
 
+def _table_bytes(problem: Problem) -> int:
+    if not weighted(problem):
+        return 0
+    if (problem.prior == problem.prior.round()).all():
+        nodes = _NODES * (problem.steps + float(problem.prior.sum()))
+    else:
+        nodes = 26.0 * float(problem.steps**0.5) + 60.0
+    return int(8 * ARMS * nodes * (problem.steps * (problem.steps + 1) / 2))
+
+
 def evaluate_cost(
-    problem: Problem, policies: Sequence[object], device: Device, memory: int | None = None
+    problem: Problem, policies: Sequence[LayerPolicy], device: Device, memory: int | None = None
 ) -> Cost:
     """Return what the values of policies on layers take, or raise if they cannot be computed here."""
     check_arms(problem)
-    free, size, whole = _limit(device, memory), 0, 8 * layer_size(problem.arms, problem.steps)
-    for policy in policies:
-        if hasattr(policy, "earns"):
-            continue
-        if _searches(problem, policy):
-            arrays = 5 + 4 * problem.arms * (_named(problem, policy, 1).stops > 0)
-            size = max(size, arrays * whole + _table_bytes(problem) + _SPARE)
-        else:
-            size = max(size, room_for(problem, free).bytes)
+    free = _limit(device, memory)
+    swept = [policy for policy in policies if policy.earns(problem) is None]
+    rooms = (room_for(problem, free, _search_of(problem, policy)) for policy in swept)
+    size = max((room.bytes for room in rooms), default=0)
     states = states_up_to(problem.arms, problem.steps - 1)
     if size > free:
         raise InvalidInputError(
@@ -88,14 +124,19 @@ def evaluate_cost(
     return Cost(states, size)
 
 
-def _searches(problem: Problem, policy: object) -> bool:
-    """Return whether a policy reads more than the next layer, somewhere."""
-    return _named(problem, policy, problem.steps).name == "search"
-
-
 def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
     """Return what the optimum takes, or raise if it cannot be computed here."""
     return evaluate_cost(problem, [Optimum(problem.belief)], device, memory)
+
+
+def check_policy(problem: Problem, policy: LayerPolicy, name: str) -> None:
+    """Raise if a policy on layers has no kernel."""
+    check_arms(problem)
+    if policy.kernel(problem, problem.steps) is None:
+        raise InvalidInputError(
+            "device='cuda' knows the optimum, index policies, one step of elsv, greedy, commit, plan and "
+            f"fixed arms, not {name!r}; use device='cpu', or simulate it (elsv compare)"
+        )
 
 
 def root_scores(
@@ -106,43 +147,25 @@ def root_scores(
     watch: Watch | None = None,
 ) -> FloatArray:
     """Return what each first arm is worth if the optimum follows, ``[N]``."""
-    best = Optimum(problem.belief)
-    sweeps, first = _in_place(problem, best, device, _limit(device, memory), progress, watch)
+    sweeps, first = _values(problem, Optimum(problem.belief), device, memory, progress, 1, watch)
+    if watch is not None:
+        watch(sweeps, 0, first)
     scores: FloatArray = scores_of(sweeps, 0, np.zeros((1, 2 * ARMS), np.int64), first)[0]
     return scores[sweeps.first :]
 
 
-def check_policy(problem: Problem, policy: object, name: str) -> None:
-    """Raise if a policy on layers has no kernel."""
-    check_arms(problem)
-    if kernel_of(problem, policy, problem.steps) is None:
-        raise InvalidInputError(
-            "device='cuda' knows the optimum, index policies, one step of elsv, greedy, commit, plan and "
-            f"fixed arms, not {name!r}; use device='cpu', or simulate it (elsv compare)"
-        )
-
-
 def value_of(
-    problem: Problem, policy: Any, device: Device, progress: Progress, memory: int | None = None
-) -> tuple[float, float]:
-    """Return what a policy on layers earns, and the seconds that took."""
-    began = time.perf_counter()
-    if (earns := getattr(policy, "earns", None)) is not None:
-        value = float(earns(problem))
-    elif _searches(problem, policy):
-        value = _by_layers(problem, policy, device, progress)
-    else:
-        sweeps, later = _in_place(problem, policy, device, _limit(device, memory), progress)
-        out, (kernel, extra) = device.empty(1), sweeps.kernel(_named(problem, policy, 1), 0)
-        sweeps.sweep(kernel, 0, (0, 1), later, out, extra)
-        value = float(device.fetch(out)[0]) / _root_weight(sweeps)
-    return value, time.perf_counter() - began
-
-
-def _named(problem: Problem, policy: object, step: int) -> Sweep:
-    found = kernel_of(problem, policy, step)
-    assert found is not None, "checked by check_policy"
-    return found
+    problem: Problem, policy: LayerPolicy, device: Device, progress: Progress, memory: int | None = None
+) -> float:
+    """Return what a policy on layers earns."""
+    if (known := policy.earns(problem)) is not None:
+        return known
+    sweeps, values = _values(problem, policy, device, memory, progress)
+    value = float(device.fetch(values[:1])[0])
+    if sweeps.weights is None:
+        return value
+    weights, _ = sweeps.weights.of(1, 0, 1)
+    return value / float(device.fetch(weights[:2]).sum())  # W of the prior, as the kernels add it up
 
 
 def _limit(device: Device, memory: int | None) -> int:
@@ -150,29 +173,46 @@ def _limit(device: Device, memory: int | None) -> int:
     return free if memory is None else min(memory, free)
 
 
-def _in_place(
+def _kernel(problem: Problem, policy: LayerPolicy, step: int) -> Sweep:
+    found = policy.kernel(problem, step)
+    assert found is not None, "checked by check_policy"
+    return found
+
+
+def _search_of(problem: Problem, policy: LayerPolicy) -> Sweep | None:
+    """Return the longest search of a policy that searches; its first step may do without."""
+    if _kernel(problem, policy, problem.steps).name != "search":
+        return None
+    return max((_kernel(problem, policy, min(step, problem.steps)) for step in (1, 2)), key=lambda k: k.stops)
+
+
+def _values(
     problem: Problem,
-    policy: object,
+    policy: LayerPolicy,
     device: Device,
-    free: int,
+    memory: int | None,
     progress: Progress,
+    last: int = 0,
     watch: Watch | None = None,
 ) -> tuple[LayerSweeps, Any]:
-    """Return the values of layer 1 (`NULL` if there is but one step), each layer in the place of the next."""
-    horizon = problem.steps
-    room = room_for(problem, free)
+    """Return the values of the layer `last`, each in the place of the next; `NULL` past the last step."""
+    horizon, longest = problem.steps, _search_of(problem, policy)
+    room = room_for(problem, _limit(device, memory), longest)
     sweeps = LayerSweeps(device, problem, room.weights)
-    values, batch = device.empty(room.values), device.empty(room.batch)
-    later: Any = NULL
-    for layer in range(horizon - 1, 0, -1):
+    search = None if longest is None else Search(sweeps, longest.stops > 0)
+    values, batch, later = device.empty(room.values), device.empty(room.batch), NULL
+    for layer in range(horizon - 1, last - 1, -1):
         if watch is not None:
             watch(sweeps, layer, later)
-        kernel, extra = sweeps.kernel(_named(problem, policy, layer + 1), layer)
-        whole = sweeps.numbering.groups_of(layer)
+        named, whole = _kernel(problem, policy, layer + 1), sweeps.numbering.groups_of(layer)
+        kernel, extra = ("", ()) if named.name == "search" else sweeps.kernel(named, layer)
         for first, stop in sweeps.batches(layer, room.batch):
             low, high = (int(sweeps.numbering.groups[layer, k]) for k in (first, stop))
             out = values[low:high] if layer == horizon - 1 else batch
-            sweeps.sweep(kernel, layer, (first, stop), later, out, extra)
+            if search is not None and not kernel:
+                search.follow(named, layer, later, out)
+            else:
+                sweeps.sweep(kernel, layer, (first, stop), later, out, extra)
             if layer == horizon - 1:
                 continue
             if stop - first == whole:
@@ -181,35 +221,7 @@ def _in_place(
                 values[low:high] = batch[: high - low]
         later = values
         progress(horizon - layer, horizon)
-    if watch is not None:
-        watch(sweeps, 0, later)
     return sweeps, later
-
-
-def _by_layers(problem: Problem, policy: object, device: Device, progress: Progress) -> float:
-    """Return the value of a policy that searches, on whole layers."""
-    horizon = problem.steps
-    sweeps = LayerSweeps(device, problem, layer_size(problem.arms, horizon))
-    search = Search(sweeps, _named(problem, policy, 1).stops > 0)
-    values = [device.empty(sweeps.numbering.size(horizon - 1)) for _ in range(2)]
-    for layer in range(horizon - 1, -1, -1):
-        later, named = values[0] if layer + 1 < horizon else NULL, _named(problem, policy, layer + 1)
-        if named.name == "search":
-            search.follow(named, layer, later, values[1])
-        else:
-            kernel, extra = sweeps.kernel(named, layer)
-            sweeps.whole(kernel, layer, later, values[1], extra)
-        values.reverse()
-        progress(horizon - layer, horizon)
-    return float(device.fetch(values[0][:1])[0]) / _root_weight(sweeps)
-
-
-def _root_weight(sweeps: LayerSweeps) -> float:
-    """Return W of the prior, as the kernels add it up; 1 without weights."""
-    if sweeps.weights is None:
-        return 1.0
-    weights, _ = sweeps.weights.of(1, 0, 1)
-    return float(sweeps.device.fetch(weights[:2]).sum())
 
 
 def scores_of(sweeps: LayerSweeps, layer: int, counts: Any, later: Any) -> FloatArray:
@@ -233,20 +245,6 @@ def check_arms(problem: Problem) -> None:
         raise InvalidInputError(
             f"device='cuda' knows 2 and {ARMS} arms, got {problem.arms}; use device='cpu'"
         )
-
-
-def _nodes(problem: Problem) -> float:
-    whole = bool((problem.prior == problem.prior.round()).all())
-    if whole:
-        return _NODES * (problem.steps + float(problem.prior.sum()))
-    return 26.0 * float(problem.steps**0.5) + 60.0
-
-
-def _table_bytes(problem: Problem) -> int:
-    if not weighted(problem):
-        return 0
-    entries = problem.steps * (problem.steps + 1) / 2
-    return int(8 * ARMS * _nodes(problem) * entries)
 
 
 class Search:

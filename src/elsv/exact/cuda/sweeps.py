@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,7 @@ class Numbering:
     @cached_property
     def groups(self) -> IntArray:
         """Number of each group's first state, ``[most + 1, width]``; past the last the layer's size."""
-        pairs = np.array([_tetrahedral(left + 1) for left in range(self.width)])
-        return self._starts(pairs)
+        return self._starts(np.array([comb(left + 3, 3) for left in range(self.width)]))  # of two arms
 
     @cached_property
     def prefix(self) -> IntArray:
@@ -155,11 +155,6 @@ class Numbering:
             found[layer, 1 : count + 1] = np.cumsum((first + 1) * pairs[layer - first])
             found[layer, count + 1 :] = found[layer, count]
         return found
-
-
-def _tetrahedral(n: int) -> int:
-    """Return the number of states of two arms after n - 1 pulls."""
-    return n * (n + 1) * (n + 2) // 6
 
 
 class Weights:
@@ -206,12 +201,7 @@ class Weights:
 
 def _by_node(table: Sequence[FloatArray]) -> FloatArray:
     """Return the tables of n = 0, 1, … pulls one after the other, successes fastest, in padded rows."""
-    parts = []
-    for part in table:
-        rows = np.zeros((part.shape[1], -(-len(part) // _PADDED) * _PADDED))
-        rows[:, : len(part)] = part.T
-        parts.append(rows.ravel())
-    return np.concatenate(parts)
+    return np.concatenate([np.pad(part.T, ((0, 0), (0, -len(part) % _PADDED))).ravel() for part in table])
 
 
 class LayerSweeps:
@@ -231,20 +221,16 @@ class LayerSweeps:
     def batches(self, layer: int, room: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of groups whose states fit into `room`, and whose weights fit into their buffer."""
         here, later = self.numbering.groups[layer], self.numbering.groups[layer + 1]
-        groups, first = self.numbering.groups_of(layer), 0
-        while first < groups:
-            stop = first + 1
-            while (
-                stop < groups
-                and int(here[stop + 1] - here[first]) <= room
-                and self._fits(later, first, stop + 1)
-            ):
-                stop += 1
-            yield first, stop
-            first = stop
 
-    def _fits(self, later: IntArray, first: int, stop: int) -> bool:
-        return self.weights is None or int(later[self._end(stop)] - later[first]) <= self.weights.room
+        def fits(first: int, stop: int) -> bool:
+            weighed = 0 if self.weights is None else self.weights.room - later[self._end(stop)] + later[first]
+            return bool(here[stop] - here[first] <= room and weighed >= 0)
+
+        groups, first = self.numbering.groups_of(layer), 0
+        for stop in range(1, groups + 1):
+            if stop == groups or not fits(first, stop + 1):
+                yield first, stop
+                first = stop
 
     def _end(self, stop: int) -> int:
         """Return the group after the last one that is read: one more than are written, with a first arm."""
