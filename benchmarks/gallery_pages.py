@@ -48,7 +48,7 @@ def draw(name: str, problem: Problem, labels: Sequence[str], found: dict[str, An
     write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + to_svg(figure) + "\n")
 
 
-@styled
+@styled()
 def picture(name: str, problem: Problem, labels: Sequence[str], found: dict[str, Any]) -> Any:
     """Return a figure of what a structure says, and of the regret with and without it."""
     figure = new_figure(WIDE, TALL)

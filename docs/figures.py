@@ -137,7 +137,7 @@ def draw_choosing() -> Any:
     return figure
 
 
-@styled
+@styled()
 def main() -> None:
     """Write the files that are named, or all."""
     pictures = {"discount": draw_discount, "commit": draw_commit, "choosing": draw_choosing}

@@ -103,7 +103,7 @@ def test_every_experiment_runs_in_tiny_settings(outcomes, name):
     assert outcome.text
     json.dumps(outcome.numbers)
     for table in outcome.tables:
-        assert len(table.align) == len(table.headers)
+        assert len(table.align) in (0, len(table.headers))
         assert {len(row) for row in table.rows} == {len(table.headers)}
     for claim in outcome.claims:
         assert claim.says

@@ -5,10 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -399,3 +401,12 @@ def test_a_file_is_no_directory(tmp_path):
     (tmp_path / "f").write_text("x")
     with pytest.raises(InvalidInputError, match="directory"):
         write_comparison(USUAL, tmp_path / "f")
+
+
+@pytest.mark.parametrize("package", ["elsv.report", "elsv.paper"])
+def test_every_text_of_a_page_is_used(package):
+    folder = files(package)
+    sources = "".join(path.read_text() for path in folder.iterdir() if path.name.endswith(".py"))
+    for section, texts in tomllib.loads((folder / "words.toml").read_text()).items():
+        for text in texts:
+            assert f'"{text}"' in sources, (section, text)

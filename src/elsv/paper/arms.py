@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from elsv.paper import base
 from elsv.paper.base import Context, Drawing, Outcome, Simulation, Table
-from elsv.paper.claims import GROWS, Claim, Verdict, grows, listed, minus
+from elsv.paper.claims import Claim, Verdict, claim, grows, in_a_row, listed, minus, words
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.page import Cell
@@ -23,6 +24,7 @@ POLICIES = {
     "arm 1 always": "fixed:arm=1",
 }
 _RIVALS = ("TS constrained", "greedy on the belief", "arm 1 always")
+_say = partial(words, "arms")
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     ladders = {least: f"rewards {least:g} to 1" for least in settings.least}
     named = {f"{ladders[least]}, N = {n}": (least, n) for least, n in found}
     return Outcome(
-        text=(
-            f"Arms 1 … N with decreasing means and rewards evenly spaced up to 1, {settings.horizon} steps, "
-            f"means drawn from the ordered prior, exact beliefs. Two ladders: {listed(ladders.values())}. "
-            "Gittins ignores the order and treats every arm as new; the other policies know it."
-        ),
+        text=_say("text", s=settings, ladders=listed(ladders.values())),
         numbers={
             name: {**base.numbers_of(found[key], POLICIES), "lead_over_gittins": list(leads[key])}
             for name, key in named.items()
@@ -87,14 +85,11 @@ def _claim(settings: Settings, found: Runs, leads: Leads, ladders: Mapping[float
         last = {label: found[least, most][label].mean[-1] for label in ("Gittins", "ELSV-Gittins", *_RIVALS)}
         each = ", ".join(f"{label} {regret:.2f}" for label, regret in last.items())
         regrets.append(f"{name}, N = {most}: {each}")
-    return Claim(
+    return claim(
         "C5",
-        "The lead of ELSV-Gittins over the Gittins index grows with the number of arms.",
-        f"lead for N = {', '.join(map(str, settings.arms))}: {measured}",
-        verdict,
-        in_short,
-        f"Gittins pays for trying every arm. Regret for the most arms: {'; '.join(regrets)}.",
-        f"{GROWS}; in part as well if a rival that knows the order has clearly less regret at some N",
+        (verdict, in_short),
+        _say("measured", arms=in_a_row(settings.arms), leads=measured),
+        _say("why", regrets="; ".join(regrets)),
     )
 
 
@@ -113,12 +108,9 @@ def _drawing(settings: Settings, found: Runs, ladders: Mapping[float, str]) -> D
         share_y=True,
         height=2.9,
     )
-    return Drawing(
-        "by-arms",
-        figure,
-        f"Regret after {settings.horizon} steps by number of arms, logarithmic scale, 95 % bands; instances "
-        f"for N = {', '.join(map(str, settings.arms))}: {', '.join(f'{n:,}' for n in settings.instances)}.",
-    )
+    instances = ", ".join(f"{n:,}" for n in settings.instances)
+    caption = _say("drawn", s=settings, arms=in_a_row(settings.arms), instances=instances)
+    return Drawing("by-arms", figure, caption)
 
 
 def _table(settings: Settings, found: Runs, leads: Leads) -> Table:
@@ -128,12 +120,8 @@ def _table(settings: Settings, found: Runs, leads: Leads) -> Table:
         share = 100 * lead / float(c["Gittins"].mean[-1])
         ahead = [minus(f"{lead:.2f} ± {half:.2f}"), minus(f"{share:.0f} %")]
         rows.append([f"{least:g} to 1", n, *(base.final(c, name) for name in POLICIES), *ahead])
-    return Table(
-        ["rewards", "N", *POLICIES, "lead over Gittins", "in %"],
-        rows,
-        f"Regret after {settings.horizon} steps, and the paired lead of ELSV-Gittins over Gittins, absolute "
-        "and in percent of Gittins' regret.",
-    )
+    heads = ["rewards", "N", *POLICIES, "lead over Gittins", "in %"]
+    return Table(heads, rows, _say("table", s=settings))
 
 
 EXPERIMENT = base.Experiment(

@@ -22,7 +22,7 @@ from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.headline import ranking, shown_digits, with_half
 from elsv.report.page import Cell
-from elsv.report.style import checked_axes, drawn_panels, several_axes
+from elsv.report.style import users_axes
 from elsv.simulation.compare import Comparison, compare
 
 Key = TypeVar("Key", bound=Hashable)
@@ -117,25 +117,21 @@ class Drawing:
 
         A drawing of several panels takes and returns as many axes, in an array or a list.
         """
-        panels = drawn_panels(self.figure)
-        axes = several_axes(ax, panels) if panels > 1 else [checked_axes(ax)]
+        panels = sum(axes.get_label() != "<colorbar>" for axes in self.figure.axes)
+        axes = users_axes(ax, panels)
         self.figure.redraw(axes=axes)
         return axes if panels > 1 else axes[0]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page, in the terms of `elsv.report.page.Page.table`; numbers are on the right."""
+    """A table of the page, in the terms of `elsv.report.page.Page.table`."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str
     align: str = ""
     highlight: Sequence[int] = ()
-
-    def __post_init__(self) -> None:
-        if not self.align:
-            object.__setattr__(self, "align", "l" + "r" * (len(self.headers) - 1))
 
 
 @dataclass(frozen=True)
@@ -195,13 +191,12 @@ def numbers_of(comparison: Comparison, policies: Mapping[str, Any]) -> dict[str,
 
 def columns_of(comparisons: Mapping[str, Comparison]) -> dict[str, AnyArray]:
     """Return one row for each setting, policy and step."""
-    parts: dict[str, list[AnyArray]] = {}
+    parts = []
     for setting, comparison in comparisons.items():
         table = comparison.columns()
-        for key in ("policy", "step", "regret", "ci95", "best_share"):
-            parts.setdefault(key, []).append(np.asarray(table[key]))
-        parts.setdefault("setting", []).append(np.full(len(table["step"]), setting))
-    return {key: np.concatenate(arrays) for key, arrays in parts.items()}
+        parts.append({**table, "setting": np.full(len(table["step"]), setting)})
+    keys = ("policy", "step", "regret", "ci95", "best_share", "setting")
+    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in keys}
 
 
 def curves(

@@ -1,6 +1,6 @@
 """The paper's claims and how a verdict follows from what was measured.
 
-A verdict is computed, never typed: each function below states its rule and applies it to numbers. A claim
+A verdict is computed, never typed: each function below applies a rule of ``words.toml`` to numbers. A claim
 *holds*, *holds in part* (against some rivals only, up to some depth, in some settings), or is *not
 reproduced*. Intervals are 95 %; "clearly" means that the interval excludes zero.
 """
@@ -12,8 +12,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from elsv.report.headline import listed as listed
+from elsv.report.words import words as words_of
+
+words = partial(words_of, "elsv.paper")
 
 
 class Verdict(StrEnum):
@@ -35,6 +39,12 @@ class Claim:
     in_short: str  # the verdict in words: "holds against TS and Gittins only"
     why: str
     rule: str
+
+
+def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str, **bounds: float) -> Claim:
+    """Return a claim of the paper as one of the rules below has judged it."""
+    name = label.partition(" ")[0]  # "C4 exact" is C4 judged again
+    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule", **bounds))
 
 
 @dataclass(frozen=True)
@@ -72,14 +82,8 @@ class Change:
         return abs(self.percent) + self.half_width <= margin
 
 
-LEAST_REGRET = (
-    "holds if every rival has clearly more regret in every setting; in part if that is so for some rivals "
-    "and no rival of the paper has clearly less; otherwise not reproduced"
-)
-
-
 def least_regret(leads: Sequence[Lead]) -> tuple[Verdict, str]:
-    """Judge that a policy has the least regret (rule: `LEAST_REGRET`)."""
+    """Judge that a policy has the least regret."""
     rivals = list(dict.fromkeys(lead.rival for lead in leads))
     beaten = [name for name in rivals if all(lead.clear for lead in leads if lead.rival == name)]
     if len(beaten) == len(rivals):
@@ -92,47 +96,26 @@ def least_regret(leads: Sequence[Lead]) -> tuple[Verdict, str]:
     return Verdict.PARTLY, f"holds against {listed(beaten)} only, not against {others}"
 
 
-def exact_lead(
-    label: str,
-    rows: Mapping[int, Mapping[str, float]],
-    horizon: int,
-    in_paper: Collection[str],
-    measured: str,
-    ahead_is: str,
-    and_then: str = "",
-) -> Claim:
-    """Judge from exact regrets by horizon and label that ELSV-Gittins has the least (claim C4).
+NOBODY_AHEAD = "No rival has less regret."
 
-    `ahead_is` begins the sentence on the policies with less regret at `horizon`.
-    """
-    mine = "ELSV-Gittins"
+
+def exact_leads(
+    rows: Mapping[int, Mapping[str, float]], horizon: int, in_paper: Collection[str]
+) -> tuple[list[Lead], str]:
+    """Return how far ELSV-Gittins leads, by exact regrets of horizon and label, and who is ahead of it."""
+    mine, last = "ELSV-Gittins", rows[horizon]
     leads = [
         Lead(f"T = {t}", rival, regret - row[mine], 0.0, rival in in_paper)
         for t, row in rows.items()
         for rival, regret in row.items()
         if rival not in (mine, "optimum")
     ]
-    last = rows[horizon]
     ahead = sorted((x for x in last if x != "optimum" and last[x] < last[mine]), key=lambda x: last[x])
-    told = "; ".join(f"{rival} {last[rival]:.3f}" for rival in ahead)
-    return Claim(
-        label,
-        "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
-        measured,
-        *least_regret(leads),
-        f"{ahead_is}{told}.{and_then}" if ahead else "No rival has less regret.",
-        LEAST_REGRET,
-    )
-
-
-NO_DIFFERENCE = (
-    "holds if every interval of the change lies within ± 10 % of the regret at depth 1; not reproduced if "
-    "some depth clearly has over 10 % less regret; otherwise in part"
-)
+    return leads, "; ".join(f"{rival} {last[rival]:.3f}" for rival in ahead)
 
 
 def no_difference(changes: Sequence[Change], margin: float = 10.0) -> tuple[Verdict, str]:
-    """Judge that depth makes virtually no difference (rule: `NO_DIFFERENCE`)."""
+    """Judge that depth makes virtually no difference."""
     if all(change.within(margin) for change in changes):
         return Verdict.HOLDS, f"holds: no depth changes the regret by over {margin:g} %"
     if any(change.percent + change.half_width < -margin for change in changes):
@@ -143,14 +126,8 @@ def no_difference(changes: Sequence[Change], margin: float = 10.0) -> tuple[Verd
     return Verdict.PARTLY, f"holds but for {open_cases}, where the interval reaches past ± {margin:g} %"
 
 
-GROWS = (
-    "in each setting the lead grows if it is clearly larger for the most arms than for the fewest and never "
-    "clearly falls in between; holds if it grows in all settings, in part if in some"
-)
-
-
 def grows(leads: Iterable[Sequence[tuple[float, float]]], settings: Sequence[str]) -> tuple[Verdict, str]:
-    """Judge that a lead grows (rule: `GROWS`); each item holds (lead, half-width) by number of arms."""
+    """Judge that a lead grows; each item holds (lead, half-width) by number of arms."""
     growing = [name for name, row in zip(settings, leads, strict=True) if _rises(row)]
     if len(growing) == len(settings):
         return Verdict.HOLDS, "holds"
@@ -178,14 +155,8 @@ class Ratio:
     half_width: float
 
 
-FAR_BETTER = (
-    "far better: clearly less regret, and at most half of it; holds if so in every pairing, in part if in "
-    "some, otherwise not reproduced"
-)
-
-
 def far_better(ratios: Sequence[Ratio]) -> tuple[Verdict, str]:
-    """Judge that one policy is far better than another (rule: `FAR_BETTER`)."""
+    """Judge that one policy is far better than another."""
     won = [r for r in ratios if r.difference > r.half_width and r.ratio <= 0.5]
     if len(won) == len(ratios):
         return Verdict.HOLDS, "holds"

@@ -3,14 +3,15 @@ r"""Figure 5 of the paper: the discount problem, 3 ordered arms with rewards .8,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from elsv._base.typing import IntArray
 from elsv.choice import best_arm
-from elsv.paper import base, claims
+from elsv.paper import base
 from elsv.paper.base import Context, Outcome, Simulation
-from elsv.paper.claims import Claim, Lead, Ratio, listed, minus
+from elsv.paper.claims import Claim, Lead, Ratio, claim, far_better, least_regret, listed, minus, words
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.simulation.compare import Comparison
@@ -36,6 +37,7 @@ _PAIRINGS = {
 }
 _MINE = "ELSV-Gittins"
 _REJECTION = ",belief=rejection,draws=100"
+_say = partial(words, "discount")
 
 
 def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator) -> IntArray:
@@ -95,27 +97,21 @@ def run(settings: Settings, context: Context) -> Outcome:
     found = context.compare_all(simulations)
     fewer = "" if settings.repetitions == 20 else " (the authors: 20 ×)"
     about = {
-        OURS: f"{settings.instances:,} instances drawn from the uniform prior conditioned on μ₁ ≥ μ₂ ≥ μ₃, "
-        "exact beliefs, rewards in every index",
-        AUTHORS: f"all {len(means)} ordered means on a grid of {settings.grid_points} points, "
-        f"{settings.repetitions} × each{fewer}, beliefs by rejection with 100 draws, Bayes-UCB "
-        "without the rewards",
+        OURS: _say("about-ours", s=settings),
+        AUTHORS: _say("about-authors", s=settings, means=len(means), fewer=fewer),
     }
     drawn = [*_DRAWN, "greedy on the belief"]
     drawings, tables, leads, ratios = [], [], [], []
     for setting, comparison in found.items():
-        ours = setting == OURS
-        paper = "The paper's Figure 5" if ours else "The same with the authors' settings"
-        caption = (
-            f"{paper}: mean cumulative regret over {settings.horizon} steps with 95 % bands; "
-            f"{about[setting]}. UCB and the fixed arms are in the table."
+        said = {"setting": setting, "about": about[setting], "horizon": settings.horizon}
+        name, figure, note = (
+            ("curves", "The paper's Figure 5", "")
+            if setting == OURS
+            else ("curves-authors", "The same with the authors' settings", f" †: with `{_REJECTION[1:]}`.")
         )
-        name = "curves" if ours else "curves-authors"
+        caption = _say("drawn", figure=figure, **said)
         drawings.append(base.curves(name, comparison, drawn, caption, drawn))
-        caption = (
-            f"Regret after {settings.horizon} steps, {setting}: {about[setting]}. *Slanted*: the paired "
-            f"interval holds zero.{'' if ours else f' †: with `{_REJECTION[1:]}`.'}"
-        )
+        caption = _say("table", note=note, **said)
         tables.append(base.regret_table(comparison, POLICIES[setting], _MINE, caption, _REJECTION))
         leads += [
             Lead(setting, rival, *comparison.difference(rival, _MINE), rival in _IN_PAPER)
@@ -126,14 +122,7 @@ def run(settings: Settings, context: Context) -> Outcome:
             ratio = float(comparison[policy].mean[-1] / comparison[rival].mean[-1])
             ratios.append(Ratio(setting, label, ratio, *comparison.difference(rival, policy)))
     return Outcome(
-        text=(
-            "Three discounts of 20, 10 and 0 %: rewards .8, .9 and 1, and a larger discount sells at least "
-            "as often. All policies meet the same instances and outcomes. Besides the curves of the paper "
-            "the tables have what it leaves out: pulling the arm with the largest expected reward under the "
-            "ordered belief (greedy), and each arm alone. TS constrained draws exactly from the ordered "
-            "posterior in both settings; rejection gives the same distribution. × 0.4 stands for bonuses "
-            "times 0.4, which is what the authors' α = 0.4 did."
-        ),
+        text=_say("text"),
         numbers={setting: base.numbers_of(c, POLICIES[setting]) for setting, c in found.items()}
         | {"leads": [vars(lead) for lead in leads], "ucb_ratios": [vars(ratio) for ratio in ratios]},
         drawings=drawings,
@@ -147,17 +136,10 @@ def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Clai
     regret = "; ".join(f"{setting}: {base.final(c, _MINE)}" for setting, c in comparisons.items())
     close = [lead for lead in found if not lead.clear]
     told = "; ".join(f"{x.rival} {x.difference:+.2f} ± {x.half_width:.2f} ({x.setting})" for x in close)
-    beaten = sum(lead.clear for lead in found)
-    why = f"ELSV-Gittins clearly beats {beaten} of {len(found)} rivals counted over both settings"
-    why += f"; it is not clearly ahead of: {minus(told)}." if close else "."
-    return Claim(
-        "C4",
-        "ELSV-Gittins outperforms all other algorithms on the 3-arm discount problem.",
-        f"regret of ELSV-Gittins, {regret}",
-        *claims.least_regret(found),
-        why,
-        claims.LEAST_REGRET,
-    )
+    but = f"; it is not clearly ahead of: {minus(told)}" if close else ""
+    beaten = len(found) - len(close)
+    why = _say("leads", beaten=beaten, leads=len(found), but=but)
+    return claim("C4", least_regret(found), f"regret of ELSV-Gittins, {regret}", why)
 
 
 def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Claim:
@@ -165,23 +147,15 @@ def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Clai
     measured = "regret as a share of UCB's, prior and grid: "
     measured += "; ".join(f"{label} {listed(shares)}" for label, shares in by_label.items())
     equal = [r for r in ratios if r.label == "equal bonuses"]
-    reason = (
-        "the order adds little, and what is gained is the gain of smaller bonuses, which UCB has too"
-        if all(r.ratio > 0.8 for r in equal)
-        else "the order itself is what helps"
-    )
     names = ("UCB", "ELSV-UCB", "UCB × 0.4", "ELSV-UCB × 0.4")
-    regrets = [f"{comparisons[OURS][name].mean[-1]:.1f} ({name})" for name in names]
-    return Claim(
-        "C6",
-        "ELSV-UCB is a very significant improvement over plain UCB.",
-        measured,
-        *claims.far_better(ratios),
-        f"With the same bonuses, ELSV-UCB has {listed(f'{r.ratio:.2f}' for r in equal)} times the regret of "
-        f"UCB in the two settings: {reason}. Regrets with {OURS}: {listed(regrets)}. The paper says α = 1 "
-        "for this figure.",
-        claims.FAR_BETTER,
+    why = _say(
+        "ratios",
+        equal=listed(f"{r.ratio:.2f}" for r in equal),
+        reason=_say("little" if all(r.ratio > 0.8 for r in equal) else "much"),
+        ours=OURS,
+        regrets=listed(f"{comparisons[OURS][name].mean[-1]:.1f} ({name})" for name in names),
     )
+    return claim("C6", far_better(ratios), measured, why)
 
 
 EXPERIMENT = base.Experiment(

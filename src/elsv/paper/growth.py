@@ -20,7 +20,7 @@ import numpy as np
 from elsv._base.typing import FloatArray, IntArray
 from elsv.indices import Setting, index_from_name
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of
-from elsv.paper.claims import Claim, all_of, at_most
+from elsv.paper.claims import Claim, all_of, at_most, claim, words
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.report import figures
@@ -28,6 +28,7 @@ from elsv.state import State
 from elsv.values import SeparableValue
 
 _MARGIN, _REGRET_MARGIN = 0.1, 0.05
+Curves = dict[str, tuple[FloatArray, FloatArray]]  # label: mean regret and half-width, [T] each
 _POLICY, _BOTH = "ucb:scale=2", "ELSV-UCB(2)"
 
 
@@ -66,27 +67,15 @@ def cost(settings: CostSettings, context: Context) -> Outcome:
     by_arms = [cells_of(at, n) for n in arms]
     slopes = {"one_step": slope(steps, one), "all_steps": slope(steps, every)}
     context.progress(0.5)
-    seconds = {
-        "one_step": [_seconds(step, 3, settings.repeats) for step in steps],
-        "all_steps": [_seconds(step, 1, every=True) for step in steps],
-        "arms": [_seconds(at, n, settings.repeats) for n in arms],
+    timed = {
+        "one_step": (steps, [_seconds(step, 3, settings.repeats) for step in steps]),
+        "all_steps": (steps, [_seconds(step, 1, every=True) for step in steps]),
+        "arms": (arms, [_seconds(at, n, settings.repeats) for n in arms]),
     }
-    timing: dict[str, Any] = {f"seconds_{name}": values for name, values in seconds.items()}
-    for name, values in seconds.items():
-        timing[f"slope_{name}"] = slope(arms if name == "arms" else steps, values)
+    timing: dict[str, Any] = {f"seconds_{name}": seconds for name, (_, seconds) in timed.items()}
+    timing |= {f"slope_{name}": slope(*points) for name, points in timed.items()}
     as_said = (abs(slopes["one_step"] - 2) <= _MARGIN, abs(slopes["all_steps"] - 3) <= _MARGIN)
     flat = len(set(by_arms)) == 1
-    claim = Claim(
-        "C2",
-        "υₜ takes O(t²) operations, O(t³) for all steps, independent of the number of arms (Proposition 1 "
-        "prints O(t³)).",
-        f"cells updated grow as t^{slopes['one_step']:.3f} for one step and t^{slopes['all_steps']:.3f} for "
-        f"all; {by_arms[0]:,} cells at t = {at} for {arms[0]} arm and for {arms[-1]:,}",
-        *all_of([*as_said, flat]),
-        "Every state of one arm is visited once per step, and arms with equal priors share one table; "
-        "K different priors need K tables.",
-        f"log–log slopes of the counted cells within ± {_MARGIN} of 2 and 3, equal counts for every N",
-    )
     figure = figures.lines(
         steps,
         {"one step": one, "all steps up to t": every},
@@ -97,29 +86,19 @@ def cost(settings: CostSettings, context: Context) -> Outcome:
         markers=True,
         height=3.0,
     )
-    caption = "Cells of υ updated for one step and for all steps up to t, counted; both axes logarithmic."
-    table = Table(
-        ["cost", "paper", "slope of counts", "slope of run times"],
-        [
-            ["one step, against t", "2", f"{slopes['one_step']:.3f}", f"{timing['slope_one_step']:.2f}"],
-            ["all steps, against t", "3", f"{slopes['all_steps']:.3f}", f"{timing['slope_all_steps']:.2f}"],
-            [
-                "one step, against N",
-                "0",
-                "equal" if flat else "not equal",
-                f"{abs(timing['slope_arms']):.2f}",
-            ],
-        ],
-        f"Log–log slopes; t from {steps[0]} to {steps[-1]}, N from {arms[0]} to {arms[-1]:,}. Run times are "
-        "those of this machine and run; fixed costs flatten them.",
-    )
+    rows = [
+        ["one step, against t", "2", f"{slopes['one_step']:.3f}", f"{timing['slope_one_step']:.2f}"],
+        ["all steps, against t", "3", f"{slopes['all_steps']:.3f}", f"{timing['slope_all_steps']:.2f}"],
+        ["one step, against N", "0", "equal" if flat else "not equal", f"{abs(timing['slope_arms']):.2f}"],
+    ]
+    said: dict[str, Any] = {
+        "steps": steps, "last_step": steps[-1], "arms": arms, "last_arm": arms[-1], "slopes": slopes,
+        "cells": by_arms[0], "at": at,
+    }  # fmt: skip
+    heads = ["cost", "paper", "slope of counts", "slope of run times"]
+    judged = all_of([*as_said, flat])
     return Outcome(
-        text=(
-            "The number of cells that a table of υ updates is counted by an index that counts the states it "
-            "is asked for, with nothing reused between steps (an index that does not depend on t needs "
-            "less: one new level of bonuses a step). Run times of the compiled code, with the same index, "
-            "stand beside the counts."
-        ),
+        text=words("cost", "text"),
         numbers={
             "steps": list(steps),
             "cells_one_step": one,
@@ -128,9 +107,9 @@ def cost(settings: CostSettings, context: Context) -> Outcome:
             "cells_by_arms": by_arms,
             "slopes": slopes,
         },
-        drawings=[Drawing("cells", figure, caption)],
-        tables=[table],
-        claims=[claim],
+        drawings=[Drawing("cells", figure, words("cost", "drawn"))],
+        tables=[Table(heads, rows, words("cost", "table", **said))],
+        claims=[claim("C2", judged, words("cost", "measured", **said), words("cost", "why"), margin=_MARGIN)],
         timing=timing,
     )
 
@@ -197,29 +176,21 @@ def run(settings: Settings, context: Context) -> Outcome:
         "horizon": both.horizon,
         "difference": float(np.abs(both[_BOTH].mean - both["UCB(2)"].mean).max()),
     }
-    curves = {label: c["UCB(2)"].mean for label, c in found.items()}
-    halves = {label: c["UCB(2)"].ci95 for label, c in found.items()}
-    gap_labels = [label for label in found if label != prior]
-    largest = np.argmax([curves[label] for label in gap_labels], axis=0)
-    for source in (curves, halves):
-        by_gap = np.array([source[label] for label in gap_labels])
-        source[worst] = by_gap[largest, np.arange(settings.horizon)]
-    fits = {label: fitted_slope(curves[label], halves[label], settings.fit_from) for label in (prior, worst)}
+    curves: Curves = {label: (c["UCB(2)"].mean, c["UCB(2)"].ci95) for label, c in found.items()}
+    by_gap = np.array([curve for label, curve in curves.items() if label != prior])  # [gap, 2, T]
+    largest = np.argmax(by_gap[:, 0], axis=0)
+    means, halves = (by_gap[largest, k, np.arange(settings.horizon)] for k in (0, 1))
+    curves[worst] = means, halves
+    fits = {label: fitted_slope(*curves[label], settings.fit_from) for label in (prior, worst)}
     return Outcome(
-        text=(
-            "Theorem 2 bounds the regret of ELSV-UCB with α = 2 by O(√(T log T)). On plain bandits it pulls "
-            f"what UCB(2) pulls: over {agreement['instances']:,} instances and {agreement['horizon']} steps "
-            f"their largest paired difference of mean regret is {agreement['difference']:.1g}. The long runs "
-            "use the index. The bound is over all means, so beside the mean over a uniform prior stands the "
-            "worst of several gaps, chosen anew at each T."
-        ),
+        text=words("growth", "text", **agreement),
         numbers={
             "agreement": agreement,
             "slopes": {label: {"slope": slope, "half_width": half} for label, (slope, half) in fits.items()},
-            "final_regret": {label: float(curve[-1]) for label, curve in curves.items()},
+            "final_regret": {label: float(curve[-1]) for label, (curve, _) in curves.items()},
         },
-        drawings=[_drawing(settings, curves, halves, list(fits))],
-        tables=[_table(settings, curves, halves, fits)],
+        drawings=[_drawing(settings, {label: curves[label] for label in fits})],
+        tables=[_table(settings, curves, fits)],
         claims=[_claim(settings, fits)],
         columns=columns_of(found),
     )
@@ -250,63 +221,40 @@ def _long_run(
     return Simulation(problem, {"UCB(2)": state_by_state}, instances, instances, options or {})
 
 
-def _drawing(
-    settings: Settings, curves: dict[str, FloatArray], halves: dict[str, FloatArray], labels: list[str]
-) -> Drawing:
+def _drawing(settings: Settings, curves: Curves) -> Drawing:
     t = np.unique(np.rint(np.geomspace(10, settings.horizon, 120)).astype(int))
     shape = np.sqrt(t * np.log(t))
-    series = {label: curves[label][t - 1] for label in labels}
-    bound = float(max(curves[label][-1] for label in labels)) * shape / shape[-1]
+    bound = float(max(mean[-1] for mean, _ in curves.values())) * shape / shape[-1]
     figure = figures.lines(
         t,
-        {**series, "√(T log T), scaled": bound},
-        {label: halves[label][t - 1] for label in labels},
+        {**{label: mean[t - 1] for label, (mean, _) in curves.items()}, "√(T log T), scaled": bound},
+        {label: half[t - 1] for label, (_, half) in curves.items()},
         x_label="horizon T",
         y_label="regret",
         log_x=True,
         log_y=True,
         height=3.2,
     )
-    return Drawing(
-        "slopes",
-        figure,
-        "Regret of UCB(2) = ELSV-UCB(2) on plain bandits against T, both axes logarithmic, beside √(T log "
-        f"T) scaled to meet the upper curve at T = {settings.horizon:,}. Worst gap: the largest mean regret "
-        f"over gaps {', '.join(map(str, settings.gaps))}.",
-    )
+    gaps = ", ".join(map(str, settings.gaps))
+    return Drawing("slopes", figure, words("growth", "drawn", s=settings, gaps=gaps))
 
 
-def _table(
-    settings: Settings,
-    curves: dict[str, FloatArray],
-    halves: dict[str, FloatArray],
-    fits: dict[str, tuple[float, float]],
-) -> Table:
+def _table(settings: Settings, curves: Curves, fits: Mapping[str, tuple[float, float]]) -> Table:
     marks = [settings.horizon // 100, settings.horizon // 10, settings.horizon]
     rows = []
-    for label, curve in curves.items():
-        regrets = [f"{curve[t - 1]:.1f} ± {halves[label][t - 1]:.1f}" for t in marks]
+    for label, (mean, half) in curves.items():
+        regrets = [f"{mean[t - 1]:.1f} ± {half[t - 1]:.1f}" for t in marks]
         rows.append([label, *regrets, "{:.3f} ± {:.3f}".format(*fits[label]) if label in fits else None])
-    return Table(
-        ["bandit", *(f"T = {t:,}" for t in marks), "growth"],
-        rows,
-        "Mean regret of UCB(2); growth is the slope of log regret on log √(T log T) for T from "
-        f"{settings.fit_from:,}.",
-    )
+    heads = ["bandit", *(f"T = {t:,}" for t in marks), "growth"]
+    return Table(heads, rows, words("growth", "table", s=settings))
 
 
 def _claim(settings: Settings, fits: dict[str, tuple[float, float]]) -> Claim:
     upper, bound = max(slope + half for slope, half in fits.values()), 1 + _REGRET_MARGIN
-    measured = "; ".join(f"{label}: {slope:.3f} ± {half:.3f}" for label, (slope, half) in fits.items())
-    return Claim(
-        "C7",
-        "The regret of ELSV-UCB(2) grows no faster than √(T log T).",
-        f"slope on log √(T log T), T = {settings.fit_from:,} to {settings.horizon:,}: {measured}",
-        *at_most(upper, bound),
-        f"Measured up to T = {settings.horizon:,} the faster of the two grows "
-        f"{'no faster' if upper <= bound else 'faster'} than the bound; a simulation cannot go to infinity.",
-        f"upper end of both slopes at most 1 + {_REGRET_MARGIN}",
-    )
+    slopes = "; ".join(f"{label}: {slope:.3f} ± {half:.3f}" for label, (slope, half) in fits.items())
+    measured = words("growth", "measured", s=settings, slopes=slopes)
+    why = words("growth", "why", s=settings, faster="no faster" if upper <= bound else "faster")
+    return claim("C7", at_most(upper, bound), measured, why, margin=_REGRET_MARGIN)
 
 
 COST = Experiment(

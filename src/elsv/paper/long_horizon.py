@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -17,7 +18,17 @@ import numpy as np
 from elsv.exact import evaluate
 from elsv.exact.solve import largest_reward
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import FAR_BETTER, Claim, Ratio, exact_lead, far_better, in_a_row
+from elsv.paper.claims import (
+    NOBODY_AHEAD,
+    Claim,
+    Ratio,
+    claim,
+    exact_leads,
+    far_better,
+    in_a_row,
+    least_regret,
+    words,
+)
 from elsv.paper.optimum import above
 from elsv.problem import Problem
 from elsv.report import figures
@@ -40,6 +51,7 @@ _DRAWN = ("optimum", "ELSV-Gittins", "Gittins", "Bayes-UCB", "ELSV-UCB", "UCB", 
 _PAIRS = {"equal bonuses": ("ELSV-UCB", "UCB"), "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4")}
 _MINE = "ELSV-Gittins"
 
+_say = partial(words, "long-horizon")
 Rows = dict[int, dict[str, float]]  # horizon: label: regret
 
 
@@ -60,6 +72,9 @@ def run(settings: Settings, context: Context) -> Outcome:
         regrets = computed(cases, context.device, context.progress)
     shown = {r: {t: regrets[r][t] for t in settings.horizons if t in regrets[r]} for r in settings.problems}
     row = shown[paper][last]
+    leads, ahead = exact_leads(shown[paper], last, _IN_PAPER)
+    measured = _say("regret", row=row, rewards=in_a_row(paper))
+    why = _say("ahead", told=ahead) if ahead else NOBODY_AHEAD
     return Outcome(
         text=_text(row, last, known["about"], context.device),
         numbers={
@@ -69,16 +84,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         drawings=[_drawing(shown)],
         tables=[*(_table(rewards, rows) for rewards, rows in shown.items()), _plan_table(known)],
         claims=[
-            exact_lead(
-                f"C4 at T = {last}",
-                shown[paper],
-                last,
-                _IN_PAPER,
-                f"exact regret of ELSV-Gittins {row[_MINE]:.3f}, of the optimum {row['optimum']:.3f} "
-                f"(rewards {in_a_row(paper)})",
-                "Less regret at the paper's own horizon: ",
-                " It has the least of the paper's own policies.",
-            ),
+            claim(f"C4 at T = {last}", least_regret(leads), measured, why),
             _far_better(row, last),
         ],
     )
@@ -126,20 +132,9 @@ def computed(
 
 def _text(row: dict[str, float], horizon: int, about: dict[str, str], device: str) -> str:
     best = min((label for label in row if label.endswith("always")), key=lambda label: row[label])
-    kept = f"{about['date']} on one {about['device']}"
-    how = kept if device == "cpu" else "just now, on this machine's GPU"
-    return (
-        f"The paper's Figure 5 has T = {horizon}. The Bayes optimum there, and the exact Bayes regret of the "
-        f"policies, were computed over all 9·10¹¹ states, {how}. On its own problem, rewards .8, .9 and 1, "
-        f"the optimum has a regret of {row['optimum']:.3f}, {_MINE} {row[_MINE]:.3f}, and {best}, without "
-        f"any learning, {row[best]:.3f}. **The paper's winner does not beat a fixed arm in Bayes regret**: "
-        "what it gains where the first arm is wrong it spends on exploring where it is right. An optimal "
-        f"policy gains {row[best] - row['optimum']:.2f} over that arm in {horizon} pulls, about a fifth of "
-        "that arm's regret. On rewards .4, .7 and 1, where there is more to learn, no fixed arm comes near, "
-        "and plain Gittins, which does not know the order, has less regret than its constrained form. "
-        "Thompson sampling is not among these: its chances in every state do not fit beside the values "
-        "(Figure 5 above simulates it)."
-    )
+    how = _say("kept", **about) if device == "cpu" else _say("computed")
+    said: dict[str, Any] = {"fixed": row[best], "gain": row[best] - row["optimum"]}
+    return _say("text", row=row, horizon=horizon, how=how, best=best, **said)
 
 
 def _drawing(shown: dict[tuple[float, ...], Rows]) -> Drawing:
@@ -150,14 +145,14 @@ def _drawing(shown: dict[tuple[float, ...], Rows]) -> Drawing:
     figure = figures.line_panels(
         panels, x_label="horizon T", y_label="exact Bayes regret", log_y=True, style=figures.styles(_DRAWN)
     )
-    return Drawing("horizons", figure, "Exact Bayes regret by horizon, with the optimum; no error bars.")
+    return Drawing("horizons", figure, _say("drawn"))
 
 
 def _table(rewards: tuple[float, ...], rows: Rows) -> Table:
     labels = [*POLICIES, *(f"arm {i + 1} always" for i in range(len(rewards)))]
     order = sorted(labels, key=lambda label: rows[max(rows)].get(label, np.inf))
     body = [[label, *(cell for row in rows.values() for cell in _cells(row, label))] for label in order]
-    caption = f"Exact Bayes regret, and above the optimum in per cent; rewards {in_a_row(rewards)}."
+    caption = _say("table", rewards=in_a_row(rewards))
     if any(label not in row for row in rows.values() for label in labels):
         caption += " Empty: not computed."
     headers = ["policy", *(head for t in rows for head in (f"T = {t}", "above"))]
@@ -179,13 +174,8 @@ def _plan_table(known: dict[str, Any]) -> Table:
         if paths is not None:
             shown, how = f"{shown} ± {196 * row['error'] / optimum:.2f}", f"{paths:,} simulated paths"
         body.append([in_a_row(rewards), str(horizon), f"{optimum:.4f}", shown, how])
-    return Table(
-        ["rewards", "T", "optimum: regret", "plan above it", "from"],
-        body,
-        "How far `plan` is from the optimum at long horizons. On simulated paths what every decision loses "
-        "is exact; the interval is due to the states that are met.",
-        "lrrrl",
-    )
+    heads = ["rewards", "T", "optimum: regret", "plan above it", "from"]
+    return Table(heads, body, _say("plan"), "lrrrl")
 
 
 def _far_better(last: dict[str, float], t: int) -> Claim:
@@ -193,15 +183,9 @@ def _far_better(last: dict[str, float], t: int) -> Claim:
         Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
         for label, (mine, rival) in _PAIRS.items()
     ]
-    return Claim(
-        f"C6 at T = {t}",
-        "ELSV-UCB is a very significant improvement over plain UCB.",
-        "exact regret as a share of UCB's: " + "; ".join(f"{r.label} {r.ratio:.3f}" for r in ratios),
-        *far_better(ratios),
-        f"At the paper's own horizon the regret of UCB is {last['UCB']:.3f} and that of ELSV-UCB "
-        f"{last['ELSV-UCB']:.3f}: with the same bonuses the order changes next to nothing.",
-        FAR_BETTER,
-    )
+    shares = "; ".join(f"{r.label} {r.ratio:.3f}" for r in ratios)
+    measured, why = _say("shares", shares=shares), _say("equal", row=last)
+    return claim(f"C6 at T = {t}", far_better(ratios), measured, why)
 
 
 EXPERIMENT = Experiment(

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from elsv._base.machine import available_memory
 from elsv._base.progress import Progress
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import IntArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
-from elsv.paper.claims import NO_DIFFERENCE, Change, Claim, exact_lead, in_a_row, listed, minus, no_difference
+from elsv.paper.claims import (
+    NOBODY_AHEAD,
+    Change,
+    Claim,
+    claim,
+    exact_leads,
+    in_a_row,
+    least_regret,
+    listed,
+    minus,
+    no_difference,
+    words,
+)
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on, redrawable
@@ -48,6 +61,7 @@ _SEARCHED = 30  # work of all depths, in that of one horizon
 _ALWAYS = 50  # pulls; longer horizons are left out where memory is short
 _FLOOR, _DEPTH_FLOOR = 1e-2, 1e-3  # per cent; a logarithmic axis has no place for the optimum itself
 
+_say = partial(words, "optimum")
 Rows = Mapping[int, Mapping[str, float]]  # horizon or depth: label: regret
 
 
@@ -166,6 +180,10 @@ def run(settings: Settings, context: Context) -> Outcome:
     free, discounts = cases["free"].name, cases["discounts"].name
     rows = regrets[discounts]
     shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
+    mine, best = rows[shown]["ELSV-Gittins"], rows[shown]["optimum"]
+    leads, ahead = exact_leads(rows, shown, _IN_PAPER)
+    why = _say("ahead", shown=shown, told=ahead) if ahead else NOBODY_AHEAD
+    measured = _say("regret", mine=mine, optimum=best, shown=shown, horizons=in_a_row(rows))
     return Outcome(
         text=_text(deeper, settings.depth_horizon) + short_of_memory(cases),
         numbers={
@@ -185,15 +203,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         ],
         claims=[
             _depth_claim(deeper[free], free),
-            exact_lead(
-                "C4 exact",
-                rows,
-                shown,
-                _IN_PAPER,
-                f"regret of ELSV-Gittins {rows[shown]['ELSV-Gittins']:.3f}, of the optimum "
-                f"{rows[shown]['optimum']:.3f} (T = {shown}); horizons {in_a_row(list(rows))}",
-                f"With T = {shown} less regret than ELSV-Gittins: ",
-            ),
+            claim("C4 exact", least_regret(leads), measured, why),
         ],
     )
 
@@ -207,64 +217,38 @@ def _text(by_depth: dict[str, dict[int, dict[str, float]]], horizon: int) -> str
             [above(found[d][label], found[d]["optimum"]) for d in (first, last)]
             for label in ("separable (Gittins)", "commit")
         )
-        told.append(
-            f"from {separable[0]:.1f} to {separable[1]:.1f} % above the optimum on the separable value of "
-            f"Gittins and from {commit[0]:.2f} to {_least(commit[1])} % on the commit value ({problem})"
-        )
-    return (
-        "On the lattice of all states the Bayes-optimal policy and the Bayes regret of any other are "
-        "computed, not simulated; numbers here have no error bars. Lines end where the states are too many "
-        "for the time or the memory of this run: three arms at horizon T have about T⁶ / 720 of them, two "
-        "arms T⁴ / 24.\n\n"
-        "**Does deeper search help?** The paper sees no gain up to depth 10 and hopes for one from a deeper "
-        "and more careful search. It is not the depth. A separable value pays a bonus for every pull, "
-        "whether or not what is learnt can change the decision; a deeper search collects more such bonuses "
-        "and no more insight. What committing to the best arm is worth is a maximum, convex in the belief: "
-        "a pull that may change the best arm raises its expectation, any other pull leaves it as it is. "
-        "A search on that value sees what information is worth, and sees more of it the deeper it goes. "
-        f"With T = {horizon}, going from depth {first} to depth {last} takes the regret "
-        f"{', and '.join(told)}. On the commit value single steps of depth may lose a little; many gain."
-    )
+        numbers = {"separable": separable, "commit": commit[0], "least": _least(commit[1])}
+        told.append(_say("deeper", problem=problem, **numbers))
+    return _say("text", horizon=horizon, first=first, last=last, told=", and ".join(told))
 
 
 def short_of_memory(cases: Mapping[str, Case]) -> str:
     """Return which horizons were left out for want of memory; nothing if none was."""
     left_out = [f"T = {t} ({case.name})" for case in cases.values() for t in case.left_out]
-    if not left_out:
-        return ""
-    return f"\n\n**Left out**, because this machine has too little memory: {listed(left_out)}."
+    return "\n\n" + _say("left-out", left_out=listed(left_out)) if left_out else ""
 
 
 def _least(percent: float) -> str:
     return f"{percent:.3f}" if percent >= _DEPTH_FLOOR else f"less than {_DEPTH_FLOOR:g}"
 
 
-def _percent(rows: Rows, label: str, floor: float) -> FloatArray:
-    """Return the percentages above the optimum, at least `floor`; not a number where there is none."""
-    percent = [above(row.get(label, float("nan")), row["optimum"]) for row in rows.values()]
-    return np.maximum(percent, floor)
-
-
-def _floor(percent: float) -> str:
-    return f"What is below {percent:g} % is drawn there."
+def _above(x: Sequence[int], rows: Rows, labels: Iterable[str], floor: float, **look: Any) -> Any:
+    """Draw the regret above the optimum in percent, at least `floor`; no line where there is none."""
+    series = {
+        label: np.maximum([above(row.get(label, np.nan), row["optimum"]) for row in rows.values()], floor)
+        for label in labels
+    }
+    return figures.lines(x, series, y_label="regret above the optimum in %", log_y=True, markers=True, **look)
 
 
 def _horizon_drawing(key: str, case: Case, rows: Rows) -> Drawing:
     left_out = {} if case.order else _SAME_WITHOUT_ORDER
     shown = [label for label in POLICIES if label not in left_out]
-    figure = figures.lines(
-        case.horizons,
-        {label: _percent(rows, label, _FLOOR) for label in shown},
-        x_label="horizon T",
-        y_label="regret above the optimum in %",
-        log_y=True,
-        markers=True,
-        style=figures.styles(POLICIES),
-        height=4.8,
-    )
+    look: dict[str, Any] = {"style": figures.styles(POLICIES), "height": 4.8}
+    figure = _above(case.horizons, rows, shown, _FLOOR, x_label="horizon T", **look)
     same = [f"{label} is {twin}" for label, twin in left_out.items()]
     caption = [
-        f"Regret above the Bayes optimum by horizon; {case.name}; exact. {_floor(_FLOOR)}",
+        _say("horizon", case=case.name, floor=_say("floor", percent=_FLOOR)),
         f"Without an order {listed(same)}." if same else "",
         _endings(case),
     ]
@@ -283,20 +267,14 @@ def _endings(case: Case) -> str:
         for label, who, why in reasons
         if case.until.get(label, last) < last
     ]
-    return f"Lines end early for {listed(told)}." if told else ""
+    return _say("endings", told=listed(told)) if told else ""
 
 
 def _depth_drawing(key: str, problem: str, rows: Rows, settings: Settings) -> Drawing:
-    figure = figures.lines(
-        settings.depths,
-        {label: _percent(rows, label, _DEPTH_FLOOR) for label in VALUES},
-        x_label="depth of the lookahead",
-        y_label="regret above the optimum in %",
-        log_y=True,
-        markers=True,
-    )
-    caption = f"Regret above the Bayes optimum by depth, T = {settings.depth_horizon}; {problem}; exact."
-    return Drawing(f"depth-{key}", figure, f"{caption} {_floor(_DEPTH_FLOOR)}")
+    figure = _above(settings.depths, rows, VALUES, _DEPTH_FLOOR, x_label="depth of the lookahead")
+    floor = _say("floor", percent=_DEPTH_FLOOR)
+    caption = _say("by-depth", horizon=settings.depth_horizon, problem=problem, floor=floor)
+    return Drawing(f"depth-{key}", figure, caption)
 
 
 def _horizon_table(case: Case, rows: Rows) -> Table:
@@ -304,12 +282,9 @@ def _horizon_table(case: Case, rows: Rows) -> Table:
     for label in (*POLICIES, "best fixed arm"):
         shown = [f"{above(r[label], r['optimum']):.2f} %" if label in r else "" for r in rows.values()]
         body.append([label, *shown])
-    return Table(
-        ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)],
-        body,
-        f"Exact Bayes regret; {case.name}.{' Empty: not evaluated.' if _endings(case) else ''}",
-        highlight=(0,),
-    )
+    heads = ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)]
+    empty = " Empty: not evaluated." if _endings(case) else ""
+    return Table(heads, body, _say("horizon-table", case=case.name, empty=empty), highlight=(0,))
 
 
 def _depth_table(problem: str, found: Rows) -> Table:
@@ -317,8 +292,7 @@ def _depth_table(problem: str, found: Rows) -> Table:
         [str(d), *(f"{above(row[label], row['optimum']):.3f} %" for label in VALUES)]
         for d, row in found.items()
     ]
-    caption = f"Exact regret above the optimum by depth; {problem}."
-    return Table(["depth", *VALUES], rows, caption)
+    return Table(["depth", *VALUES], rows, _say("depth-table", problem=problem))
 
 
 def _depth_claim(found: Rows, setting: str) -> Claim:
@@ -332,15 +306,9 @@ def _depth_claim(found: Rows, setting: str) -> Claim:
     down, up = min(changes, key=lambda c: c.percent), max(changes, key=lambda c: c.percent)
     deepest = max(found)
     commit = [above(found[d]["commit"], found[d]["optimum"]) for d in (1, deepest)]
-    return Claim(
-        "C3 exact",
-        "Longer lookahead, 1 to 10 steps, makes virtually no difference to the regret (plain Bernoulli).",
-        minus(f"change from {down.percent:+.1f} % ({down.label}) to {up.percent:+.1f} % ({up.label})"),
-        *no_difference(changes),
-        f"True of the separable value, not of search: on the commit value depth {deepest} brings the regret "
-        f"from {commit[0]:.2f} % to {_least(commit[1])} % above the optimum.",
-        NO_DIFFERENCE,
-    )
+    measured = minus(_say("changes", down=down, up=up))
+    why = _say("not-search", deepest=deepest, first=commit[0], last=_least(commit[1]))
+    return claim("C3 exact", no_difference(changes), measured, why)
 
 
 def regions(horizon: int) -> Drawing:
@@ -359,13 +327,7 @@ def regions(horizon: int) -> Drawing:
         for first, second in ((near, near), (near, far)):
             label = f"{title}\n{first} pulls of arm 1, {second} of arm 2"
             panels.append((label, _arms(problem, policy, first, second)))
-    caption = (
-        f"The optimal arm by the successes of both arms, two arms, T = {horizon}: blue pulls arm 1, orange "
-        "arm 2. With few pulls of arm 1 behind it, it is pulled even where its mean is lower; with an order, "
-        "what is seen of one arm speaks about the other. On the dotted line both have the same share of "
-        "successes. Exact."
-    )
-    return Drawing("regions", _region_figure(panels), caption)
+    return Drawing("regions", _region_figure(panels), _say("regions", horizon=horizon))
 
 
 def _arms(problem: Problem, policy: OptimalPolicy, first: int, second: int) -> IntArray:

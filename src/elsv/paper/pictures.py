@@ -12,7 +12,7 @@ from elsv._base import triangle
 from elsv._base.typing import FloatArray
 from elsv.indices import index_from_name
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import Claim, all_of
+from elsv.paper.claims import Claim, all_of, claim, words
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.style import INK, NARROW, SOFT_INK, WIDTH, figure_of, panels_on, redrawable
@@ -41,34 +41,16 @@ def transition(settings: StateSettings, context: Context) -> Outcome:
             chance = [float(p[arm] if success else 1 - p[arm]) for p in (plain, ordered)]
             what = f"pull arm {arm + 1}, {'success' if success else 'failure'}"
             rows.append([what, _written(state.observe(arm, success)), *(f"{c:.4f}" for c in chance)])
+    tree = _tree(_written(state), [row[1] for row in rows], plain, ordered)
+    heads = ["transition", "next state", "probability", "with μ₁ ≥ μ₂"]
     return Outcome(
-        text=(
-            f"From the state s = {_written(state)}, the example of the paper's section 3, a pull leads to "
-            "two states. The paper's figure prints (α₁+1, α₂) ‖ (β₁, β₂) for the success of arm 1; the "
-            "state is ((α₁+1, β₁), (α₂, β₂)). With independent arms the probability of success is α/(α+β). "
-            "With the order μ₁ ≥ μ₂ it is the mean of the posterior conditioned on the order, which also "
-            "depends on what was seen of the other arm."
-        ),
+        text=words("transition", "text", state=_written(state)),
         numbers={
             "state": {"alpha": list(settings.alpha), "beta": list(settings.beta)},
             "success_probability": {"independent": plain.tolist(), "ordered": ordered.tolist()},
         },
-        drawings=[
-            Drawing(
-                "transition",
-                _tree(_written(state), [row[1] for row in rows], plain, ordered),
-                "The paper's Figure 1: a single transition of a two-arm bandit, with numbers. In brackets: "
-                "the probability under the order μ₁ ≥ μ₂.",
-            )
-        ],
-        tables=[
-            Table(
-                ["transition", "next state", "probability", "with μ₁ ≥ μ₂"],
-                rows,
-                "Probabilities of the four successors; exact.",
-                "llrr",
-            )
-        ],
+        drawings=[Drawing("transition", tree, words("transition", "drawn"))],
+        tables=[Table(heads, rows, words("transition", "table"), "llrr")],
     )
 
 
@@ -157,35 +139,20 @@ def values(settings: ValueSettings, context: Context) -> Outcome:
              f"{shape.sag:.3g}", f"{shape.spread:.2g}", "yes" if shape.rising else "no",
              "yes" if shape.concave else "no", f"{offset:.2f}"]
         )  # fmt: skip
-        caption = (
-            f"The paper's Figure {figure}: υ of `{name}` at t = {step}, uniform prior, offset so that "
-            f"the constant is 0 at step {settings.last}."
-        )
+        caption = words("values", "drawn", figure=figure, name=name, step=step, last=settings.last)
         drawings.append(Drawing(f"{kind}-t{step}", _contours(table + offset, step), caption))
         context.progress(len(rows) / len(cases))
+    heads = [
+        "value", "U-shaped levels", "strictly", "sag", "spread in a level", "rises with pulls", "concave",
+        "offset",
+    ]  # fmt: skip
     return Outcome(
-        text=(
-            "The separable value υ of one arm by what is known of it: the mean α/(α+β) across, the pulls n "
-            "upwards, reward 1. At step t an arm has at most t − 1 pulls. A constant per step changes no "
-            "policy; for the plots the paper adds the least one for which υₜ ≥ max(r + E[υₜ₊₁(S')], υₜ₊₁) "
-            f"everywhere, here from 0 at step {settings.last}, past a horizon of {settings.horizon}, "
-            "backwards."
-        ),
+        text=words("values", "text", s=settings),
         numbers=numbers,
         drawings=drawings,
-        tables=[
-            Table(
-                ["value", "U-shaped levels", "strictly", "sag", "spread in a level", "rises with pulls",
-                 "concave", "offset"],
-                rows,
-                "Shapes, from the tables. A level holds all states with the same number of pulls (2 to t − "
-                "2); it is U-shaped if υ falls and then rises with the mean, steps the other way adding up "
-                "to at most 1 % of its range; strictly: with none. Sag: how far the least value of the "
-                "level of t/2 pulls lies below the lower of its two ends.",
-            )
-        ],
+        tables=[Table(heads, rows, words("values", "table"))],
         claims=[_shape_claim(settings, shapes)],
-    )  # fmt: skip
+    )
 
 
 _MOST = 0.8
@@ -228,18 +195,9 @@ def _shape_claim(settings: ValueSettings, shapes: dict[tuple[str, int], Shape]) 
         f"{s.u_shaped} of {s.levels} levels at t = {step} ({s.strictly} strictly)"
         for step, s in gittins.items()
     )
-    return Claim(
-        "C9",
-        "The Gittins value is U-shaped in the mean, more so later; the UCB value is concave and increasing "
-        "in the pulls and independent of the mean.",
-        f"Gittins: U-shaped in {levels}; sag {sags}. UCB: spread within a level {ucb.spread:.1g}.",
-        *all_of([u_shaped, ucb.rising and ucb.concave, ucb.spread <= 1e-12]),
-        "υ sums the expected bonuses still to come with the sign turned: Gittins' bonus is largest for "
-        "middling means, where most is left to learn, while UCB's does not look at the mean.",
-        f"at least {100 * _MOST:g} % of the levels of 2 to t − 2 pulls fall, then rise (to 1 % of their "
-        "range); UCB's level means rise by ever less; its spread within a level is at most 1e-12; all, "
-        "some or none of the three",
-    )
+    measured = words("values", "measured", levels=levels, sags=sags, spread=ucb.spread)
+    judged = all_of([u_shaped, ucb.rising and ucb.concave, ucb.spread <= 1e-12])
+    return claim("C9", judged, measured, words("values", "why"), most=100 * _MOST)
 
 
 def _contours(table: FloatArray, step: int) -> Any:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.sweeps import check_device, find_device
 from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
 from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
-from elsv.paper.claims import Claim, Verdict, minus
+from elsv.paper.claims import Claim, Verdict, minus, words
 from elsv.report import figures
 from elsv.report.comparison import check_extras
 from elsv.report.headline import REGRET
@@ -100,7 +101,8 @@ class Reproduction:
                 **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
             },
         }
-        return _as_json(summary)
+        found: dict[str, Any] = finite(summary)
+        return found
 
 
 def reproduce(
@@ -180,10 +182,8 @@ def reproduce(
 
 
 def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings: dict[str, Any]) -> None:
-    write_text(
-        outputs.path(f"results/{experiment.name}.json"),
-        _json(_as_json({"settings": settings, "numbers": outcome.numbers})),
-    )
+    results = {"settings": settings, "numbers": outcome.numbers}
+    write_text(outputs.path(f"results/{experiment.name}.json"), _json(results))
     if outcome.columns is not None:
         write_columns(outputs.path(f"results/{experiment.name}.parquet"), outcome.columns)
     for drawing in outcome.drawings:
@@ -193,14 +193,9 @@ def _write(outputs: Outputs, experiment: Experiment, outcome: Outcome, settings:
         figures.for_page(drawing.figure)  # which keeps it for the page
 
 
-def _as_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a value as it is read back from JSON; what is not finite is null."""
-    found: dict[str, Any] = finite(json.loads(json.dumps(value)))
-    return found
-
-
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, indent=2, allow_nan=False) + "\n"
+    """Return a value as JSON; what is not finite is null."""
+    return json.dumps(finite(value), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
 def _planned(directory: Path, experiments: Sequence[Experiment]) -> list[str]:
@@ -212,21 +207,23 @@ def _planned(directory: Path, experiments: Sequence[Experiment]) -> list[str]:
     return ["report.html", "summary.json", *results, *(f"figures/{name}-" for name in names), *drawn]
 
 
-_TITLE = "Value directed exploration, reproduced"
-_PAPER = (
-    "Cserna, Petrik, Russel and Ruml, *Value Directed Exploration in Multi-Armed Bandits with Structured "
-    "Priors*"
-)
-
-
 _TONE: dict[Verdict, Any] = {Verdict.HOLDS: "good", Verdict.PARTLY: "note", Verdict.NOT_REPRODUCED: "bad"}
+_say = partial(words, "page")
 
 
 def reproduction_page(found: Reproduction) -> Page:
     """Return the page: verdicts in words, figures, the table of claims, settings."""
-    size = "quick run: small problems, wide intervals" if found.quick else "full run"
-    page = Page(_TITLE, f"{_PAPER}, figure by figure; {size}, seed {found.seed}.")
-    _summary(page, found)
+    size = _say("quick" if found.quick else "full")
+    page = Page("Value directed exploration, reproduced", _say("paper", size=size, seed=found.seed))
+    page.section("Summary")
+    page.text(_say("summary", rules=_say("linked-rules" if found.claims else "rules"), regret=REGRET))
+    if found.quick:
+        page.callout(_say("do-not-quote"))
+    for verdict, tone in _TONE.items():
+        lines = [_summary_line(claim) for claim in found.claims if claim.verdict is verdict]
+        if lines:
+            count = f"({len(lines)} of {len(found.claims)})"
+            page.callout(f"**{verdict.capitalize()}** {count}\n\n" + "\n".join(lines), tone)
     for experiment, outcome in found.parts:
         page.section(experiment.title, anchor=experiment.name)
         page.text(outcome.text)
@@ -243,24 +240,6 @@ def reproduction_page(found: Reproduction) -> Page:
     return page
 
 
-def _summary(page: Page, found: Reproduction) -> None:
-    rules = "the rules stated in the [table of claims](#claims)" if found.claims else "stated rules"
-    page.section("Summary")
-    page.text(
-        "Every claim of the paper is measured again, with the corrected equations and exact beliefs and, "
-        "for the simulations, also with the settings of the authors' program. Rivals that the paper leaves "
-        "out stand beside its own: greedy on the ordered belief, and each arm alone. Verdicts are computed "
-        f"from the numbers by {rules}. {REGRET}"
-    )
-    if found.quick:
-        page.callout("A quick run shows that everything works. Its intervals are wide; do not quote it.")
-    for verdict, tone in _TONE.items():
-        lines = [_summary_line(claim) for claim in found.claims if claim.verdict is verdict]
-        if lines:
-            count = f"({len(lines)} of {len(found.claims)})"
-            page.callout(f"**{verdict.capitalize()}** {count}\n\n" + "\n".join(lines), tone)
-
-
 def _summary_line(claim: Claim) -> str:
     plain = claim.in_short in (Verdict.HOLDS, Verdict.NOT_REPRODUCED)
     said = f"- **{claim.label}** {claim.says.rstrip('.')}."
@@ -273,22 +252,14 @@ def _sentence(text: str) -> str:
 
 def _claims(page: Page, found: Reproduction) -> None:
     where = {claim.label: experiment.name for experiment, outcome in found.parts for claim in outcome.claims}
+    rows = [
+        [f"[{c.label}](#{where[c.label]})", c.says, minus(c.measured), f"**{c.in_short}**", minus(c.why)]
+        for c in found.claims
+    ]
     page.section("Claims and verdicts", anchor="claims")
-    page.table(
-        ["claim", "the paper says", "measured", "verdict", "why"],
-        [
-            [f"[{c.label}](#{where[c.label]})", c.says, minus(c.measured), f"**{c.in_short}**", minus(c.why)]
-            for c in found.claims
-        ],
-        "The claims of the paper. Differences are paired, intervals are 95 %.",
-        "lwwww",
-    )
-    page.table(
-        ["claim", "rule"],
-        [[c.label, _sentence(c.rule)] for c in found.claims],
-        "How each verdict follows from the numbers. Clearly: the 95 % interval excludes zero.",
-        "lw",
-    )
+    page.table(["claim", "the paper says", "measured", "verdict", "why"], rows, _say("claims"), "lwwww")
+    rules = [[c.label, _sentence(c.rule)] for c in found.claims]
+    page.table(["claim", "rule"], rules, _say("verdicts"), "lw")
 
 
 def _settings(page: Page, found: Reproduction) -> None:
@@ -298,8 +269,7 @@ def _settings(page: Page, found: Reproduction) -> None:
         told = "; ".join(f"{name} {_plain(value)}" for name, value in settings.items())
         rows.append([experiment.name, told, duration(seconds)])
     page.section("Settings")
-    caption = "Settings of every experiment, and how long it took; on several cores two run side by side."
-    page.table(["experiment", "settings", "time"], rows, caption, "lwr")
+    page.table(["experiment", "settings", "time"], rows, _say("settings"), "lwr")
     page.settings(
         {
             "seed": f"{found.seed}; the same numbers on any number of jobs",

@@ -18,7 +18,7 @@ from elsv.beliefs import Independent
 from elsv.choice import best_arm
 from elsv.indices import Index, Setting, index_from_name
 from elsv.paper.base import Context, Experiment, Outcome, Table
-from elsv.paper.claims import Claim, at_most, minus
+from elsv.paper.claims import at_most, claim, minus, words
 from elsv.problem import Problem
 from elsv.search import lookahead
 from elsv.simulation.intervals import Z95
@@ -102,36 +102,25 @@ def run(settings: Settings, context: Context) -> Outcome:
     worst = max(d.equation_5 for d in found.values())
     other = max(d.equation_5_other_arm for d in found.values())
     printed = max(d.later_bonus for d in found.values())
-    count = settings.states * len(settings.steps)
-    claim = Claim(
-        "C1",
-        "One-step lookahead on the separable value takes the arm of its index (Theorem 1).",
-        f"largest |q − v − r z| {worst:.1e} over {len(found)} indices; as printed {printed:.2g}",
-        *at_most(max(worst, other), _ROUNDING),
-        f"With υₜ₊₁ made from bₜ (equation 5) the two sides differ by at most {worst:.1e} on {count:,} "
-        f"states for each index and take another arm in {100 * other:g} % of them; Algorithm 3 as printed "
-        f"pairs υₜ with bₜ and is off by up to {printed:.2g}.",
-        f"largest |q − v − r z| at most {_ROUNDING:g}, and the same arm everywhere",
-    )
+    numbers: dict[str, Any] = {
+        "worst": worst, "printed": printed, "other": 100 * other, "indices": len(found),
+        "count": settings.states * len(settings.steps), "first": settings.steps[0],
+        "last": settings.steps[-1], "rewards": ", ".join(map(str, settings.rewards)),
+    }  # fmt: skip
+    heads = ["index", "equation (5)", "υₜ with bₜ", "takes another arm", "stops at one pull"]
     return Outcome(
-        text=(
-            "Theorem 1 says that qₜ(s, i) − vₜ₊₁(s) = rᵢ zₜ for every arm. Both sides are computed on "
-            f"{count:,} random states (steps {settings.steps[0]} to {settings.steps[-1]}, rewards "
-            f"{', '.join(map(str, settings.rewards))}), once with the value of equation (5) down to no "
-            "pulls, and with the two misprints of Algorithm 3: υₜ paired with bₜ, and a recursion that "
-            "stops at one pull."
-        ),
+        text=words("theorem", "text", **numbers),
         numbers={name: vars(departures) for name, departures in found.items()},
-        tables=[
-            Table(
-                ["index", "equation (5)", "υₜ with bₜ", "takes another arm", "stops at one pull"],
-                rows,
-                "Largest |q − v − r z| over all states and arms. An index that does not depend on t does "
-                "not notice the first misprint. A dash: unpulled arms have an infinite index and are "
-                "pulled first.",
+        tables=[Table(heads, rows, words("theorem", "table"))],
+        claims=[
+            claim(
+                "C1",
+                at_most(max(worst, other), _ROUNDING),
+                words("theorem", "measured", **numbers),
+                words("theorem", "why", **numbers),
+                rounding=_ROUNDING,
             )
         ],
-        claims=[claim],
     )
 
 
@@ -206,32 +195,20 @@ def lemma(settings: LemmaSettings, context: Context) -> Outcome:
         context.progress((k + 1) / len(cases))
     slack = min(case["least_slack"] for case in numbers)
     tightest = min(case["bound"] / case["regret"] for case in numbers)
-    claim = Claim(
-        "C8",
-        "Lemma 1: the regret is at most Σ E φ(π) − Σ E φ(optimal arm).",
-        f"least slack over all steps of all runs {slack:.1g}; the bound is {tightest:.1f} × the regret or "
-        "more",
-        *at_most(-slack, _LEMMA_ROUNDING),
-        "The slack of a step is q(π) − q(optimal arm), which lookahead makes non-negative, so the lemma "
-        "holds on every path, not only in the mean; how tight it is depends on the value function.",
-        f"bound minus regret at least −{_LEMMA_ROUNDING:g} in every step of every run (rounding)",
-    )
+    heads = ["value of", "μ", "regret", "bound of Lemma 1", "ratio"]
     return Outcome(
-        text=(
-            f"Both sides of Lemma 1, simulated: {settings.instances} runs of {settings.horizon} steps of "
-            "one-step lookahead on each value function for each μ, rewards 1, φₜ = qₜ(s, a) − (μₐ + "
-            "vₜ₊₁(s))."
-        ),
+        text=words("decomposition", "text", s=settings),
         numbers={"cases": numbers, "least_slack": slack},
-        tables=[
-            Table(
-                ["value of", "μ", "regret", "bound of Lemma 1", "ratio"],
-                rows,
-                "Regret and its bound, means over runs with 95 % half-widths.",
-                "llrrr",
+        tables=[Table(heads, rows, words("decomposition", "table"), "llrrr")],
+        claims=[
+            claim(
+                "C8",
+                at_most(-slack, _LEMMA_ROUNDING),
+                words("decomposition", "measured", slack=slack, tightest=tightest),
+                words("decomposition", "why"),
+                rounding=_LEMMA_ROUNDING,
             )
         ],
-        claims=[claim],
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import IntArray
 from elsv.errors import InvalidInputError
-from elsv.report.style import NARROW, WIDTH, Style, figure_of, look_of, panels_on, redrawable
+from elsv.report.style import NARROW, WIDTH, Style, figure_of, panels_on
 
 Labels = Literal["ends", "legend", "none"]
 _LONGEST_LABEL = 22  # letters
@@ -55,15 +55,7 @@ def draw_lines(
                 )
     if len(abscissa) > 1:
         axes.margins(x=0.03 if markers else 0)
-    if log_x:
-        axes.set_xscale("log")
-    if log_y:
-        axes.set_yscale("log")
-    axes.autoscale_view()
-    if log_x:
-        plain_log_ticks(axes.xaxis)
-    if log_y:
-        plain_log_ticks(axes.yaxis)
+    logarithmic(axes, log_x, log_y)
     return drawn
 
 
@@ -94,20 +86,20 @@ def thinned(length: int, log_x: bool = False, most: int = 400) -> IntArray:
     return np.unique(np.rint(spread).astype(np.int64))
 
 
-def plain_log_ticks(axis: Any) -> None:
-    """Label the ticks of a logarithmic axis 1, 10, 100 rather than with powers."""
+def logarithmic(axes: Any, log_x: bool, log_y: bool = False) -> None:
+    """Make axes logarithmic, with ticks 1, 10, 100 rather than powers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = axis.get_view_interval()
-    if 0 < high < 100 * low:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """Return `value` unless it is missing, infinite or not a number."""
-    return value if value is not None and math.isfinite(value) else None
+    chosen = [axis for axis, wanted in ((axes.xaxis, log_x), (axes.yaxis, log_y)) if wanted]
+    for axis in chosen:
+        getattr(axes, f"set_{axis.axis_name}scale")("log")
+    axes.autoscale_view()
+    for axis in chosen:
+        low, high = axis.get_view_interval()
+        if 0 < high < 100 * low:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def name_lines(
@@ -210,73 +202,6 @@ def wrapped(name: str, width: int) -> str:
     return "\n".join(rows)
 
 
-@redrawable
-def dot_plot(
-    values: Mapping[str, float],
-    half_widths: Mapping[str, float] | None = None,
-    *,
-    x_label: str,
-    digits: int = 2,
-    log_x: bool = False,
-    reference: tuple[float, str] | None = None,
-    style: Mapping[str, Style] | None = None,
-    width: float = WIDTH,
-    axes: Sequence[Any] | None = None,
-) -> Any:
-    """Draw one dot with its interval for each label, the least on top, its numbers at the right.
-
-    `reference` is a vertical line and its name, such as the Bayes optimum.
-    """
-    names = sorted(values, key=lambda name: (values[name], name))
-    look = look_of(values, style)
-    panel = rows_on(names, width, axes)
-    if reference is not None:
-        _reference(panel, *reference)
-    halves = {name: finite_or_none((half_widths or {}).get(name)) for name in names}
-    for row, (name, half) in enumerate(halves.items()):
-        dot(panel, row, values[name], half, half, look[name].colour)
-        number_beside(panel, row, f"{values[name]:.{digits}f}", half, digits)
-    if log_x:
-        panel.set_xscale("log")
-        panel.autoscale_view()
-        plain_log_ticks(panel.xaxis)
-    else:
-        least = min(values[name] - (half or 0.0) for name, half in halves.items())
-        panel.set_xlim(left=min(0.0, 1.05 * least))
-    panel.set_xlabel(x_label)
-    return figure_of([panel])
-
-
-@redrawable
-def paired_differences(
-    differences: Mapping[str, float],
-    half_widths: Mapping[str, float],
-    reference: str,
-    *,
-    x_label: str = "final regret",
-    digits: int = 2,
-    style: Mapping[str, Style] | None = None,
-    width: float = WIDTH,
-    axes: Sequence[Any] | None = None,
-) -> Any:
-    """Draw differences to `reference` with their intervals around zero; hollow where the interval holds 0."""
-    from matplotlib import rcParams
-
-    names = sorted(differences, key=lambda name: (differences[name], name))
-    look = look_of([reference, *differences], style)
-    panel = rows_on(names, width, axes)
-    panel.axvline(0, color=rcParams["text.color"], linewidth=0.9)
-    for row, name in enumerate(names):
-        half = finite_or_none(half_widths[name])
-        told_apart = half is not None and abs(differences[name]) > half
-        dot(panel, row, differences[name], half, half, look[name].colour, hollow=not told_apart)
-        value = differences[name] if round(differences[name], digits) else 0.0  # no minus zero
-        number_beside(panel, row, f"{value:+.{digits}f}", half, digits)
-    panel.margins(x=0.08)
-    panel.set_xlabel(f"{x_label} minus that of {reference}")
-    return figure_of([panel])
-
-
 def rows_on(
     names: Sequence[str], width: float, axes: Sequence[Any] | None, bold: Collection[int] = ()
 ) -> Any:
@@ -304,7 +229,8 @@ def rows_on(
     if axes is not None and tall * max(map(sum, pairwise(lines)), default=0) / 2 > room:
         shown = list(names)
     every = math.ceil(tall / room)
-    named = [k for k in rows if k in bold or (k % every == 0 and not _beside(k, bold, every))]
+    crowded = {k + near for k in bold for near in range(1 - every, every)}
+    named = [k for k in rows if k in bold or (k % every == 0 and k not in crowded)]
     panel.set_yticks(named, [shown[k] for k in named])
     for k, text in zip(named, panel.get_yticklabels(), strict=False):  # a panel that shares its axis has none
         text.set_color(rcParams["text.color"])
@@ -316,24 +242,25 @@ def rows_on(
     return panel
 
 
-def _beside(row: int, bold: Collection[int], every: int) -> bool:
-    return any(0 < abs(row - other) < every for other in bold)
-
-
 def dot(
     axes: Any,
     row: int,
     value: float,
-    below: float | None,
-    above: float | None,
+    interval: tuple[float, float] | None,
     colour: str,
+    number: str | None,
     hollow: bool = False,
 ) -> None:
-    """Draw one dot with its interval, filled or hollow."""
+    """Draw one dot with its interval, so far below and above it, filled or hollow.
+
+    Its number stands at the right if the row is named and the figure makes room for it by itself.
+    """
+    from matplotlib import rcParams
+
     axes.errorbar(
         [value],
         [row],
-        xerr=None if below is None else [[below], [above]],
+        xerr=None if interval is None else [[side] for side in interval],
         fmt="o",
         color=colour,
         markersize=5.5,
@@ -344,27 +271,6 @@ def dot(
         clip_on=False,
         zorder=3,
     )
-
-
-def number_beside(axes: Any, row: int, number: str, half: float | None = None, digits: int = 2) -> None:
-    """Write a number at the right of a row that is named, if the figure makes room for it by itself."""
-    from matplotlib import rcParams
-
-    number += "" if half is None else f" ± {half:.{digits}f}"
-    if figure_of([axes]).get_layout_engine() is not None and row in axes.get_yticks():
+    if number and figure_of([axes]).get_layout_engine() is not None and row in axes.get_yticks():
         place = axes.get_yaxis_transform()
         axes.annotate(number, (1.02, row), xycoords=place, va="center", color=rcParams["text.color"])
-
-
-def _reference(axes: Any, value: float, name: str) -> None:
-    from matplotlib import rcParams
-
-    axes.axvline(value, color=rcParams["text.color"], linewidth=0.9, dashes=(2, 2))
-    axes.annotate(
-        name,
-        (value, 1.0),
-        (0, 3),
-        xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points",
-        ha="center",
-    )

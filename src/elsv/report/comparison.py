@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
 from elsv.report import figures, headline
 from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
-from elsv.report.page import Cell, Page
-from elsv.report.style import for_notebook
+from elsv.report.page import Page
+from elsv.report.style import Style, for_notebook
+from elsv.report.words import words
 from elsv.simulation.compare import Comparison, versions
 from elsv.simulation.store import is_chunk
 
 FIGURES = ("regret", "regret-closer", "regret-log", "final-regret", "paired-differences", "pull-shares")
 _LOG_X_FROM = 100  # steps; a logarithmic axis says nothing of fewer
 _MOST_ARMS_IN_TABLES = 8
+_say = partial(words, "elsv.report", "comparison")
 
 
 def regret_figure(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> Any:
@@ -40,60 +43,52 @@ def regret_figure(comparison: Comparison, log_x: bool = False, leave_out: Collec
     )
 
 
-def _styles(comparison: Comparison) -> dict[str, figures.Style]:
+def _styles(comparison: Comparison) -> dict[str, Style]:
     """Return the style of every policy by its label."""
     return {comparison.label(name): style for name, style in figures.styles(comparison.names).items()}
 
 
 def draw(comparison: Comparison) -> dict[str, Any]:
     """Return every figure of a comparison by its file name, out of `FIGURES`."""
-    names, behind = comparison.names, far_behind(comparison)
+    (best, *others), behind, label = ranking(comparison), far_behind(comparison), comparison.label
+    look: dict[str, Any] = {"digits": shown_digits(comparison), "style": _styles(comparison)}
     drawn = {"regret": regret_figure(comparison)}
     if behind:
         drawn["regret-closer"] = regret_figure(comparison, leave_out=behind)
     if comparison.horizon >= _LOG_X_FROM:
         drawn["regret-log"] = regret_figure(comparison, log_x=True, leave_out=behind)
-    final = {comparison.label(name): float(comparison[name].mean[-1]) for name in names}
+    final = {label(name): float(comparison[name].mean[-1]) for name in comparison.names}
     drawn["final-regret"] = figures.dot_plot(
         final,
-        {comparison.label(name): float(comparison[name].ci95[-1]) for name in names},
+        {label(name): float(comparison[name].ci95[-1]) for name in comparison.names},
         x_label=f"cumulative regret after {comparison.horizon:,} steps",
-        digits=shown_digits(comparison),
         log_x=0 < 10 * min(final.values()) < max(final.values()),
-        style=_styles(comparison),
+        **look,
     )
-    if len(names) > 1:
-        best, *others = ranking(comparison)
-        apart = {comparison.label(name): comparison.difference(name, best) for name in others}
-        drawn["paired-differences"] = figures.paired_differences(
-            {name: difference for name, (difference, _) in apart.items()},
-            {name: half for name, (_, half) in apart.items()},
-            comparison.label(best),
-            digits=shown_digits(comparison),
-            style=_styles(comparison),
-        )
-    drawn["pull-shares"] = figures.pull_shares(
-        {comparison.label(name): comparison[name].pull_share for name in ranking(comparison)},
-        comparison.problem.names,
-    )
+    if others:
+        apart = {label(name): comparison.difference(name, best) for name in others}
+        differences, halves = ({name: pair[k] for name, pair in apart.items()} for k in (0, 1))
+        drawn["paired-differences"] = figures.paired_differences(differences, halves, label(best), **look)
+    shares = {label(name): comparison[name].pull_share for name in (best, *others)}
+    drawn["pull-shares"] = figures.pull_shares(shares, comparison.problem.names)
     return drawn
 
 
 def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command: str) -> Page:
     """Return the page, with the figures of `draw` as SVG."""
-    arms, policies = comparison.problem.arms, len(comparison.names)
-    title = "Comparison of " + (
-        f"{policies} policies" if policies > 1 else f"`{comparison.label(comparison.names[0])}`"
-    )
+    arms, names = comparison.problem.arms, comparison.names
+    what = f"{len(names)} policies" if len(names) > 1 else f"`{comparison.label(names[0])}`"
     page = Page(
-        title,
+        f"Comparison of {what}",
         f"{arms} {'arm' if arms == 1 else 'arms'}, {comparison.horizon:,} steps; "
         f"{comparison.instances:,} instances, means {comparison.source}; seed {comparison.seed}.",
     )
     _result(page, comparison)
     _regret(page, comparison, svgs)
     _pulls(page, comparison, svgs)
-    _settings(page, comparison, command)
+    _settings(page, comparison)
+    page.text(_say("repeat"))
+    page.code(command)
     return page
 
 
@@ -109,101 +104,68 @@ def notebook_html(comparison: Comparison) -> str:
     return block(title, *parts)
 
 
-def _table(
-    page: Page, heads: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str, best: bool
-) -> None:
-    """Add a table of numbers with a row for each policy, the first one set off if it is the `best`."""
-    page.table(heads, rows, caption, "l" + "r" * (len(heads) - 1), (0,) if best and len(rows) > 1 else ())
-
-
 def _result(page: Page, comparison: Comparison) -> None:
     page.section("Result")
     page.callout(f"{earned(comparison)} {verdict(comparison)}")
     page.text(f"{headline.EARNINGS} {headline.REGRET}")
     heads, rows = headline.headers(comparison), headline.headline_rows(comparison)
     regret = len(heads) - len(headline.REGRET_HEADERS)
-    said = (
-        "What is earned over all steps; how much more that is than always pulling one arm, in units and in "
-        "per cent, with the half-width of its paired 95 % interval; regret."
-    )
-    _table(page, heads[: regret + 1], [row[: regret + 1] for row in rows], said, best=True)
-    said = (
-        "Regret over all steps, relative to the least, and its quantiles over instances (to 1 %); share of "
-        "pulls that went to a best arm; time for one decision."
-    )
-    _table(page, ["policy", *heads[regret:]], [[row[0], *row[regret:]] for row in rows], said, best=True)
+    best = (0,) if len(rows) > 1 else ()
+    page.table(heads[: regret + 1], [row[: regret + 1] for row in rows], _say("earnings"), highlight=best)
+    apart = [[row[0], *row[regret:]] for row in rows]
+    page.table(["policy", *heads[regret:]], apart, _say("regrets"), highlight=best)
     for by_segment in headline.segment_tables(comparison):
         page.section("By segment")
         page.text(headline.customers_by_segment(comparison))
-        said = (
-            "What the customers of each segment pay in expectation, and how much less that is than with the "
-            "segment's best arm, with half-widths of 95 % intervals."
-        )
-        _table(page, *by_segment, said, best=True)
+        page.table(*by_segment, _say("segments"), highlight=best)
 
 
 def _regret(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
-    page.section("Regret over time")
-    behind = far_behind(comparison)
-    captions = {
-        "regret": "Mean cumulative regret by step; bands are 95 % intervals.",
-        "regret-closer": f"The same without {headline.labels_of(comparison, behind)}." if behind else "",
-        "regret-log": "The same on a logarithmic time axis, where logarithmic growth is a straight line.",
-    }
-    for name, caption in captions.items():
+    def figure(name: str, **numbers: Any) -> None:
         if name in svgs:
-            page.figure(svgs[name], caption, name)
+            page.figure(svgs[name], _say(name, **numbers), name)
+
     digits, ranked = shown_digits(comparison), ranking(comparison)
+    page.section("Regret over time")
+    figure("regret")
+    if behind := far_behind(comparison):
+        figure("regret-closer", behind=headline.labels_of(comparison, behind))
+    figure("regret-log")
     steps = np.unique(np.rint(comparison.horizon * np.array([0.1, 0.25, 0.5, 0.75, 1])).astype(int).clip(1))
     rows = []
     for name in ranked:
         result = comparison[name]
         cells = (with_half(result.mean[t - 1], result.ci95[t - 1], digits) for t in steps)
         rows.append([comparison.label(name), *cells])
-    heads = ["policy", *(f"step {t:,}" for t in steps)]
-    _table(page, heads, rows, "Mean cumulative regret on the way.", best=False)
+    page.table(["policy", *(f"step {t:,}" for t in steps)], rows, _say("on-the-way"))
     page.section("Final regret")
-    caption = f"Mean regret after {comparison.horizon:,} steps with 95 % intervals, the least on top."
-    paired = "paired-differences"
-    if paired not in svgs:
-        page.figure(svgs["final-regret"], caption, "final-regret")
+    final = _say("final-regret", steps=comparison.horizon)
+    if "paired-differences" not in svgs:
+        page.figure(svgs["final-regret"], final, "final-regret")
         return
-    caption += (
-        f" The intervals are those of each policy on its own; [paired differences](#{paired}) are sharper."
-    )
-    page.figure(svgs["final-regret"], caption, "final-regret")
-    page.section("Paired differences", anchor=paired)
-    page.text(
-        "All policies meet the same instances, and the k-th pull of an arm has the same outcome under each "
-        "of them, so that much of the chance cancels in a difference. " + verdict(comparison)
-    )
-    page.figure(
-        svgs[paired],
-        f"Final regret minus that of `{comparison.label(ranked[0])}`, instance by instance, with 95 % "
-        "intervals. Hollow: the interval holds zero. Each interval stands for itself; none is widened for "
-        "their number.",
-        paired,
-    )
+    page.figure(svgs["final-regret"], _say("final-regret-alone", final=final), "final-regret")
+    page.section("Paired differences", anchor="paired-differences")
+    page.text(_say("paired", verdict=verdict(comparison)))
+    figure("paired-differences", best=comparison.label(ranked[0]))
 
 
 def _pulls(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> None:
     page.section("Which arms are pulled")
-    caption = "Share of instances that pull each arm, by step; one panel a policy."
-    page.figure(svgs["pull-shares"], caption, "pull-shares")
+    page.figure(svgs["pull-shares"], _say("pull-shares"), "pull-shares")
     arms = comparison.problem.names
     if len(arms) <= _MOST_ARMS_IN_TABLES:
         rows = []
         for name in ranking(comparison):
             shares = comparison[name].pull_share.mean(axis=0)
             rows.append([comparison.label(name), *(f"{100 * share:.1f} %" for share in shares)])
-        _table(page, ["policy", *arms], rows, "Share of all pulls.", best=False)
+        page.table(["policy", *arms], rows, _say("pulls"))
 
 
-def _settings(page: Page, comparison: Comparison, command: str) -> None:
-    problem = comparison.problem
-    objective = (
-        f"discount {problem.discount:g}" if problem.horizon is None else f"horizon {problem.horizon:,}"
-    )
+def _settings(page: Page, comparison: Comparison) -> None:
+    problem, steps = comparison.problem, f"{comparison.horizon:,}"
+    goal = f"horizon {problem.horizon:,}" if problem.horizon else f"discount {problem.discount:g}"
+    if problem.horizon not in (None, comparison.horizon):
+        steps += f" of {problem.horizon:,}"
     page.section("Settings")
     page.settings(
         {
@@ -211,10 +173,9 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
             **{f"`{name}`": said for name, said in comparison.legend().items()},
             "instances": f"{comparison.instances:,}, the same for every policy",
             "means": comparison.source,
-            "steps": f"{comparison.horizon:,}"
-            + ("" if problem.horizon in (None, comparison.horizon) else f" of {problem.horizon:,}"),
+            "steps": steps,
             **({"outcomes": comparison.delays} if comparison.delays else {}),
-            "objective": objective,
+            "objective": goal,
             "assumed": problem.structure.describe(),
             "seed": f"{comparison.seed}; the same numbers on any number of workers",
             "run time": duration(comparison.seconds),
@@ -222,14 +183,8 @@ def _settings(page: Page, comparison: Comparison, command: str) -> None:
         }
     )
     arms = zip(problem.names, problem.rewards.tolist(), problem.prior.tolist(), strict=True)
-    page.table(
-        ["arm", "reward", "prior α", "prior β"],
-        [[name, reward, *counts] for name, reward, counts in arms],
-        "Arms: what each pays on success, and its Beta prior.",
-        align="lrrr",
-    )
-    page.text("This command repeats the run:")
-    page.code(command)
+    rows = [[name, reward, *counts] for name, reward, counts in arms]
+    page.table(["arm", "reward", "prior α", "prior β"], rows, _say("arms"))
 
 
 def check_extras() -> None:

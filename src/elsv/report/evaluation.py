@@ -6,9 +6,8 @@ import math
 
 from elsv._base.numbers import whole
 from elsv.exact.evaluation import OPTIMAL, Evaluation
-from elsv.policies.single import choice_name
 from elsv.report.headline import REGRET as REGRET
-from elsv.report.headline import gain_cells, gain_sentence, number
+from elsv.report.headline import gain_cells, gain_heads, gains_in_words, number
 
 _PERCENT_DIGITS = 3
 _LATEX_PERCENT_DIGITS = 2
@@ -32,8 +31,6 @@ def latex_rows(evaluation: Evaluation, digits: int | None) -> tuple[list[str], l
 def _table(
     evaluation: Evaluation, digits: int, gain_digits: int, percent_digits: int
 ) -> tuple[list[str], list[list[str]]]:
-    names = [choice_name(evaluation.problem, arm) for arm in evaluation.rivals]
-    gains = [f"over always {name}{percent}" for name in names for percent in ("", " in %")]
     shown = {str(row) for row in evaluation}
     singles = [row for row in map(evaluation.single, evaluation.rivals) if str(row) not in shown]
     rows = []
@@ -45,6 +42,7 @@ def _table(
         rows.append(
             [*cells, number(row.regret, digits), "" if gap is None else f"{gap:,.{percent_digits}f} %"]
         )
+    gains = gain_heads(evaluation.problem, evaluation.rivals)
     return ["policy", "earns", *gains, "regret", "above optimum"], rows
 
 
@@ -62,16 +60,11 @@ def segment_tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[st
 def earned(evaluation: Evaluation) -> str:
     """Say what the best of the policies earns, the optimum aside, and how much more than one arm."""
     rows = [row for row in evaluation if row.name != OPTIMAL] or list(evaluation)
-    best, digits = max(rows, key=lambda row: row.value), _digits(evaluation, 9) - 6
-    sums = number(best.value, max(digits, 0))
-    gains = [
-        gain_sentence(evaluation.gain_over(best, arm), max(digits, 0), _PERCENT_DIGITS, place == 0)
-        for place, arm in enumerate(evaluation.rivals)
-    ]
-    most = "" if len(rows) == 1 else "the most, "
-    return (
-        f"`{best}` earns {most}{sums} in {evaluation.problem.steps:,} steps, exactly: {'; and '.join(gains)}."
-    )
+    best, digits = max(rows, key=lambda row: row.value), max(0, _digits(evaluation, 9) - 6)
+    gains = [evaluation.gain_over(best, arm) for arm in evaluation.rivals]
+    name = f"`{best}` earns" + (" the most," if len(rows) > 1 else "")
+    sums, steps = number(best.value, digits), f"{evaluation.problem.steps:,} steps, exactly"
+    return f"{name} {sums} in {steps}: {gains_in_words(gains, digits, _PERCENT_DIGITS)}."
 
 
 def _digits(evaluation: Evaluation, decimals: int) -> int:

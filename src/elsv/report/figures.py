@@ -17,46 +17,23 @@ from numpy.typing import ArrayLike
 from elsv._base.typing import FloatArray
 from elsv.report._drawing import (
     Labels,
-    dot_plot,
+    dot,
     draw_lines,
     equal_series,
     last_finite,
     legend_below,
+    logarithmic,
     merged,
     name_lines,
-    paired_differences,
+    rows_on,
     thinned,
     wrapped,
 )
-from elsv.report.style import (
-    NARROW,
-    WIDTH,
-    Style,
-    figure_of,
-    for_page,
-    label_outside,
-    look_of,
-    panels_on,
-    redrawable,
-    save,
-    styles,
-    to_svg,
-)
-
-__all__ = [
-    "Style",
-    "contours",
-    "dot_plot",
-    "for_page",
-    "line_panels",
-    "lines",
-    "paired_differences",
-    "pull_shares",
-    "regret_curves",
-    "save",
-    "styles",
-    "to_svg",
-]
+from elsv.report.style import NARROW, WIDTH, Style, figure_of, label_outside, look_of, panels_on, redrawable
+from elsv.report.style import for_page as for_page
+from elsv.report.style import save as save
+from elsv.report.style import styles as styles
+from elsv.report.style import to_svg as to_svg
 
 Series = Mapping[str, ArrayLike]
 _FEW_ARMS = 8  # a legend tells so many shades apart
@@ -84,23 +61,10 @@ def lines(
 ) -> Any:
     """Draw lines with bands of ± `half_widths`; lines that are equal are drawn as one, with all their names.
 
-    Parameters
-    ----------
-    x, series
-        Common abscissa ``[K]`` and one array ``[K]`` for each label.
-    half_widths
-        Half-widths of intervals, for all labels or some.
-    from_zero
-        Let the y axis start at 0.
-    markers
-        Mark the points: for a few measured settings rather than a curve.
-    reference
-        A horizontal line and its label, such as the Bayes optimum.
-    style
-        Styles by label; default: `styles` of the labels.
-    labels
-        Where lines are named: beside them (``"ends"``), in a ``"legend"``, or ``"none"``; default: beside
-        them if there is room.
+    `x` is ``[K]``, as is each of the `series`; `reference` is a horizontal line and its label, such as the
+    Bayes optimum. `markers` are for a few measured settings rather than a curve. `labels` says where lines
+    are named: beside them (``"ends"``), in a ``"legend"``, or ``"none"``; default: beside them if there is
+    room.
     """
     from matplotlib import rcParams
     from matplotlib.colors import to_hex
@@ -255,6 +219,97 @@ def _bar_of_arms(grid: Sequence[Any], arms: Sequence[str]) -> None:
     bar.ax.tick_params(length=0)
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
+
+
+@redrawable
+def dot_plot(
+    values: Mapping[str, float],
+    half_widths: Mapping[str, float] | None = None,
+    *,
+    x_label: str,
+    digits: int = 2,
+    log_x: bool = False,
+    reference: tuple[float, str] | None = None,
+    style: Mapping[str, Style] | None = None,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
+) -> Any:
+    """Draw one dot with its interval for each label, the least on top, its numbers at the right.
+
+    `reference` is a vertical line and its name, such as the Bayes optimum.
+    """
+    names, look = _least_first(values), look_of(values, style)
+    panel = rows_on(names, width, axes)
+    if reference is not None:
+        (value, name), above = reference, panel.get_xaxis_transform()
+        _upright(panel, value, dashes=(2, 2))
+        panel.annotate(name, (value, 1.0), (0, 3), xycoords=above, textcoords="offset points", ha="center")
+    halves = [_finite(half_widths, name) for name in names]
+    for row, (name, half) in enumerate(zip(names, halves, strict=True)):
+        _dot(panel, row, values[name], half, f"{values[name]:.{digits}f}", digits, look[name])
+    if log_x:
+        logarithmic(panel, log_x)
+    else:
+        least = min(values[name] - (half or 0.0) for name, half in zip(names, halves, strict=True))
+        panel.set_xlim(left=min(0.0, 1.05 * least))
+    panel.set_xlabel(x_label)
+    return figure_of([panel])
+
+
+@redrawable
+def paired_differences(
+    differences: Mapping[str, float],
+    half_widths: Mapping[str, float],
+    reference: str,
+    *,
+    x_label: str = "final regret",
+    digits: int = 2,
+    style: Mapping[str, Style] | None = None,
+    width: float = WIDTH,
+    axes: Sequence[Any] | None = None,
+) -> Any:
+    """Draw differences to `reference` with their intervals around zero; hollow where the interval holds 0."""
+    names, look = _least_first(differences), look_of([reference, *differences], style)
+    panel = rows_on(names, width, axes)
+    _upright(panel, 0)
+    for row, name in enumerate(names):
+        half = _finite(half_widths, name)
+        told_apart = half is not None and abs(differences[name]) > half
+        value = differences[name] if round(differences[name], digits) else 0.0  # no minus zero
+        said = f"{value:+.{digits}f}"
+        _dot(panel, row, differences[name], half, said, digits, look[name], hollow=not told_apart)
+    panel.margins(x=0.08)
+    panel.set_xlabel(f"{x_label} minus that of {reference}")
+    return figure_of([panel])
+
+
+def _least_first(values: Mapping[str, float]) -> list[str]:
+    return sorted(values, key=lambda name: (values[name], name))
+
+
+def _finite(half_widths: Mapping[str, float] | None, name: str) -> float | None:
+    half = (half_widths or {}).get(name, math.inf)
+    return half if math.isfinite(half) else None
+
+
+def _upright(panel: Any, value: float, **look: Any) -> None:
+    from matplotlib import rcParams
+
+    panel.axvline(value, color=rcParams["text.color"], linewidth=0.9, **look)
+
+
+def _dot(
+    panel: Any,
+    row: int,
+    value: float,
+    half: float | None,
+    said: str,
+    digits: int,
+    style: Style,
+    hollow: bool = False,
+) -> None:
+    interval, more = (None, "") if half is None else ((half, half), f" ± {half:.{digits}f}")
+    dot(panel, row, value, interval, style.colour, said + more, hollow)
 
 
 @redrawable

@@ -9,6 +9,7 @@ import numpy as np
 
 from elsv._base.numbers import duration, whole, with_minus
 from elsv.policies.single import Gain, choice_name, rivals
+from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
@@ -47,6 +48,12 @@ def decimals(halves: list[float], scale: float) -> int:
     place = math.floor(math.log10(scale))
     least = 1 if place < 2 else 0
     return min(max(5, 5 - place), max(least, wanted))
+
+
+def gain_heads(problem: Problem, arms: Iterable[int]) -> list[str]:
+    """Return the heads of the columns of `gain_cells` for each of these single arms."""
+    names = [choice_name(problem, arm) for arm in arms]
+    return [f"over always {name}{percent}" for name in names for percent in ("", " in %")]
 
 
 def gain_cells(gain: Gain, digits: int, percent_digits: int) -> tuple[str, str]:
@@ -89,8 +96,7 @@ def ranking(comparison: Comparison) -> list[str]:
 
 def headers(comparison: Comparison) -> list[str]:
     """Return the heads of the columns of `headline_rows`: what is earned, gains over single arms, regret."""
-    names = [choice_name(comparison.problem, arm) for arm in _rivals(comparison)]
-    gains = (f"over always {name}{percent}" for name in names for percent in ("", " in %"))
+    gains = gain_heads(comparison.problem, _rivals(comparison))
     return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *REGRET_HEADERS]
 
 
@@ -126,15 +132,14 @@ def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[st
     if not comparison.problem.segments.named:
         return []
     digits = shown_digits(comparison)
-    heads = ["policy"]
+    heads, rows = ["policy"], []
     for part in comparison.totals.policies[0].by_segment:
         heads += [f"{part.segment} earns ± 95 %", f"{part.segment} regret ± 95 %"]
-    rows = []
     for name in ranking(comparison):
         cells = [comparison.label(name)]
         for part in comparison[name].by_segment:
-            cells += [with_half(part.earnings, part.earnings_ci95, digits)]
-            cells += [with_half(part.regret, part.ci95, digits)]
+            pairs = (part.earnings, part.earnings_ci95), (part.regret, part.ci95)
+            cells += [with_half(value, half, digits) for value, half in pairs]
         rows.append(cells)
     return [(heads, rows)]
 
@@ -156,15 +161,16 @@ def shown_digits(comparison: Comparison) -> int:
 def earned(comparison: Comparison) -> str:
     """Say what the best policy earns, and how much more that is than always pulling one arm."""
     best, digits = ranking(comparison)[0], shown_digits(comparison)
-    sums = number(float(comparison[best].earnings[-1]), digits)
-    most = "" if len(comparison.names) == 1 else "the most, "
-    said = f"`{comparison.label(best)}` earns {most}{sums} in {_count(comparison.horizon, 'step')}"
-    percent_digits = _percent_digits(comparison)
-    gains = [
-        gain_sentence(comparison.gain_over(best, arm), digits, percent_digits, place == 0)
-        for place, arm in enumerate(_rivals(comparison))
-    ]
-    return f"{said}: {'; and '.join(gains)}."
+    gains = [comparison.gain_over(best, arm) for arm in _rivals(comparison)]
+    name = f"`{comparison.label(best)}` earns" + (" the most," if len(comparison.names) > 1 else "")
+    sums, steps = number(float(comparison[best].earnings[-1]), digits), _count(comparison.horizon, "step")
+    return f"{name} {sums} in {steps}: {gains_in_words(gains, digits, _percent_digits(comparison))}."
+
+
+def gains_in_words(gains: Iterable[Gain], digits: int, percent_digits: int) -> str:
+    """Say how much more a policy earns than single arms, the first of them the best beforehand."""
+    told = (gain_sentence(gain, digits, percent_digits, place == 0) for place, gain in enumerate(gains))
+    return "; and ".join(told)
 
 
 def _rivals(comparison: Comparison) -> tuple[int, ...]:

@@ -31,11 +31,6 @@ _ALIGN = "lrcw"
 class Page:
     """A report in the making.
 
-    Parameters
-    ----------
-    title, subtitle
-        Heading of the page and the line under it.
-
     Examples
     --------
     >>> page = Page("Regret of two policies")
@@ -78,21 +73,16 @@ class Page:
         headers: Sequence[str],
         rows: Sequence[Sequence[Cell]],
         caption: str = "",
-        align: str | None = None,
+        align: str = "",
         highlight: Collection[int] = (),
     ) -> None:
         """Add a table; its first column names the rows.
 
-        Parameters
-        ----------
-        headers, rows
-            Cells are text (with markup), numbers (four significant digits) or None (a dash).
-        align
-            One letter for each column: l, r, c, or w for text that may wrap. Default: left.
-        highlight
-            Numbers of the rows to set off, from 0: the best ones.
+        Cells are text (with markup), numbers (four significant digits) or None (a dash). `align` has one
+        letter for each column: l, r, c, or w for text that may wrap; default: numbers, at the right, in all
+        but the first. `highlight` has the rows to set off, from 0: the best ones.
         """
-        letters = align or "l" * len(headers)
+        letters = align or "l" + "r" * (len(headers) - 1)
         if len(letters) != len(headers) or not set(letters) <= set(_ALIGN):
             raise InvalidInputError(
                 f"align must have one of l, r, c, w for each of {len(headers)} columns, got {align!r}"

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.report import figures
-from elsv.report._drawing import Labels, dot, name_lines, number_beside, rows_on
+from elsv.report._drawing import Labels, dot, name_lines, rows_on
 from elsv.report.comparison import draw, regret_figure
-from elsv.report.style import WIDTH, checked_axes, look_of
+from elsv.report.style import WIDTH, look_of, require_matplotlib, users_axes
 from elsv.simulation.compare import Comparison
 
 Kind = Literal["regret", "final", "differences", "pulls"]
@@ -47,19 +47,19 @@ def plot_comparison(
             raise InvalidInputError(
                 f"kind='pulls' shows one policy: policy= one of {', '.join(comparison.names)}"
             )
-        policy, axes = policy or comparison.names[0], checked_axes(ax)
+        policy, axes = policy or comparison.names[0], users_axes(ax)
         shares = {comparison.label(policy): comparison[policy].pull_share}
-        figures.pull_shares(shares, comparison.problem.names, axes=[axes])
-        return axes
+        figures.pull_shares(shares, comparison.problem.names, axes=axes)
+        return axes[0]
     if policy is not None:
         raise InvalidInputError(f"policy is for kind='pulls', got kind={kind!r}")
     if kind == "regret":
-        axes, drawn = checked_axes(ax), regret_figure(comparison, log_x, leave_out)
+        axes, drawn = users_axes(ax), regret_figure(comparison, log_x, leave_out)
         options: dict[str, Any] = {"labels": labels}
     elif kind in ("final", "differences"):
         if kind == "differences" and len(comparison.names) < 2:
             raise InvalidInputError("differences need two policies, got one")
-        axes = checked_axes(ax, 1.0 + _ROW * len(comparison.names))
+        axes = users_axes(ax, height=1.0 + _ROW * len(comparison.names))
         drawn = draw(comparison)["final-regret" if kind == "final" else "paired-differences"]
         options = {}
     else:
@@ -71,8 +71,8 @@ def plot_comparison(
         for name, colour in colours.items():
             label = comparison.label(name)
             look[label] = replace(look[label], colour=to_hex(colour))
-    drawn.redraw(axes=[axes], **options)
-    return axes
+    drawn.redraw(axes=axes, **options)
+    return axes[0]
 
 
 def plot_values(regrets: Mapping[str, float], ax: Any = None, *, steps: int) -> Any:
@@ -82,10 +82,10 @@ def plot_values(regrets: Mapping[str, float], ax: Any = None, *, steps: int) -> 
     """
     others = {name: regret for name, regret in regrets.items() if name != _OPTIMAL} or dict(regrets)
     reference = (regrets[_OPTIMAL], "optimum") if _OPTIMAL in regrets and _OPTIMAL not in others else None
-    axes = checked_axes(ax, 1.0 + _ROW * len(others))
+    axes = users_axes(ax, height=1.0 + _ROW * len(others))
     label, digits = f"regret over {steps:,} steps, exact", _digits(others.values())
-    figures.dot_plot(others, x_label=label, digits=digits, reference=reference, axes=[axes])
-    return axes
+    figures.dot_plot(others, x_label=label, digits=digits, reference=reference, axes=axes)
+    return axes[0]
 
 
 def plot_arms(
@@ -102,26 +102,19 @@ def plot_arms(
 ) -> Any:
     """Draw one row for each arm: a dot, its interval, a second mark, and a number beside it.
 
-    Parameters
-    ----------
-    best
-        The arms to pull, from 0: filled and in bold, the others hollow.
-    intervals
-        Lower and upper ends.
-    marks
-        A second value of each arm and what it is.
+    `best` are the arms to pull, from 0: filled and in bold, the others hollow. `intervals` are lower and
+    upper ends, `marks` a second value of each arm and what it is.
     """
-    axes = checked_axes(ax, 1.0 + _ROW * len(names))
+    (axes,) = users_axes(ax, height=1.0 + _ROW * len(names))
     rows_on(names, WIDTH, [axes], bold=best)
     first, second = (look.colour for look in look_of(["elsv", "thompson"]).values())
-    centre = np.asarray(values, dtype=np.float64)
-    low, high = (None, None) if intervals is None else (np.asarray(x, dtype=np.float64) for x in intervals)
-    for row in range(len(names)):
-        below = None if low is None else float(centre[row] - low[row])
-        above = None if high is None else float(high[row] - centre[row])
-        dot(axes, row, float(centre[row]), below, above, first, hollow=row not in best)
-        if numbers is not None:
-            number_beside(axes, row, numbers[row])
+    centres = np.asarray(values, dtype=np.float64)
+    low, high = (centres, centres) if intervals is None else map(np.asarray, intervals)
+    around = np.stack([centres - low, high - centres], axis=-1).tolist()
+    for row, centre in enumerate(centres.tolist()):
+        interval = None if intervals is None else around[row]
+        number = None if numbers is None else numbers[row]
+        dot(axes, row, centre, interval, first, number, hollow=row not in best)
     if marks is not None:
         places, what = np.asarray(marks[0], dtype=np.float64), marks[1]
         finite = np.isfinite(places)
@@ -138,11 +131,11 @@ def plot_arms(
 
 def plot_steps(series: Mapping[str, ArrayLike], ax: Any = None, *, y_label: str) -> Any:
     """Draw what depends on the step alone, such as an expected reward."""
-    axes = checked_axes(ax)
+    axes = users_axes(ax)
     steps = np.arange(1, len(np.asarray(next(iter(series.values())))) + 1)
     labels: Labels | None = None if len(series) > 1 else "none"
-    figures.lines(steps, series, x_label="step", y_label=y_label, axes=[axes], labels=labels)
-    return axes
+    figures.lines(steps, series, x_label="step", y_label=y_label, axes=axes, labels=labels)
+    return axes[0]
 
 
 def plot_index(
@@ -172,6 +165,10 @@ def plot_index(
     >>> axes.get_xlabel()
     'mean α / (α + β)'
     """
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.colors import to_hex
+
     values = np.asarray(table, dtype=np.float64)
     levels = round((np.sqrt(8 * len(values) + 1) - 1) / 2) if values.ndim == 1 else 0
     if triangle.size(levels) != len(values) or levels < 2:
@@ -180,28 +177,18 @@ def plot_index(
         )
     successes, pulls = triangle.states(levels)
     alpha, beta = prior[0] + successes, prior[1] + pulls - successes
-    mean, axes = alpha / (alpha + beta), checked_axes(ax)
-    shown = np.unique(np.rint(np.geomspace(1, levels - 1, min(_MANY_LINES, levels - 1))).astype(int))
-    return _index_lines(
-        axes, [(int(n), mean[pulls == n], values[pulls == n]) for n in shown], y_label, labels
-    )
-
-
-def _index_lines(axes: Any, found: list[tuple[int, Any, Any]], y_label: str, labels: Labels | None) -> Any:
-    """Draw the lines of few pulls dark and those of many light: they are in order."""
-    import matplotlib
-    from matplotlib import rcParams
-    from matplotlib.colors import to_hex
-
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(found)))
+    mean, (axes,) = alpha / (alpha + beta), users_axes(ax)
+    shown = np.unique(np.rint(np.geomspace(1, levels - 1, min(_MANY_LINES, levels - 1))).astype(int)).tolist()
+    # The lines of few pulls are dark and those of many are light: they are in order.
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(shown)))
     drawn, ends = {}, {}
-    for (n, x, y), colour in zip(found, colours, strict=True):
-        name = f"{n} {'pull' if n == 1 else 'pulls'}"
-        (drawn[name],) = axes.plot(
-            x, y, label=name, color=to_hex(colour), marker="o" if len(x) < 12 else "", linestyle="-"
-        )
+    for n, colour in zip(shown, colours, strict=True):
+        name, x, y = f"{n} {'pull' if n == 1 else 'pulls'}", mean[pulls == n], values[pulls == n]
+        look = {"color": to_hex(colour), "marker": "o" if len(x) < 12 else "", "linestyle": "-"}
+        (drawn[name],) = axes.plot(x, y, label=name, **look)
         ends[name] = float(y[-1])
-    axes.plot([0, 1], [0, 1], color=rcParams["text.color"], linestyle=":", marker="", linewidth=0.8)
+    ink = matplotlib.rcParams["text.color"]
+    axes.plot([0, 1], [0, 1], color=ink, linestyle=":", marker="", linewidth=0.8)
     axes.set_xlim(0, 1)
     axes.set_xlabel("mean α / (α + β)")
     axes.set_ylabel(y_label)

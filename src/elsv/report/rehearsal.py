@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from elsv.report import figures
 from elsv.report.page import Page
 from elsv.report.style import require_matplotlib
+from elsv.report.words import words
 from elsv.simulation.rehearsal import Rehearsal
 
 _MOST_TICKS = 6
+_say = partial(words, "elsv.report", "rehearsal")
 
 
 def gain_figure(rehearsal: Rehearsal) -> Any:
@@ -53,8 +56,7 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
         page.text(rehearsal.shops())
     if len(rehearsal.sizes) > 1:
         svg = figures.for_page(gain_figure(rehearsal))
-        said = f"Gain over always {name} by number of customers, with the middle 90 of 100 shops."
-        page.figure(svg, said, "gain")
+        page.figure(svg, _say("gain", today=name), "gain")
     said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     heads = ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"]
     rows, align = [list(row.cells()) for row in rehearsal.outcomes], "rlrrrrrrr"
@@ -63,17 +65,13 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
     page.table(heads, rows, f"{said}.", align=align)
     if rehearsal.truth is None:
         page.section("How precisely it will be known")
-        page.table(
-            ["holdout", "costs", "gain known to ±", "by holdout alone ±"],
-            [list(row) for row in rehearsal.precision().cells()],
-            "A holdout is the share of customers who get today's arm whatever is learnt.",
-            align="rrrr",
-        )
+        heads = ["holdout", "costs", "gain known to ±", "by holdout alone ±"]
+        page.table(heads, [list(row) for row in rehearsal.precision().cells()], _say("holdout"), "rrrr")
     page.settings(
         {
             "assumed": rehearsal.problem.structure.describe(),
             "outcomes": rehearsal.delays or "known before the next customer",
-            "earnings": "expected ones, given a shop's own conversions: luck of single customers is left out",
+            "earnings": _say("earnings"),
         }
     )
     if command:

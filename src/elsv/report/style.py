@@ -12,12 +12,14 @@ import io
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial, wraps
 from importlib import resources
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import Any, BinaryIO, ParamSpec
 
 from elsv._base.files import write_atomically, write_text
 from elsv.errors import InvalidInputError, MissingExtraError
@@ -67,7 +69,6 @@ _DARK_NOTEBOOK = ':is(body[data-jp-theme-light="false"], body.vscode-dark, html[
 _NOTEBOOK_PAPER = "var(--jp-layout-color0, var(--vscode-editor-background, #1b1f24))"
 _drawing = threading.RLock()
 Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -90,20 +91,17 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
     '#0072B2'
     """
     slots: dict[str, int] = {}
-    names = list(names)
+    found, names = {}, list(names)
     for name in names:
         wanted = _PREFERRED.get(name.partition(":")[0])
         if wanted is not None and wanted not in slots.values():
             slots[name] = wanted
     for name in names:
-        if name not in slots:
-            slots[name] = next(k for k in range(len(names) + len(_COLOURS)) if k not in slots.values())
-    return {name: _style(slots[name]) for name in names}
-
-
-def _style(slot: int) -> Style:
-    turn, colour = divmod(slot, len(_COLOURS))
-    return Style(_COLOURS[colour], _DASHES[(colour + turn) % len(_DASHES)], _MARKERS[turn % len(_MARKERS)])
+        slot = slots.setdefault(name, next(k for k in count() if k not in slots.values()))
+        turn, k = divmod(slot, len(_COLOURS))
+        dash, marker = _DASHES[(k + turn) % len(_DASHES)], _MARKERS[turn % len(_MARKERS)]
+        found[name] = Style(_COLOURS[k], dash, marker)
+    return found
 
 
 def look_of(names: Iterable[str], given: Mapping[str, Style] | None = None) -> dict[str, Style]:
@@ -111,19 +109,15 @@ def look_of(names: Iterable[str], given: Mapping[str, Style] | None = None) -> d
     from matplotlib import rcParams, rcParamsDefault
     from matplotlib.colors import to_hex
 
-    names = list(names)
-    cycle = rcParams["axes.prop_cycle"]
+    names, cycle, found = list(names), rcParams["axes.prop_cycle"], {}
     if cycle == rcParamsDefault["axes.prop_cycle"]:
         return {**styles(names), **(given or {})}
-    entries, found = list(cycle), {}
     for k, name in enumerate(names):
-        turn, place = divmod(k, len(entries))
-        entry = entries[place]
-        found[name] = Style(
-            to_hex(entry.get("color", rcParams["lines.color"])),
-            entry.get("linestyle", _DASHES[turn % len(_DASHES)]),
-            entry.get("marker", _MARKERS[turn % len(_MARKERS)]),
-        )
+        turn, place = divmod(k, len(cycle))
+        entry = list(cycle)[place]
+        dash, marker = _DASHES[turn % len(_DASHES)], _MARKERS[turn % len(_MARKERS)]
+        colour = to_hex(entry.get("color", rcParams["lines.color"]))
+        found[name] = Style(colour, entry.get("linestyle", dash), entry.get("marker", marker))
     return found
 
 
@@ -135,21 +129,17 @@ def require_matplotlib() -> None:
         raise MissingExtraError("drawing figures", "plot") from error
 
 
-def styled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run a function in the house style, whatever the user's own settings are.
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style, whatever the user's own settings are; also a decorator.
 
     The settings are those of the whole process, so that one thread draws at a time.
     """
+    require_matplotlib()
+    from matplotlib import style
 
-    @wraps(function)
-    def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        require_matplotlib()
-        from matplotlib import style
-
-        with _drawing, style.context(["default", _settings()]):
-            return function(*args, **kwargs)
-
-    return inner
+    with _drawing, style.context(["default", _settings()]):
+        yield
 
 
 @cache
@@ -160,22 +150,21 @@ def _settings() -> Any:
         return rc_params_from_file(path, use_default_template=False)
 
 
-def redrawable(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def redrawable(function: Callable[Parameters, Any]) -> Callable[Parameters, Any]:
     """Draw in the house style unless axes are given, and let the figure be drawn again.
 
     The function has `width` and `axes`; the figure has as `redraw` what it was drawn from, to be called with
     another width or on the user's own axes.
     """
-    drawn = styled(function)
 
     @wraps(function)
-    def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def inner(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         if kwargs.get("axes") is not None:
             return function(*args, **kwargs)
-        figure: Any = drawn(*args, **kwargs)
+        with styled():
+            figure = function(*args, **kwargs)
         figure.redraw = partial(function, *args, **kwargs)
-        found: Result = figure
-        return found
+        return figure
 
     return inner
 
@@ -227,8 +216,8 @@ def label_outside(grid: Sequence[Any], x_label: str, y_label: str, own: bool) ->
             axes.set_xlabel(x_label)
 
 
-def checked_axes(ax: Any, height: float | None = None) -> Any:
-    """Return the user's axes, or new ones in a new pyplot figure with the user's own settings.
+def users_axes(ax: Any, panels: int = 1, height: float = 0.0) -> list[Any]:
+    """Return the user's axes, or new ones in a new pyplot figure with the user's own settings, two in a row.
 
     `height`, in inches, is that of a new figure which has to hold many rows; default: the user's.
     """
@@ -236,51 +225,31 @@ def checked_axes(ax: Any, height: float | None = None) -> Any:
     from matplotlib.axes import Axes
 
     if ax is None:
-        return _pyplot_axes(1, 1, height or 0.0)[0]
-    if not isinstance(ax, Axes):
+        from matplotlib import pyplot, rcParams
+
+        rows, (width, usual) = math.ceil(panels / 2), rcParams["figure.figsize"]
+        size = (width, max(usual, height if panels == 1 else 0.55 * usual * rows))
+        options: dict[str, Any] = {"figsize": size, "layout": "constrained", "squeeze": False}
+        found = list(pyplot.subplots(rows, min(panels, 2), **options)[1].flat)
+        for left_over in found[panels:]:
+            left_over.remove()
+        return found[:panels]
+    given = list(getattr(ax, "flat", ax)) if panels > 1 and isinstance(ax, Iterable) else [ax]
+    if len(given) != panels:
         raise InvalidInputError(
-            f"ax must be a matplotlib Axes, got {type(ax).__name__}; see pyplot.subplots()"
+            f"this picture has {panels} panels: ax must be as many Axes, got {len(given)}"
         )
-    return ax
-
-
-def _pyplot_axes(rows: int, columns: int, height: float) -> list[Any]:
-    """Return the axes of a new pyplot figure of the user's size, or of a larger `height` in inches."""
-    from matplotlib import pyplot, rcParams
-
-    width, usual = rcParams["figure.figsize"]
-    size = (width, max(usual, height))
-    grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)[1]
-    return list(grid.flat)
+    for one in given:
+        if not isinstance(one, Axes):
+            raise InvalidInputError(
+                f"ax must be a matplotlib Axes, got {type(one).__name__}; see pyplot.subplots()"
+            )
+    return given
 
 
 def figure_of(grid: Sequence[Any]) -> Any:
     """Return the figure of these axes."""
     return grid[0].get_figure(root=True)
-
-
-def drawn_panels(figure: Any) -> int:
-    """Return how many panels a figure has; bars of colours are none."""
-    return sum(axes.get_label() != "<colorbar>" for axes in figure.axes)
-
-
-def several_axes(ax: Any, panels: int) -> list[Any]:
-    """Return the user's axes for this many panels, or new ones in a new pyplot figure, two in a row."""
-    require_matplotlib()
-    if ax is None:
-        from matplotlib import rcParams
-
-        rows = math.ceil(panels / 2)
-        found = _pyplot_axes(rows, 2, 0.55 * rcParams["figure.figsize"][1] * rows)
-        for left_over in found[panels:]:
-            left_over.remove()
-        return found[:panels]
-    given = list(getattr(ax, "flat", ax)) if isinstance(ax, Iterable) else [ax]
-    if len(given) != panels:
-        raise InvalidInputError(
-            f"this picture has {panels} panels: ax must be as many Axes, got {len(given)}"
-        )
-    return [checked_axes(one) for one in given]
 
 
 def _settle(figure: Any) -> None:
@@ -289,10 +258,10 @@ def _settle(figure: Any) -> None:
 
     if isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)  # "none" would leave one behind, for which every file is drawn twice
 
 
-@styled
+@styled()
 def to_svg(figure: Any) -> str:
     """Return a figure as one ``<svg>`` element whose ids no other figure has; equal figures, equal bytes.
 
@@ -323,7 +292,7 @@ def for_page(figure: Any) -> list[str]:
     if not hasattr(figure, "redraw"):
         return [to_svg(figure)]
     if not hasattr(figure, "elsv_narrow"):
-        figure.elsv_narrow = styled(figure.redraw)(width=NARROW)
+        figure.elsv_narrow = styled()(figure.redraw)(width=NARROW)
     return [to_svg(figure), to_svg(figure.elsv_narrow)]
 
 
@@ -343,7 +312,7 @@ def dark_rules(where: str) -> str:
     )
 
 
-@styled
+@styled()
 def save(figure: Any, stem: str | Path) -> tuple[Path, Path]:
     """Write ``STEM.svg`` and ``STEM.png``, each atomically, and return their paths."""
     _settle(figure)
