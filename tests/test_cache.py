@@ -254,7 +254,10 @@ def test_no_home_directory_is_no_error(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(cache, "cache_directory", homeless)
+    for name in ("ELSV_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache.cache_directory() is None
     assert len(cache.cached_table(KEY, Counter(), STATES)) == STATES
 
 
@@ -276,11 +279,11 @@ def test_threads_do_not_compute_the_same_table_twice():
 
 def test_processes_that_write_at_once_leave_one_good_file(directory):
     program = (
-        "import numpy as np; from elsv._base.cache import cached_table, describe, memory, write_table\n"
+        "import numpy as np; from elsv._base.cache import cached_table, memory, write_table\n"
         "for _ in range(20):\n"
         f"    table = cached_table({KEY!r}, lambda: np.arange({STATES}.0), {STATES})\n"
         f"    assert (table == np.arange({STATES})).all(); memory.clear()\n"
-        f"    write_table(describe({KEY!r}), table)\n"
+        f"    write_table({KEY!r}, table)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program], env=os.environ.copy()) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]

@@ -1,12 +1,14 @@
 """The command line as people and programs meet it: stdout, stderr, exit code."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from commands import elsv, elsv_process
+from elsv import __version__
 
 PROBLEM = 'rewards = [0.8, 0.9, 1.0]\norder = "decreasing"\nhorizon = 50\nnames = ["20 %", "10 %", "none"]\n'
 
@@ -16,6 +18,13 @@ def problem(tmp_path):
     path = tmp_path / "discounts.toml"
     path.write_text(PROBLEM)
     return path
+
+
+@pytest.mark.parametrize("module", ["elsv", "elsv.cli"])
+def test_the_package_runs_as_a_module(module):
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{__version__}\n", "")
 
 
 def test_gittins_of_one_state():

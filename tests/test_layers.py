@@ -32,7 +32,7 @@ LAYERS = (
     ("paper",),
     ("service", "client"),
     ("__init__",),
-    ("cli",),
+    ("cli", "__main__"),
 )
 # A result can draw and print itself; what does it is imported when it is asked for.
 ALLOWED = {

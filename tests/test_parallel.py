@@ -12,7 +12,7 @@ import pytest
 from elsv._base.files import Outputs
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.problem import Problem
-from elsv.simulation.aggregate import Accumulator
+from elsv.simulation.aggregate import totals_of
 from elsv.simulation.compare import compare
 from elsv.simulation.engine import Run, StoppedError, run_chunk
 from elsv.simulation.instances import FromPrior
@@ -65,12 +65,8 @@ def test_two_processes(one_thread):
 def test_chunks_in_any_order():
     run = make_run()
     tallies = [run_chunk(run, k) for k in range(run.chunks)]
-    forwards, backwards = Accumulator(run), Accumulator(run)
-    for tally in tallies:
-        forwards.add(tally)
-    for tally in reversed(tallies):
-        backwards.add(tally)
-    for a, b in zip(forwards.totals().policies, backwards.totals().policies, strict=True):
+    forwards, backwards = totals_of(run, tallies), totals_of(run, tallies[::-1])
+    for a, b in zip(forwards.policies, backwards.policies, strict=True):
         assert (a.mean == b.mean).all()
         assert (a.ci95 == b.ci95).all()
 

@@ -223,12 +223,8 @@ class Segments:
             parts = [f"{name}: {arms}" for name, arms in zip(who, offered, strict=True)]
         learnt = ""
         if self.share_prior is not None:
-            equal = len(set(self.share_prior)) == 1
-            first = (
-                "equal at first"
-                if equal
-                else f"at first {_percentages(self.chances(np.zeros(len(self.of_arm))))}"
-            )
+            chances = " / ".join(f"{100 * x:.3g} %" for x in self.chances(np.zeros(len(self.of_arm))))
+            first = "equal at first" if len(set(self.share_prior)) == 1 else f"at first {chances}"
             learnt = f"; shares learnt from who comes, {first}"
         return self.said("; ".join(parts) + learnt)
 
@@ -340,11 +336,11 @@ def _counts(what: str, given: object, names: Sequence[str]) -> tuple[float, ...]
         for name in given:
             if name not in names:
                 raise unknown_name("segment", str(name), names)
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise InvalidInputError(
-                f"{what} must have one number for each segment, got none for {missing[0]!r}"
-            )
+        for name in names:
+            if name not in given:
+                raise InvalidInputError(
+                    f"{what} must have one number for each segment, got none for {name!r}"
+                )
         given = [given[name] for name in names]
     array = numbers(what, given)
     if array.shape != (len(names),):
@@ -355,7 +351,3 @@ def _counts(what: str, given: object, names: Sequence[str]) -> tuple[float, ...]
         if not 0 < count < np.inf:
             raise InvalidInputError(f"{what} must be positive, got {count:g} for segment {name!r}")
     return tuple(array.tolist())
-
-
-def _percentages(chances: FloatArray) -> str:
-    return " / ".join(f"{100 * chance:.3g} %" for chance in chances)

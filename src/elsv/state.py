@@ -24,17 +24,14 @@ class Arms(Protocol):
     @property
     def arms(self) -> int:
         """N, the number of arms."""
-        ...
 
     @property
     def prior(self) -> FloatArray:
         r"""Rows :math:`(\alpha^0_i, \beta^0_i)`, shape ``[N, 2]``."""
-        ...
 
     @property
     def rewards(self) -> FloatArray:
         """What each arm pays on success, shape ``[N]``."""
-        ...
 
 
 # Counts that differ from a whole number by less than this came from adding ones to a real prior.

@@ -10,16 +10,17 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elsv import structure as st
-from elsv._base.export import latex_table, pandas_frame, polars_frame, write_columns
+from elsv._base.export import Columns, latex_table, write_columns
 from elsv._base.files import write_text
 from elsv._base.numbers import finite
-from elsv._base.progress import Progress, watched
+from elsv._base.progress import Progress, part_of, watched
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies import Policy, make_policy
 from elsv.policies.offered import fits_segments
@@ -100,7 +101,7 @@ def _drawn(number: int) -> Problem:
 
 
 @dataclass(frozen=True)
-class SuiteResult:
+class SuiteResult(Columns):
     """What `run` measured: a `Comparison` for each problem."""
 
     version: str
@@ -147,14 +148,6 @@ class SuiteResult:
         ]
         heads = ("problem", "policy", "earnings", "earnings_ci95", "regret", "ci95")
         return {head: np.array(column) for head, column in zip(heads, zip(*rows, strict=True), strict=True)}
-
-    def to_polars(self) -> Any:
-        """Return a polars frame, one row for each problem and policy (extra ``data``)."""
-        return polars_frame(self.columns())
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame, one row for each problem and policy (extra ``pandas``)."""
-        return pandas_frame(self.columns())
 
     def to_latex(
         self,
@@ -236,20 +229,12 @@ def run(
     chosen = {name: problem for name, problem in known.items() if not only or name in only}
     by_name = named(policies)
     found: dict[str, Comparison] = {}
-    weights = [problem.steps * problem.arms for problem in chosen.values()]
-    with watched(
-        progress,
-        "comparing",
-        at_most=at_most,
-        remedy="use fewer instances or policies, or some of the problems",
-    ) as report:
-        for k, (name, problem) in enumerate(chosen.items()):
-
-            def part(done: int, total: int, before: int = sum(weights[:k]), own: int = weights[k]) -> None:
-                if report is not None:
-                    report(round(1000 * (before + own * done / total)), 1000 * sum(weights))
-
+    ends = [0, *accumulate(1000 * problem.steps * problem.arms for problem in chosen.values())]
+    remedy = "use fewer instances or policies, or some of the problems"
+    with watched(progress, "comparing", at_most=at_most, remedy=remedy) as report:
+        for (name, problem), begin, end in zip(chosen.items(), ends, ends[1:], strict=False):
             played = {label: made(policy, problem) for label, policy in by_name.items()}
+            part = part_of(report, begin, end, ends[-1]) or False
             found[name] = compare(problem, played, instances, seed, jobs=jobs, progress=part)
     return SuiteResult(version, found, tuple(by_name), instances, seed)
 

@@ -21,10 +21,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -40,8 +39,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 TableKey = tuple[str | int | float | None, ...]
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _MAGIC = b"elsv table 1\n"
-_TABLES = "[0-9a-f]" * 32 + ".table"  # the names of their files
-_KERNELS = "kernels/*/*.nb[ic]"
+KINDS = {"tables": "[0-9a-f]" * 32 + ".table", "kernels": "kernels/*/*.nb[ic]"}
+"""What is kept as files, and how these are named below `cache_directory`."""
+_PLACES = {
+    "win32": ("LOCALAPPDATA", "AppData/Local", "elsv/Cache"),
+    "darwin": ("", "Library/Caches", "elsv"),
+}  # variable that names the user's place for caches, where it is otherwise, and the part of elsv
 
 
 def memory_limit() -> int:
@@ -125,19 +128,10 @@ def remembered(function: F) -> F:
 def cached_table(
     key: TableKey, compute: Callable[[], FloatArray], states: int, keep: bool = True
 ) -> FloatArray:
-    """Return a read-only table, computing it only if it is neither in memory nor on disk.
+    """Return a read-only table ``[states]``; it is computed only if it is neither in memory nor on disk.
 
-    Parameters
-    ----------
-    key
-        What the table holds, by which version of the algorithm (``"gittins-4"``), and all that its numbers
-        depend on.
-    compute
-        Returns the table, shape ``[states]``. Two threads never compute the same table at once.
-    states
-        How many numbers it has.
-    keep
-        Whether a large table is also kept on disk.
+    The key says what the table holds, by which version of the algorithm (``"gittins-4"``), and all that its
+    numbers depend on. Two threads never compute the same table at once. `keep`: a large one is kept on disk.
     """
     known: FloatArray | None = memory.get((*key, states))
     if known is not None:
@@ -151,7 +145,7 @@ def cached_table(
                     f"a table of {states} states must be a flat array, got shape {known.shape}"
                 )
             if keep and states > LARGE:
-                write_table(describe(key), known)
+                write_table(key, known)
             _remember(key, known)
         return known
 
@@ -160,7 +154,7 @@ def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | N
     """Return the table if it is in memory or on disk, else None."""
     known: FloatArray | None = memory.get((*key, states))
     if known is None and keep and states > LARGE:
-        known = read_table(describe(key), states)
+        known = read_table(key, states)
         if known is not None:
             _remember(key, known)
     return known
@@ -169,7 +163,7 @@ def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | N
 def keep_table(key: TableKey, table: FloatArray) -> None:
     """Keep a table that was computed already, as `cached_table` does; nobody waits for its file."""
     if len(table) > LARGE:  # the thread is no daemon: the process ends when it is done
-        threading.Thread(target=write_table, args=(describe(key), table), name="elsv-cache").start()
+        threading.Thread(target=write_table, args=(key, table), name="elsv-cache").start()
     _remember(key, table)
 
 
@@ -178,140 +172,109 @@ def _remember(key: TableKey, table: FloatArray) -> None:
     memory.put((*key, len(table)), table, table.nbytes)
 
 
-def describe(key: TableKey) -> str:
-    """Return a key as one line of text, with its numbers exactly."""
-    return json.dumps([float(part).hex() if isinstance(part, int | float) else part for part in key])
+def cache_directory() -> Path | None:
+    """Return where files are kept: ``ELSV_CACHE_DIR`` if set, else the platform's place for caches.
 
-
-def cache_directory() -> Path:
-    """Return where files are kept: ``ELSV_CACHE_DIR`` if set, else the platform's place for caches."""
+    None where the user has no home directory.
+    """
     if chosen := os.environ.get("ELSV_CACHE_DIR"):
         return Path(chosen)
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "elsv" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "elsv"
-    chosen = os.environ.get("XDG_CACHE_HOME")
-    return (Path(chosen) if chosen else Path.home() / ".cache") / "elsv"
-
-
-def directory_or_none() -> Path | None:
-    """Return where files are kept, or None where the user has no home directory."""
+    variable, place, name = _PLACES.get(sys.platform, ("XDG_CACHE_HOME", ".cache", "elsv"))
+    chosen = os.environ.get(variable)
     try:
-        return cache_directory()
-    except RuntimeError:  # no home directory
+        return (Path(chosen) if chosen else Path.home() / place) / name
+    except RuntimeError:
         return None
 
 
 def kernel_directory() -> Path | None:
     """Return where compiled kernels go if numba has no place of its own, or None without a home directory."""
-    directory = directory_or_none()
-    return None if directory is None else directory / "kernels"
+    directory = cache_directory()
+    return directory and directory / "kernels"
 
 
-def _path(key: str, states: int) -> Path | None:
-    name = hashlib.sha256(f"{key} {states}".encode()).hexdigest()[:32]
-    directory = directory_or_none()
-    return None if directory is None else directory / f"{name}.table"
+def _file_of(key: TableKey, states: int) -> tuple[Path | None, bytes]:
+    """Return where the file of a table is, and how it begins: with the key, its numbers exactly."""
+    about = json.dumps([float(part).hex() if isinstance(part, int | float) else part for part in key])
+    name = hashlib.sha256(f"{about} {states}".encode()).hexdigest()[:32]
+    directory = cache_directory()
+    return directory and directory / f"{name}.table", _MAGIC + about.encode() + b"\n"
 
 
-def _header(key: str, body: bytes | memoryview) -> bytes:
-    digest = hashlib.sha256(body).hexdigest()
-    return _MAGIC + key.encode() + b"\n" + digest.encode() + b"\n"
+def _checksum(body: bytes | memoryview) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode() + b"\n"
 
 
-def read_table(key: str, states: int) -> FloatArray | None:
+def read_table(key: TableKey, states: int) -> FloatArray | None:
     """Return the table from its file, or None if that is missing, damaged or about something else."""
-    path = _path(key, states)
+    path, beginning = _file_of(key, states)
     try:
         content = b"" if path is None else path.read_bytes()
     except OSError:
         return None
     body = content[-8 * states :]
-    if path is None or len(body) != 8 * states or content[: -8 * states] != _header(key, body):
+    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
         return None
     with suppress(OSError):
         os.utime(path)  # the time of last use, by which files are dropped
     return np.frombuffer(body, dtype="<f8").astype(np.float64)
 
 
-def write_table(key: str, table: FloatArray) -> None:
+def write_table(key: TableKey, table: FloatArray) -> None:
     """Keep the table as a file if the directory and the limit allow it; drop others if need be."""
-    path, limit = _path(key, len(table)), disk_limit()
+    (path, beginning), limit = _file_of(key, len(table)), disk_limit()
     body = table.astype("<f8", copy=False).data.cast("B")
-    header = _header(key, body)
+    header = beginning + _checksum(body)
     if path is None or len(header) + len(body) > limit:
         return
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(header)
-        stream.write(body)
-
     try:
-        write_atomically(path, write)
+        write_atomically(path, lambda stream: stream.writelines((header, body)))
     except (InvalidInputError, OSError):
         return
     remove_abandoned(path.parent)
-    found = sorted(_found(_TABLES))
-    total = sum(size for _, size, _ in found)
-    for _, size, oldest in found:
+    found = sorted(kept_files("tables"))
+    total = sum(file.bytes for file in found)
+    for oldest in found:
         if total <= limit:
             return
-        total -= size if _remove(oldest) else 0
+        total -= oldest.bytes if _remove(oldest) else 0
 
 
-@dataclass(frozen=True)
-class Files:
-    """Some files of the cache."""
+class KeptFile(NamedTuple):
+    """A file of the cache."""
 
-    count: int
+    used: float  # when it was used last
     bytes: int
+    path: Path
 
 
-def table_files() -> Files:
-    """Return how many tables there are on disk, and what they take."""
-    return _sum(_found(_TABLES))
-
-
-def kernel_files() -> Files:
-    """Return how many files of compiled kernels there are in `kernel_directory`, and what they take."""
-    return _sum(_found(_KERNELS))
-
-
-def clear_files() -> Files:
-    """Remove every file that elsv keeps in its cache directory, and nothing else; return what there was."""
-    directory = directory_or_none()
-    if directory is None:
-        return Files(0, 0)
-    remove_abandoned(directory)
-    removed = [entry for entry in _found(_TABLES) + _found(_KERNELS) if _remove(entry[2])]
-    for folder in (*directory.glob("kernels/*"), directory / "kernels"):
-        with suppress(OSError):
-            folder.rmdir()  # if it is empty now
-    return _sum(removed)
-
-
-_Found = list[tuple[float, int, Path]]  # time of last use, size and path of each file
-
-
-def _found(pattern: str) -> _Found:
-    directory, found = directory_or_none(), []
+def kept_files(kind: str) -> list[KeptFile]:
+    """Return the files of one of `KINDS`."""
+    directory, found = cache_directory(), []
     with suppress(OSError):
-        for path in () if directory is None else list(directory.glob(pattern)):
+        for path in () if directory is None else list(directory.glob(KINDS[kind])):
             with suppress(OSError):
                 about = path.stat()
-                found.append((about.st_mtime, about.st_size, path))
+                found.append(KeptFile(about.st_mtime, about.st_size, path))
     return found
 
 
-def _sum(found: _Found) -> Files:
-    return Files(len(found), sum(size for _, size, _ in found))
+def clear_files() -> list[KeptFile]:
+    """Remove every file that elsv keeps in its cache directory, and nothing else; return what there was."""
+    directory = cache_directory()
+    if directory is None:
+        return []
+    remove_abandoned(directory)
+    removed = [file for kind in KINDS for file in kept_files(kind) if _remove(file)]
+    for folder in (*directory.glob("kernels/*"), directory / "kernels"):
+        with suppress(OSError):
+            folder.rmdir()  # if it is empty now
+    return removed
 
 
-def _remove(path: Path) -> bool:
+def _remove(file: KeptFile) -> bool:
     try:
-        path.unlink()
+        file.path.unlink()
     except OSError:
         return False
     return True

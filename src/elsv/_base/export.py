@@ -77,14 +77,20 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     write_atomically(path, write)
 
 
-def polars_frame(columns: Mapping[str, AnyArray]) -> Any:
-    """Return named columns of one length as a polars frame (extra ``data``)."""
-    return of_extra("polars", "to_polars", "data").DataFrame(dict(columns))
+class Columns:
+    """A result with a table of named columns of one length, as frames too."""
 
+    def columns(self) -> dict[str, Any]:
+        """Return the columns by name."""
+        raise NotImplementedError
 
-def pandas_frame(columns: Mapping[str, AnyArray]) -> Any:
-    """Return named columns of one length as a pandas frame (extra ``pandas``)."""
-    return of_extra("pandas", "to_pandas", "pandas").DataFrame(dict(columns))
+    def to_polars(self) -> Any:
+        """Return a polars frame of `columns` (extra ``data``)."""
+        return of_extra("polars", "to_polars", "data").DataFrame(self.columns())
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of `columns` (extra ``pandas``)."""
+        return of_extra("pandas", "to_pandas", "pandas").DataFrame(self.columns())
 
 
 def latex_table(

@@ -22,6 +22,7 @@ from elsv.errors import TooLongError
 Report = Callable[..., None]  # (done, total[, what])
 Progress = Callable[[int, int], None]
 Share = Callable[[int, int], float]  # (done, total) to the share of the work that is done
+_Show = Callable[[str, float, float | None, float], None]  # what is done, its share, seconds left and spent
 _PATIENCE = 0.7  # seconds before a notebook shows a bar
 _PAUSE = 0.2  # between two pictures of it
 _LONG = 10.0  # seconds before a line on a terminal says that there is a bar
@@ -104,6 +105,13 @@ def watched(
         yield report
 
 
+def part_of(report: Progress | None, begin: int, end: int, total: int) -> Progress | None:
+    """Return what reports the progress of a part that takes from `begin` to `end` of `total`."""
+    if report is None:
+        return None
+    return lambda done, whole: report(begin + (end - begin) * done // whole, total)
+
+
 @contextmanager
 def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iterator[Progress | None]:
     if callable(progress):
@@ -111,7 +119,8 @@ def _listener(progress: Progress | bool | None, what: str, share: Share) -> Iter
     elif progress is False:
         yield None
     elif progress is None and not in_notebook() and _at_terminal():
-        line = _LongWork(what)
+        hint = "progress=True shows a bar, progress=False nothing"
+        line = _reporter(what, _lines(_LONG, math.inf, lambda said: say_once(f"{said}; {hint}")))
         yield lambda done, total: line(share(done, total), 1.0)
     else:
         with progress_bar(what) as bar:
@@ -125,38 +134,43 @@ def progress_bar(what: str) -> Iterator[Report]:
     Into a file or a pipe goes a line a minute instead.
     """
     if in_notebook():
-        bar = _NotebookBar(what)
-        try:
-            yield bar
-        finally:
-            bar.close()
+        with _in_cell() as show:
+            yield _reporter(what, show)
     elif _at_terminal():
-        with _on_terminal(what) as report:
-            yield report
+        with _on_terminal(what) as show:
+            yield _reporter(what, show)
     else:
-        yield _LongWork(what, every=_MINUTE)
+        yield _reporter(what, _lines(_MINUTE, _MINUTE, _print))
 
 
-class _LongWork:
-    """A line for somebody who has waited without a sign: one on a terminal, or one at regular times."""
+def _reporter(what: str, show: _Show) -> Report:
+    """Return what is called with (done, total[, what]), by one thread at a time."""
+    forecast, lock = Forecast(), threading.Lock()
 
-    def __init__(self, what: str, every: float | None = None) -> None:
-        self._what, self._every, self._forecast = what, every, Forecast()
-        self._next = _LONG if every is None else every
-        self._lock = threading.Lock()
+    def report(done: float, total: float, now: str = what) -> None:
+        with lock:
+            share = min(1.0, done / total) if total > 0 else 0.0
+            show(now, share, forecast.left(share), forecast.spent)
 
-    def __call__(self, done: float, total: float, now: str | None = None) -> None:
-        """Say how much is done if the time for that has come."""
-        with self._lock:
-            left = self._forecast.left(done / total)
-            if self._forecast.spent < self._next or left is None or done == total:
-                return
-            self._next = math.inf if self._every is None else self._forecast.spent + self._every
-        so_far = f"{now or self._what}: {100 * done / total:.0f} % done, {left_in_words(left)}"
-        if self._every is None:
-            say_once(f"{so_far}; progress=True shows a bar, progress=False nothing")
-        elif sys.stderr is not None:
-            print(so_far, file=sys.stderr, flush=True)
+    return report
+
+
+def _lines(first: float, every: float, say: Callable[[str], None]) -> _Show:
+    """Return what says a line for somebody who has waited so long without a sign, and again at times."""
+    due = first
+
+    def show(now: str, share: float, left: float | None, spent: float) -> None:
+        nonlocal due
+        if spent >= due and left is not None and share < 1.0:
+            due = spent + every
+            say(f"{now}: {100 * share:.0f} % done, {left_in_words(left)}")
+
+    return show
+
+
+def _print(line: str) -> None:
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _at_terminal() -> bool:
@@ -171,7 +185,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _on_terminal(what: str) -> Iterator[Report]:
+def _on_terminal(what: str) -> Iterator[_Show]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -181,51 +195,39 @@ def _on_terminal(what: str) -> Iterator[Report]:
         TaskProgressColumn(),
         TextColumn("{task.fields[left]}", markup=False),
     )
-    forecast = Forecast()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None, left="")
 
-        def update(done: float, total: float, now: str = what) -> None:
-            seconds = forecast.left(done / total) if total else None
-            left = "" if seconds is None else left_in_words(seconds)
-            bar.update(task, completed=done, total=total, description=now, left=left)
+        def show(now: str, share: float, left: float | None, _: float) -> None:
+            words = "" if left is None else left_in_words(left)
+            bar.update(task, completed=share, total=1.0, description=now, left=words)
 
-        yield update
+        yield show
 
 
-class _NotebookBar:
-    """A bar in the cell at work, once that takes a while; it goes when the work is done."""
+@contextmanager
+def _in_cell() -> Iterator[_Show]:
+    """Show a bar in the cell at work, once that takes a while; leave an empty place behind."""
+    from IPython.display import HTML, display
 
-    def __init__(self, what: str) -> None:
-        self._what, self._forecast = what, Forecast()
-        self._latest = self._forecast.began
-        self._place: Any = None
-        self._lock = threading.Lock()
+    place: Any = None
+    latest = 0.0
 
-    def __call__(self, done: float, total: float, now: str | None = None) -> None:
-        """Draw the bar anew, unless that was just done."""
-        with self._lock:
-            share = min(1.0, done / total) if total > 0 else 0.0
-            left = self._forecast.left(share)
-            clock = time.perf_counter()
-            if self._forecast.spent < _PATIENCE or clock - self._latest < _PAUSE:
-                return
-            self._latest = clock
-            self._show(bar_html(now or self._what, share, left))
-
-    def close(self) -> None:
-        """Leave an empty place behind."""
-        with self._lock:
-            if self._place is not None:
-                self._show("")
-
-    def _show(self, content: str) -> None:
-        from IPython.display import HTML, display
-
-        if self._place is None:
-            self._place = display(HTML(content), display_id=True)
+    def show(now: str, share: float, left: float | None, spent: float) -> None:
+        nonlocal place, latest
+        if spent < _PATIENCE or spent - latest < _PAUSE:
+            return
+        latest, bar = spent, HTML(bar_html(now, share, left))
+        if place is None:
+            place = display(bar, display_id=True)
         else:
-            self._place.update(HTML(content))
+            place.update(bar)
+
+    try:
+        yield show
+    finally:
+        if place is not None:
+            place.update(HTML(""))
 
 
 def bar_html(what: str, share: float, left: float | None) -> str:

@@ -174,15 +174,18 @@ def _counted(arms: int, logged: Logged) -> tuple[list[Counter[str]], Rows]:
         else:
             became.setdefault(number, "")  # it is not awaited, and counts as nothing
     became |= dict.fromkeys((number for number, _ in logged["voids"]), "voided")
-    counts: list[Counter[str]] = [Counter() for _ in range(arms)]
+    alike: Counter[tuple[Any, ...]] = Counter()  # decisions, by all that their counts follow from
     still_open = []
     for number, _, arm, propensity, listed, _, expires, place, _ in logged["decisions"]:
         now = became.get(number, "open")
-        counts[arm].update(counts_of(now, propensity, place is None, number in late))
-        for other in without_support(listed):
-            counts[other]["unsupported"] += 1
+        alike[arm, listed, now, propensity, place is None, number in late] += 1
         if now == "open":
             still_open.append((number, arm, propensity, expires))
+    counts: list[Counter[str]] = [Counter() for _ in range(arms)]
+    for (arm, listed, *facts), times in alike.items():
+        counts[arm].update({key: times * count for key, count in counts_of(*facts).items()})
+        for other in without_support(listed):
+            counts[other]["unsupported"] += times
     for arm, _, won, lost in logged["history"]:
         counts[arm].update(past_successes=won, past_failures=lost)
     return counts, still_open

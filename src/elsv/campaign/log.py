@@ -95,17 +95,17 @@ def parsed(text: str) -> Problem:
         ) from error
 
 
-def counts_of(became: str, propensity: float, resting: bool = False, late: bool = False) -> Counter[str]:
+@lru_cache(maxsize=4096)
+def counts_of(became: str, propensity: float, resting: bool = False, late: bool = False) -> Mapping[str, int]:
     """Return what one decision adds to the counts of its arm.
 
     `became`: open, expired, successes, failures or voided; `resting`: it was made while paused; `late`: its
     outcome came after it had expired, and counts.
     """
-    found = Counter({"decided": 1, became: 1, "late": int(late)})
-    found["rested"] = int(resting and became != "voided")
+    found = {"decided": 1, became: 1, "late": int(late), "rested": int(resting and became != "voided")}
     if became in ("successes", "failures", "expired"):
         kind, (weight, square) = "won" if became == "successes" else "lost", weight_of(propensity)
-        found.update({f"{kind}_weight": weight, f"{kind}_squares": square})
+        found |= {f"{kind}_weight": weight, f"{kind}_squares": square}
     return found
 
 
@@ -209,8 +209,9 @@ class Log:
 
     def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
         """Count a decision as something else than before."""
-        changes = counts_of(after, decision.propensity, decision.place is None, late)
-        changes.subtract(counts_of(before, decision.propensity, decision.place is None))
+        changes = dict(counts_of(after, decision.propensity, decision.place is None, late))
+        for column, count in counts_of(before, decision.propensity, decision.place is None).items():
+            changes[column] = changes.get(column, 0) - count
         self._add({decision.arm: changes})
 
     # The campaign itself.

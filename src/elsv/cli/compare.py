@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elsv._base.files import unreadable
+from elsv._base.files import Outputs, unreadable
 from elsv._base.numbers import counted, numbers
 from elsv._base.progress import progress_bar
 from elsv.cli.console import command_line, load_problem, note, policies_option, policy_named, show, working
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from elsv._base.typing import FloatArray
     from elsv.problem import Problem
     from elsv.simulation.compare import Comparison
+    from elsv.suite import SuiteResult
 
 DEFAULT_POLICIES = ("plan", "elsv", "thompson", "bayes-ucb", "greedy")
 _MOST_GRID_ROWS = 10_000_000
@@ -109,7 +110,11 @@ def compare(
         for option, value in alone.items():
             if value not in (None, False):
                 raise InvalidInputError(f"{option} does not go with --suite, whose problems are fixed")
-        _on_suite(suite, policy, only or (), instances, seed, jobs, at_most, out, overwrite, as_json)
+        options: dict[str, Any] = {"only": only or (), "jobs": jobs, "at_most": at_most}
+        show(
+            _on_suite(suite, policy or list(DEFAULT_POLICIES), instances, seed, out, overwrite, options),
+            as_json,
+        )
         return
     if problem is None:
         raise InvalidInputError("compare needs a PROBLEM.toml, or --suite v1 for a fixed suite of problems")
@@ -135,7 +140,6 @@ def compare(
         with progress_bar(f"comparing {len(names)} {many}") as progress:
             comparison = run(loaded, played, means=table, progress=progress, **asked, **how)
         if out is not None:
-            from elsv._base.files import Outputs
             from elsv.report.comparison import write_comparison
             from elsv.simulation.store import is_chunk
 
@@ -179,39 +183,34 @@ def _policies(
 
 def _on_suite(
     version: str,
-    given: list[str] | None,
-    only: Sequence[str],
+    names: list[str],
     instances: int | None,
     seed: int,
-    jobs: int | None,
-    at_most: str | None,
     out: Path | None,
     overwrite: bool,
-    as_json: bool,
-) -> None:
-    """Compare on a suite: print the table, and write it with ``--out``."""
+    options: dict[str, Any],
+) -> SuiteResult:
+    """Compare on a suite, and write what was found with ``--out``."""
     from elsv import suite
 
-    names = given or list(DEFAULT_POLICIES)
     policies = {name: policy_named(name) for name in names}
     if len(policies) < len(names):
         raise InvalidInputError(f"policies must differ from one another, got {', '.join(names)}")
     outputs = None
     if out is not None:
-        from elsv._base.files import Outputs
         from elsv.simulation.identity import digest_of
 
         outputs = Outputs.read(out)
         outputs.check(suite.FILES)
-        outputs.begin(digest_of(("suite", version, policies, tuple(only), instances, seed)), overwrite)
+        run = "suite", version, policies, tuple(options["only"]), instances, seed
+        outputs.begin(digest_of(run), overwrite)
     count = suite.INSTANCES if instances is None else instances
-    options: dict[str, Any] = {"only": only, "jobs": jobs, "at_most": at_most, "progress": True}
-    found = suite.run(policies, version, count, seed, **options)
+    found = suite.run(policies, version, count, seed, progress=True, **options)
     if outputs is not None:
         for name in suite.FILES:
             found.write(name, outputs.path(name))
         note(f"wrote {', '.join(str(outputs.directory / name) for name in suite.FILES)}")
-    show(found, as_json)
+    return found
 
 
 def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
@@ -238,7 +237,6 @@ def _check_out(out: Path | None, options: dict[str, bool]) -> None:
         raise InvalidInputError(f"{next(key for key in options if options[key])} needs --out DIR")
     if out is None:
         return
-    from elsv._base.files import Outputs
     from elsv.report.comparison import check_extras, report_files
 
     check_extras()
@@ -316,7 +314,6 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from elsv._base.files import Outputs
         from elsv.simulation.store import is_chunk
 
         kept = 0 if out is None else sum(map(is_chunk, Outputs.read(out).files))

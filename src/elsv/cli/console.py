@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from elsv._base.files import note_input, unreadable
 from elsv._base.numbers import finite
-from elsv.errors import ElsvError
+from elsv.errors import ElsvError, InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
     from elsv._base.typing import AnyArray
@@ -42,9 +43,6 @@ def policy_named(text: str) -> Any:
     if not colon or not path.endswith(".py"):
         return text
     from importlib.util import module_from_spec, spec_from_file_location
-
-    from elsv._base.files import note_input, unreadable
-    from elsv.errors import InvalidInputError, unknown_name
 
     note_input(path)
     spec = spec_from_file_location(Path(path).stem, path)

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from elsv._base.files import check_writable, write_text
 from elsv.cli.console import load_problem, note, print_json, show, show_explanations, working
 from elsv.cli.options import Expect, Factor, Horizon, Json, ProblemFile, SegmentName
+from elsv.errors import InvalidInputError
 
 
 def check(
@@ -21,9 +23,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Assumptions of a problem: what they say and imply, what they cost, whether data contradict them."""
-    from elsv._base.files import check_writable, write_text
     from elsv.assumptions import check as check_problem
-    from elsv.errors import InvalidInputError
     from elsv.state import State
 
     if svg is not None:
@@ -74,7 +74,6 @@ def prior(
     as_json: Json = False,
 ) -> None:
     """Prior rows from last season's outcomes, or from what you expect, and what they imply."""
-    from elsv._base.files import check_writable
     from elsv.prior.sources import prior_from
 
     if out is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from elsv._base.files import check_writable
 from elsv.cli.console import command_line, note, policies_option, print_json
 from elsv.cli.options import AtMost, Batch, Delay, Expect, Factor, HistoryFile, Json, Lost, ProblemFile, Seed
 from elsv.errors import InvalidInputError
@@ -51,7 +52,6 @@ def rehearse(
 
     Fewer customers, shops or policies make it quicker.
     """
-    from elsv._base.files import check_writable
     from elsv.prior.sources import problem_from
     from elsv.simulation.rehearsal import wrapped
     from elsv.simulation.rehearse import default_policies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from elsv.cli.options import Horizon, Json, ProblemFile
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elsv._base.cache import Files
+    from elsv._base.cache import KeptFile
 
 
 def gittins(
@@ -146,11 +147,11 @@ def cache(
 
     memory, disk = files.memory_limit(), files.disk_limit()
     removed = files.clear_files() if clear else None
-    directory, tables, kernels = files.directory_or_none(), files.table_files(), files.kernel_files()
-    if removed is not None and tables.count + kernels.count:
+    directory = files.cache_directory()
+    tables, kernels = (_sums(files.kept_files(kind)) for kind in files.KINDS)
+    if removed is not None and (left := tables["count"] + kernels["count"]):
         raise InvalidInputError(
-            f"{tables.count + kernels.count} files in {directory} cannot be removed; "
-            "look at the permissions of the directory"
+            f"{left} files in {directory} cannot be removed; look at the permissions of the directory"
         )
     lines = [
         f"directory  {'none: there is no home directory' if directory is None else directory}",
@@ -158,19 +159,20 @@ def cache(
         f"kernels    {_amount(kernels)}, those that numba keeps beside the sources not counted",
         f"memory     at most {memory / 1e6:,.0f} MB of tables in each process",
     ]
-    values: dict[str, Any] = {
-        "directory": None if directory is None else str(directory),
-        "tables": vars(tables),
-    }
-    values |= {"kernels": vars(kernels), "disk_limit": disk, "memory_limit": memory}
+    values: dict[str, Any] = {"directory": None if directory is None else str(directory), "tables": tables}
+    values |= {"kernels": kernels, "disk_limit": disk, "memory_limit": memory}
     if removed is not None:
-        lines.append(f"removed    {_amount(removed)}")
-        values["removed"] = vars(removed)
+        values["removed"] = _sums(removed)
+        lines.append(f"removed    {_amount(values['removed'])}")
     show("\n".join(lines), as_json, values)
 
 
-def _amount(found: Files) -> str:
-    return f"{found.count:,} {'file' if found.count == 1 else 'files'}, {found.bytes / 1e6:,.1f} MB"
+def _sums(found: Sequence[KeptFile]) -> dict[str, int]:
+    return {"count": len(found), "bytes": sum(file.bytes for file in found)}
+
+
+def _amount(sums: dict[str, int]) -> str:
+    return f"{sums['count']:,} {'file' if sums['count'] == 1 else 'files'}, {sums['bytes'] / 1e6:,.1f} MB"
 
 
 def warm(as_json: Json = False) -> None:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from elsv._base.export import pandas_frame, polars_frame
+from elsv._base.export import Columns
 from elsv._base.html import block, note, table
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
@@ -63,7 +63,7 @@ def gap_percent(policy: PolicyValue, optimal: PolicyValue) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Sequence[PolicyValue]):
+class Evaluation(Columns, Sequence[PolicyValue]):
     """Policies with their exact expected earnings and regret, in the order given; a sequence of them."""
 
     problem: Problem
@@ -180,14 +180,6 @@ class Evaluation(Sequence[PolicyValue]):
             table[f"earnings_{segment}"] = np.array([row.by_segment[g].value for row in self.rows])
             table[f"regret_{segment}"] = np.array([row.by_segment[g].regret for row in self.rows])
         return table
-
-    def to_polars(self) -> Any:
-        """Return a polars frame, one row for each policy (extra ``data``)."""
-        return polars_frame(self.columns())
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame, one row for each policy (extra ``pandas``)."""
-        return pandas_frame(self.columns())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the regrets on a matplotlib Axes with the user's own settings and return it (extra ``plot``).

@@ -6,6 +6,7 @@ finished first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,60 +68,58 @@ class Totals:
     singles: ArmTotals
 
 
-class Accumulator:
-    """Adds chunks in order; holds early arrivals until their turn."""
+def in_order(tallies: Iterable[ChunkTally]) -> Iterator[ChunkTally]:
+    """Yield chunks in their own order; those that come early wait for their turn."""
+    waiting: dict[int, ChunkTally] = {}
+    turn = 0
+    for tally in tallies:
+        waiting[tally.chunk] = tally
+        while turn in waiting:
+            yield waiting.pop(turn)
+            turn += 1
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._waiting: dict[int, ChunkTally] = {}
-        self._next = 0
-        self._sum: ChunkTally | None = None
-        self._curves: list[FloatArray] = []
 
-    def add(self, tally: ChunkTally) -> None:
-        """Take a chunk in, whatever its turn."""
-        self._waiting[tally.chunk] = tally
-        while self._next in self._waiting:
-            found = self._waiting.pop(self._next)
-            self._sum = found if self._sum is None else self._sum + found
-            if found.curves is not None:
-                self._curves.append(found.curves)
-            self._next += 1
+def totals_of(run: Run, tallies: Iterable[ChunkTally]) -> Totals:
+    """Return the results of all chunks of a run, whatever their order."""
+    total, curves = None, []
+    for tally in in_order(tallies):
+        total = tally if total is None else total + tally
+        if tally.curves is not None:
+            curves.append(tally.curves)
+    assert total is not None
+    n, unit = total.instances, run.unit
 
-    def totals(self) -> Totals:
-        """Return the results once every chunk is in."""
-        assert self._sum is not None
-        total, n, unit = self._sum, self._sum.instances, self._run.unit
-        policies = tuple(self._policy(total, p) for p in range(len(self._run.policies)))
-        difference, half = interval(total.differences, total.difference_squares, n)
-        return Totals(n, policies, unit * difference, unit * half, _singles(total, unit))
+    def measured(sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, half = interval(sums, squares, n)
+        return unit * mean, unit * half
 
-    def _policy(self, total: ChunkTally, p: int) -> PolicyResult:
-        n, unit, smallest = total.instances, self._run.unit, self._run.smallest
-        mean, half = interval(total.regret[p], total.squares[p], n)
-        earnings, earnings_half = interval(total.earnings[p], total.earnings_squares[p], n)
-        curves = [part[p] for part in self._curves]
-        quantiles = [_quantiles(row, smallest) for row in total.histogram[p]]
-        return PolicyResult(
-            mean=unit * mean,
-            ci95=unit * half,
-            quantiles=unit * np.array(quantiles).reshape(-1, len(QUANTILES)),
+    mean, half = measured(total.regret, total.squares)
+    earnings, earnings_half = measured(total.earnings, total.earnings_squares)
+    policies = tuple(
+        PolicyResult(
+            mean=mean[p],
+            ci95=half[p],
+            quantiles=unit * np.array([_quantiles(row, run.smallest) for row in total.histogram[p]]),
             pull_share=total.pulls[p] / n,
             best_share=total.best[p] / n,
-            microseconds=1e6 * float(total.seconds[p]) / (n * self._run.horizon),
-            curves=unit * np.concatenate(curves, axis=1) if curves else None,
-            earnings=unit * earnings,
-            earnings_ci95=unit * earnings_half,
-            by_segment=() if total.by_segment is None else self._segments(total.by_segment[p], n),
+            microseconds=1e6 * float(total.seconds[p]) / (n * run.horizon),
+            curves=unit * np.concatenate([part[p] for part in curves], axis=1) if curves else None,
+            earnings=earnings[p],
+            earnings_ci95=earnings_half[p],
+            by_segment=() if total.by_segment is None else _segments(run, total.by_segment[p], n),
         )
+        for p in range(len(run.policies))
+    )
+    return Totals(n, policies, *measured(total.differences, total.difference_squares), _singles(total, unit))
 
-    def _segments(self, sums: FloatArray, n: int) -> tuple[SegmentResult, ...]:
-        unit, names = self._run.unit, self._run.problem.segments.names
-        regret, half = interval(sums[0], sums[1], n)
-        earnings, earnings_half = interval(sums[2], sums[3], n)
-        columns = sums[4] / n, unit * earnings, unit * earnings_half, unit * regret, unit * half
-        rows = np.transpose(columns).tolist()
-        return tuple(SegmentResult(name, *row) for name, row in zip(names, rows, strict=True))
+
+def _segments(run: Run, sums: FloatArray, n: int) -> tuple[SegmentResult, ...]:
+    """Return what each segment brought, from `ChunkTally.by_segment` of one policy."""
+    regret, half = interval(sums[0], sums[1], n)
+    earnings, earnings_half = interval(sums[2], sums[3], n)
+    columns = sums[4] / n, *(run.unit * part for part in (earnings, earnings_half, regret, half))
+    rows = zip(run.problem.segments.names, np.transpose(columns).tolist(), strict=True)
+    return tuple(SegmentResult(name, *row) for name, row in rows)
 
 
 def _singles(total: ChunkTally, unit: float) -> ArmTotals:

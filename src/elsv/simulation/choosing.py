@@ -106,17 +106,9 @@ def chooser(
 ) -> Chooser:
     """Return what picks the arms of a chunk at a step, from all successes and pulls ``[B, N]``.
 
-    Parameters
-    ----------
-    problem, policy, asked, horizon, instances
-        Whose arms they are, who picks them, over how many steps and in how many instances.
-    arrivals
-        Who comes; None without segments.
-    waiting
-        The outcomes that are in; None: all are.
-    asks
-        Says at which steps the policy is asked, for all who may come; they keep their arms until then.
-        None: it is asked at every step, for whoever comes.
+    `arrivals` is None without segments, `waiting` if all outcomes are in. `asks` says at which steps the
+    policy is asked, for all who may come, who keep their arms until then. None: at every step, for whoever
+    comes.
     """
     index, prior, merges = policy.index_alone, problem.prior, policy.merges
     tables = None if index is None else IndexTables(problem, index, horizon)
@@ -129,7 +121,7 @@ def chooser(
 
     def by_table(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
         assert tables is not None
-        wins, pulls = counts[0], counts[1]
+        wins, pulls = counts[:2]
         if waiting is not None:
             first, inverse = distinct(*counts)
             state = planned([count[first] for count in counts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.export import pandas_frame, polars_frame
+from elsv._base.export import Columns
 from elsv._base.files import Outputs
 from elsv._base.machine import jobs_of
 from elsv._base.numbers import whole
@@ -35,9 +35,9 @@ from elsv.policies.single import (
     rivals,
 )
 from elsv.problem import Problem
-from elsv.simulation.aggregate import QUANTILES, Accumulator, PolicyResult, Totals
+from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals, totals_of
 from elsv.simulation.delays import delays_of
-from elsv.simulation.engine import Run, check_size
+from elsv.simulation.engine import ChunkTally, Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans
 from elsv.simulation.parallel import Steps, Workers, run_chunks
 from elsv.simulation.store import ChunkStore
@@ -46,7 +46,7 @@ _MOST_CHECKPOINTS = 50
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Columns):
     """What `compare` measured. Arrays are by step and cumulative.
 
     Earnings are expected rewards; regret is what was earned less than by always pulling the arm that is truly
@@ -200,14 +200,6 @@ class Comparison:
         for i in range(self.problem.arms):
             table[f"pull_share_{i + 1}"] = np.concatenate([r.pull_share[:, i] for r in results])
         return table
-
-    def to_polars(self) -> Any:
-        """Return a polars frame, one row for each policy and step (extra ``data``)."""
-        return polars_frame(self.columns())
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame, one row for each policy and step (extra ``pandas``)."""
-        return pandas_frame(self.columns())
 
     def to_latex(
         self,
@@ -367,21 +359,24 @@ def compare(
     began = time.perf_counter()
     store = None if out is None else ChunkStore(Outputs.read(out), run.chunks)
     key = "" if store is None else store.begin(run, __version__, resume, overwrite)
-    accumulator, left = Accumulator(run), set(range(run.chunks))
-    for tally in store.load() if store is not None and resume else ():
-        accumulator.add(tally)
-        left.discard(tally.chunk)
     kept = "" if out is None else "; --resume goes on with what was kept"
     remedy = f"use fewer instances or policies, or a shorter horizon{kept}"
     with watched(progress, "comparing", at_most=at_most, remedy=remedy) as report:
-        made = Steps(run.chunks, run.steps_of_chunk, report)
-        for chunk in set(range(run.chunks)) - left:
-            made.finish(chunk)
-        made.show()
-        for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, made):
-            if store is not None:
-                store.save(tally)
-            accumulator.add(tally)
+        counted = Steps(run.chunks, run.steps_of_chunk, report)
+
+        def tallies() -> Iterator[ChunkTally]:
+            left = set(range(run.chunks))
+            for tally in store.load() if store is not None and resume else ():
+                left.discard(tally.chunk)
+                counted.made[tally.chunk] = counted.each
+                yield tally
+            counted.show()
+            for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, counted):
+                if store is not None:
+                    store.save(tally)
+                yield tally
+
+        totals = totals_of(run, tallies())
     return Comparison(
         problem,
         names,
@@ -389,7 +384,7 @@ def compare(
         run.seed,
         run.source.describe(),
         run.checkpoints,
-        accumulator.totals(),
+        totals,
         time.perf_counter() - began,
         key,
         labels_of(names, specs, problem),

@@ -22,24 +22,12 @@ _EXAMPLES = "give customers, such as 60, or their mean number, such as geometric
 
 @dataclass(frozen=True)
 class Delays:
-    """How outcomes are held back.
+    """How outcomes are held back."""
 
-    Parameters
-    ----------
-    customers
-        How many further customers come before an outcome is known; with `geometric` their mean number.
-    geometric
-        Whether every outcome has a delay of its own, geometric with that mean.
-    batch
-        Customers who are decided for between two looks at the outcomes.
-    lost
-        Share of outcomes that never come and so count as failures.
-    """
-
-    customers: float = 0
-    geometric: bool = False
-    batch: int = 1
-    lost: float = 0.0
+    customers: float = 0  # who come before an outcome is known; with `geometric` their mean number
+    geometric: bool = False  # whether every outcome has a delay of its own, geometric with that mean
+    batch: int = 1  # customers who are decided for between two looks at the outcomes
+    lost: float = 0.0  # share of outcomes that never come and so count as failures
 
     def __post_init__(self) -> None:
         whole("batch", self.batch)
@@ -95,25 +83,15 @@ def _delay(delay: object) -> tuple[float, bool]:
 
 
 class Waiting:
-    """The outcomes of one chunk of instances that are in, and those that are under way.
+    """The outcomes of a chunk with `means` ``[B, N]`` that are in, and those that are under way.
 
-    Parameters
-    ----------
-    delays
-        How outcomes are held back.
-    means
-        Of the instances, ``[B, N]``.
-    horizon
-        Number of steps.
-    outcomes, lateness
-        Keys of the outcomes and of their delays.
+    `keys` are those of the outcomes and of their delays.
     """
 
     def __init__(
-        self, delays: Delays, means: FloatArray, horizon: int, outcomes: np.uint64, lateness: np.uint64
+        self, delays: Delays, means: FloatArray, horizon: int, keys: tuple[np.uint64, np.uint64]
     ) -> None:
-        self._delays, self._means, self._horizon = delays, means, horizon
-        self._keys = outcomes, lateness
+        self._delays, self._means, self._horizon, self._keys = delays, means, horizon, keys
         self.successes, self.pulls, self.open = (np.zeros(means.shape, dtype=np.int32) for _ in range(3))
         room = min(horizon, int(delays.customers) + delays.batch) if not delays.geometric else 64
         self._under_way = np.empty((len(means), room, 3), dtype=np.int32)  # arm, success, due

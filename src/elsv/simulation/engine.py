@@ -253,7 +253,7 @@ def _play(
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     counts_of = dict(zip(run.checkpoints.tolist(), histogram, strict=True))
     curves = np.empty((horizon, instances)) if run.keep_raw else None
-    waiting = None if run.delays is None else Waiting(run.delays, world.means, horizon, *world.keys)
+    waiting = None if run.delays is None else Waiting(run.delays, world.means, horizon, world.keys)
     asked, asks = Asked(policy, helpers), run.asks if run.patience else None
     choose = chooser(run.problem, policy, asked, horizon, instances, arrivals, waiting, asks, rng)
     seconds = 0.0
@@ -293,12 +293,10 @@ def _play(
         "earnings": earnings,
         "earnings_squares": earnings_squares,
         "seconds": seconds + asked.longer,
+        "by_segment": None if arrivals is None else _by_segment(run, world, pulls),
+        "curves": curves,
     }
-    if arrivals is not None:
-        found["by_segment"] = _by_segment(run, world, pulls)
-    if curves is not None:
-        found["curves"] = curves
-    return found
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _by_segment(run: Run, world: _World, pulls: AnyArray) -> FloatArray:

@@ -36,24 +36,15 @@ _SECONDS_TO_ANSWER = 5.0
 
 
 class Steps:
-    """Steps that each chunk has made, all policies together.
+    """Steps that each chunk has made of `each`, all policies together.
 
-    Parameters
-    ----------
-    chunks, each
-        How many chunks there are, and the steps of one.
-    progress
-        Told how many steps are made of how many, ever more of them, by the thread that calls `show`.
+    `progress` is told of ever more of them, and of all there are, by the thread that calls `show`.
     """
 
     def __init__(self, chunks: int, each: int, progress: Progress | None = None) -> None:
         self.each, self.progress = each, progress
         self.made: IntArray = np.zeros(chunks, dtype=np.int64)
         self._shown, self._latest = -1, 0.0
-
-    def finish(self, chunk: int) -> None:
-        """Note that a chunk has made all of its steps."""
-        self.made[chunk] = self.each
 
     def show(self) -> None:
         """Report, unless nothing has changed; a chunk that had to start over takes nothing back."""
@@ -104,22 +95,9 @@ def run_chunks(
     stop: threading.Event | None = None,
     steps: Steps | None = None,
 ) -> Iterator[ChunkTally]:
-    """Yield the chunks as they finish, in any order.
+    """Yield the chunks as they finish, in any order; see `elsv.compare` for where they run.
 
-    Parameters
-    ----------
-    run, chunks
-        What to run, and which chunks of it.
-    jobs
-        Threads or processes; default: one for each core.
-    workers
-        ``"threads"`` (the kernels release the GIL) or ``"processes"``.
-    dask
-        Address of a dask scheduler, instead of local workers (extra ``dask``).
-    stop
-        Once it is set, threads give up at their next step with `StoppedError`.
-    steps
-        Where steps are counted, and shown while waiting; on a cluster only finished chunks count.
+    Steps are counted in `steps`, and shown while waiting; on a cluster only finished chunks count.
     """
     steps = steps or Steps(run.chunks, run.steps_of_chunk)
     if dask is None and jobs is not None and jobs < 1:
@@ -134,7 +112,7 @@ def run_chunks(
     else:
         raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
     for tally in found:
-        steps.finish(tally.chunk)
+        steps.made[tally.chunk] = steps.each
         yield tally
         steps.show()
 
@@ -189,6 +167,10 @@ def _in_process(run: Run, chunk: int, path: Path | None) -> ChunkTally:
     return run_chunk(run, chunk, count=counter_in(path, chunk))
 
 
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> Iterator[ChunkTally]:
     """Run in loky processes; the chunk of a killed process is run again."""
     from joblib.externals.loky import get_reusable_executor
@@ -197,9 +179,7 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> I
     left = list(chunks)
     with steps.across_processes() as path:
         for attempt in range(_RETRIES):
-            pool = get_reusable_executor(
-                max_workers=jobs, timeout=30, initializer=_leave_interrupts_to_parent
-            )
+            pool = get_reusable_executor(jobs, timeout=30, initializer=_leave_interrupts_to_parent)
             submit = partial(pool.submit, _in_process, run, path=path)
             try:
                 for tally in _as_completed(submit, tuple(left), jobs, steps):
@@ -212,10 +192,6 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> I
             except BaseException:
                 pool.shutdown(wait=False, kill_workers=True)
                 raise
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _check_answers(address: str) -> None:

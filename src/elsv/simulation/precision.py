@@ -77,17 +77,14 @@ class Precision:
             f"of about {gain} by itself (± {money(row.alone or 0.0, self.unit)})."
         )
 
-    def cells(self) -> list[tuple[str, str, str, str]]:
+    def cells(self) -> list[tuple[str, ...]]:
         """Return the table's cells, row by row, without its heads."""
-        return [
-            (
-                f"{100 * row.holdout:g} %",
-                money(row.cost, self.unit),
-                money(row.belief, self.unit),
-                "–" if row.alone is None else money(row.alone, self.unit),
-            )
-            for row in self.rows
-        ]
+        rows = []
+        for row in self.rows:
+            amounts = (row.cost, row.belief, row.alone)
+            told = ("–" if amount is None else money(amount, self.unit) for amount in amounts)
+            rows.append((f"{100 * row.holdout:g} %", *told))
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -95,9 +92,9 @@ class Precision:
 
     def table(self) -> str:
         """Return the table as text."""
-        lines = [f"how precisely {self.customers:,} customers tell the gain over always {self.name}"]
+        title = f"how precisely {self.customers:,} customers tell the gain over always {self.name}"
         widths = "  {:>8} {:>14} {:>16} {:>20}"
-        return "\n".join([*lines, *(widths.format(*row) for row in (HEADS, *self.cells()))])
+        return "\n".join([title, *(widths.format(*row) for row in (HEADS, *self.cells()))])
 
     def __str__(self) -> str:
         return f"{self.table()}\n{self.advice}"

@@ -17,12 +17,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from elsv._base.numbers import whole
-from elsv._base.progress import Progress, watched
+from elsv._base.progress import Progress, part_of, watched
 from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import weighs
 from elsv.beliefs.base import mean_of
@@ -136,22 +136,20 @@ def rehearse(
     others = []
     if rates is None and nothing_said(problem) is None:
         others = [_elsewhere(run, times) for run in runs if run.horizon == asked for times in _TIMES]
-    everything = [*runs, *others]
-    for run in everything:
+    for run in (everything := [*runs, *others]):
         check_size(run)
-    sizes_asked = [run.instances * sum(map(run.asks, range(1, run.horizon + 1))) for run in everything]
-    ends = [0, *accumulate(sizes_asked)]
+    decisions = (run.instances * sum(map(run.asks, range(1, run.horizon + 1))) for run in everything)
+    ends = [0, *accumulate(decisions)]
     remedy = "use fewer customers, shops (instances) or policies"
     played: list[list[FloatArray]] = []
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
         for run, begin, end in zip(everything, ends, ends[1:], strict=False):
-            report = None if told is None else _within(told, begin, end, ends[-1])
-            played.append(_played(run, jobs, report))
-    found: list[Outcome] = []
+            played.append(_played(run, jobs, part_of(told, begin, end, ends[-1])))
+    worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
+    beforehand, today = worth[best_single_arm(problem)], worth[present]
+    exact, found = late is None and rates is None, list[Outcome]()
     for run, parts in zip(runs, played, strict=False):
-        worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
-        exact = late is None and rates is None
-        found += _outcomes(run, given, parts, worth[best_single_arm(problem)], worth[present], exact)
+        found += _outcomes(run, given, parts, beforehand, today, exact)
     elsewhere = []
     for times, run, parts in zip(_TIMES, others, played[len(runs) :], strict=False):
         lost, lost_today = (run.unit * float(part[:, 0].mean()) for part in parts)
@@ -206,21 +204,10 @@ def _elsewhere(run: Run, times: float) -> Run:
 
 def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
     """Return what `_summary` says of every policy ``[B, 3]``."""
-    done: dict[int, list[FloatArray]] = {}
     steps = Steps(run.chunks, run.steps_of_chunk, report)
-    for tally in run_chunks(run, range(run.chunks), jobs, steps=steps):
-        assert tally.curves is not None
-        done[tally.chunk] = list(map(_summary, tally.curves))
-    return [np.concatenate([done[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
-
-
-def _within(progress: Progress, begin: int, end: int, total: int) -> Progress:
-    """Return what reports the progress of a part that takes from `begin` to `end` of `total`."""
-
-    def report(done: int, all_of_it: int) -> None:
-        progress(begin + (end - begin) * done // all_of_it, total)
-
-    return report
+    tallies = run_chunks(run, range(run.chunks), jobs, steps=steps)
+    found = {tally.chunk: list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies}
+    return [np.concatenate([found[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
 
 
 def _summary(curves: FloatArray) -> FloatArray:

@@ -30,15 +30,7 @@ def is_chunk(name: str) -> bool:
 
 
 class ChunkStore:
-    """One file for each finished chunk of the run whose directory it is.
-
-    Parameters
-    ----------
-    outputs
-        The directory, with the run's key.
-    chunks
-        How many there are in all.
-    """
+    """One file for each finished chunk of the run whose directory it is, of so many chunks in all."""
 
     def __init__(self, outputs: Outputs, chunks: int) -> None:
         self._outputs = outputs

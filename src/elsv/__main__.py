@@ -1,0 +1,5 @@
+"""``python -m elsv`` is ``elsv``."""
+
+from elsv.cli import main
+
+main()
