@@ -22,7 +22,7 @@ from paper_gittins import exact_index, index_by_bisection, infinite_index
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
     cache.memory.clear()
-    gittins._one_state.cache_clear()
+    gittins.one_state.cache_clear()
 
 
 def setting(prior=((1.0, 1.0),), horizon=None, discount=None):
@@ -234,7 +234,7 @@ def test_a_states_index_does_not_depend_on_what_was_asked_before():
 
 
 def test_many_states_build_one_table(monkeypatch):
-    monkeypatch.setattr(gittins, "_one_state", lambda *_: pytest.fail("solved a single state"))
+    monkeypatch.setattr(gittins, "one_state", lambda *_: pytest.fail("solved a single state"))
     wins, pulls = triangle.states(50)
     found = gittins_index(0.5 + wins, 0.75 + pulls - wins, 0.9)
     np.testing.assert_array_equal(found, gittins_table(0.5, 0.75, 50, 0.9))
@@ -246,7 +246,7 @@ def test_index_looks_up_prepared_tables(monkeypatch):
     assert not index.uses_step
     index.prepare(arms, 20)
     monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("computed a table again"))
-    monkeypatch.setattr(gittins, "_one_state", lambda *_: pytest.fail("solved a single state"))
+    monkeypatch.setattr(gittins, "one_state", lambda *_: pytest.fail("solved a single state"))
     index.prepare(arms, 15)
     alpha, beta = (
         np.array([[3.0, 4.5, 1.0], [21.0, 0.5, 5.0]]),
@@ -349,7 +349,7 @@ def test_a_long_horizons_index_does_not_depend_on_what_was_asked_before(monkeypa
     together = [index(alpha, beta, 700 - left + 1, longer) for left in lefts]
     monkeypatch.setenv("ELSV_CACHE_MEMORY", "4MB")
     cache.memory.clear()
-    finite_gittins._one_state.cache_clear()
+    finite_gittins.one_state.cache_clear()
     for left, before in reversed(list(zip(lefts, together, strict=True))):
         for i in (13, 10, 6, 0):
             assert index(alpha[i], beta[i], 700 - left + 1, longer) == before[i]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsv import Bandit, Campaign, Problem, make_policy, policy_names
+from elsv import Bandit, Campaign, Problem, State, make_policy, policy_names
 from elsv._base import cache
 from elsv.indices import INDEX_NAMES, _gittins_solver, _gittins_tables
-from elsv.structure.evidence import contradiction
+from elsv.structure.evidence import contradiction, evidence
 from elsv.values import SeparableValue
 
 STEPS = 3000
@@ -29,11 +29,12 @@ class Watch:
     """Counts blocks that were begun, and the most work on tables within one step, in sweeps."""
 
     def __init__(self, monkeypatch):
-        self.blocks, self.most, self._spent = [], 0.0, 0.0
+        self.blocks, self.begun, self.most, self._spent, self._steps = [], [], 0.0, 0.0, 0
         rounds = _gittins_solver.LevelSolver._rounds
 
         def counted(solver):
             self.blocks.append((solver.first, solver.levels))
+            self.begun.append(self._steps)
             for took in rounds(solver):
                 self._spent += took
                 yield took
@@ -41,7 +42,7 @@ class Watch:
         monkeypatch.setattr(_gittins_solver.LevelSolver, "_rounds", counted)
 
     def step(self):
-        self.most, self._spent = max(self.most, self._spent), 0.0
+        self.most, self._spent, self._steps = max(self.most, self._spent), 0.0, self._steps + 1
 
 
 def walk(bandit, steps, after=lambda: None):
@@ -59,7 +60,7 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
     """Blocks of levels are solved once each, ahead, and no step does more than a share of one."""
     monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
     if name.startswith("elsv"):
-        monkeypatch.setattr("elsv.indices.gittins._one_state", lambda *_: pytest.fail("solved one state"))
+        monkeypatch.setattr("elsv.indices.gittins.one_state", lambda *_: pytest.fail("solved one state"))
     watch = Watch(monkeypatch)
     bandit = Bandit(PROBLEM, name, seed=1)
     walk(bandit, STEPS, watch.step)
@@ -67,6 +68,7 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
         assert watch.blocks[:9] == [(0, 8), *((2**k, 2 ** (k + 1)) for k in range(3, 11))]
         assert watch.blocks[9:] == [(2048, 2862), (2862, 3491)]
         assert watch.most < 400  # of some 10,000 for a block
+        assert all(4 * step >= 3 * first for (first, _), step in zip(watch.blocks, watch.begun, strict=True))
     else:
         assert len(watch.blocks) <= 2 * 32  # of the finite horizon, where few pulls are made and left
         assert max((stop for _, stop in watch.blocks), default=0) <= 32
@@ -133,3 +135,11 @@ def test_the_look_at_what_is_assumed_says_what_the_evidence_says(truth, monkeypa
         assert contradiction(PROBLEM, bandit.state) == bandit.evidence().warning()
     monkeypatch.setattr("elsv.structure.evidence.log_weight", lambda *_: pytest.fail("weighed"))
     assert bool(said) == (contradiction(PROBLEM, bandit.state) is not None) == (truth[0] < truth[1])
+
+
+@pytest.mark.parametrize("won", [(14, 13), (12, 14), (14, 12)])
+def test_a_look_fits_nothing_where_one_rate_for_all_arms_does(won, monkeypatch):
+    state = State(1.0 + np.array(won), 31.0 - np.array(won))
+    said = evidence(PROBLEM, state).warning()
+    monkeypatch.setattr("elsv.structure.evidence.closest", lambda *_: pytest.fail("fitted"))
+    assert contradiction(PROBLEM, state) == said

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -159,6 +160,10 @@ def solve_state(
     """Return the index of one state, with `pulls_left` pulls or an infinite horizon."""
     lower, upper = _bounds(Source(alpha, beta, discount, tolerance), pulls_left)
     return 0.5 * (lower + upper)
+
+
+one_state = lru_cache(maxsize=1 << 18)(solve_state)
+"""The same, remembered for states that come up step after step."""
 
 
 def _bounds(source: Source, pulls_left: int | None) -> tuple[float, float]:

@@ -6,8 +6,9 @@ arm came from. Two rules see to that. Arms that may meet count their pulls from 
 (`elsv.indices.base.shared_corners`). And levels are cut into blocks at fixed places: at 8, 16, 32, … and,
 where a block would be too large to solve, in between.
 
-Nobody should have to wait for a block. While one block is in use the next one is solved: every new level that
-is asked for pays for a few sweeps, so many that the block is done when its first level comes up.
+Nobody should have to wait for a block. It is solved in advance, from three quarters of its first level on:
+every new level that is asked for pays for a few sweeps, so many that the block is done when its first level
+comes up. Sooner would be too soon: many who come half the way go no further.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class _Walk:
         with self._lock:
             passed, self._level = min(level - self._level, _MOST_PAID), level
             place = bisect_right(_EDGES, level)
-            if place + 1 >= len(_EDGES) or _EDGES[place] > most:
+            if place + 1 >= len(_EDGES) or _EDGES[place] > most or level < _begins(_EDGES[place]):
                 return
             if self._first != _EDGES[place]:
                 self._begin(_EDGES[place], _EDGES[place + 1])
@@ -123,6 +124,11 @@ class _Walk:
 
 def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey:
     return (_KIND, *source, first, stop, horizon)
+
+
+def _begins(first: int) -> int:
+    """Return the level from which on a block is paid for."""
+    return 3 * first // 4
 
 
 def _early(first: int) -> int:

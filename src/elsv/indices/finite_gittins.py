@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -42,6 +41,7 @@ from elsv.indices._gittins_solver import (
     check_counts,
     check_pulls_left,
     check_tolerance,
+    one_state,
     solve_state,
 )
 from elsv.indices._gittins_tables import block, distinct_corners, offsets
@@ -54,8 +54,6 @@ _FINEST_INTERPOLATED = 1e-6
 _TABLE_SHARE = 0.4
 _FEWEST = 16
 _ANY = 1 << 62
-
-_one_state = lru_cache(maxsize=1 << 18)(solve_state)
 
 
 def finite_gittins_index(
@@ -154,7 +152,7 @@ def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alo
         if grid is None:
             states = zip(wins[part].tolist(), pulls[part].tolist(), strict=True)
             single = [(source.alpha + w, source.beta + n - w) for w, n in states]
-            found[part] = [_one_state(a, b, source.discount, source.tolerance, left) for a, b in single]
+            found[part] = [one_state(a, b, source.discount, source.tolerance, left) for a, b in single]
         else:
             found[part] = _from_tables(wins[part], pulls[part], left, source, grid)
     index[regular] = found[place]

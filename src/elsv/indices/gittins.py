@@ -11,7 +11,6 @@ method is in `_gittins_kernels`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +23,8 @@ from elsv.indices._gittins_solver import (
     Source,
     check_counts,
     check_tolerance,
+    one_state,
     run_out,
-    solve_state,
     table_sweeps,
 )
 from elsv.indices._gittins_tables import (
@@ -43,8 +42,6 @@ _DEFAULT_DISCOUNT = 0.99
 _MOST_TABLED = 1024  # pulls below which the states of many instances come from a table
 _MOST_LEVELS = 4096  # of a table for states that are given one by one
 _WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
-
-_one_state = lru_cache(maxsize=1 << 16)(solve_state)
 
 
 def gittins_index(
@@ -169,7 +166,7 @@ class Gittins(IndexBase):
 
 def _one_by_one(alpha: FloatArray, beta: FloatArray, discount: float, tolerance: float) -> FloatArray:
     pairs = zip(alpha.reshape(-1).tolist(), beta.reshape(-1).tolist(), strict=True)
-    index = np.array([_one_state(a, b, discount, tolerance) for a, b in pairs])
+    index = np.array([one_state(a, b, discount, tolerance) for a, b in pairs])
     return index.reshape(alpha.shape)
 
 

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from elsv._base.jit import helper, kernel
+from elsv._base.jit import borrowing, helper, kernel
 from elsv._base.typing import FloatArray, IntArray
+
+
+@borrowing
+def expect(row: FloatArray, counts: FloatArray, levels: int, scale: float) -> None:
+    """Replace what a level holds, by successes, by what the level before it, of `levels` states, expects."""
+    for s in range(np.uint64(levels)):
+        mean = counts[s] * scale
+        row[s] = mean * row[s + np.uint64(1)] + (1.0 - mean) * row[s]
+
+
+@borrowing
+def subtract(table: FloatArray, start: int, row: FloatArray, levels: int) -> None:
+    """Take so many numbers of a row from a table, beginning at `start`."""
+    for s in range(np.uint64(levels)):
+        table[np.uint64(start) + s] -= row[s]
 
 
 @kernel
 def build(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, levels: int) -> None:
     """Set υ on `levels` levels of the triangle from the bonus on one level fewer."""
-    last = levels - 1
-    table[last * levels // 2 : levels * (levels + 1) // 2] = 0.0
-    for n in range(last - 1, -1, -1):
+    counts, row = alpha + np.arange(0.0, levels), np.zeros(levels)
+    table[levels * (levels - 1) // 2 : levels * (levels + 1) // 2] = 0.0
+    for n in range(levels - 2, -1, -1):
         here = n * (n + 1) // 2
-        above = here + n + 1
-        scale = 1.0 / (alpha + beta + n)
-        for s in range(n + 1):
-            mean = (alpha + s) * scale
-            table[here + s] = mean * table[above + s + 1] + (1.0 - mean) * table[above + s] - bonus[here + s]
+        expect(row, counts, n + 1, 1.0 / (alpha + beta + n))
+        subtract(row, 0, bonus[here:], n + 1)
+        table[here : here + n + 1] = row[: n + 1]
 
 
 @kernel
@@ -28,19 +41,12 @@ def extend(table: FloatArray, bonus: FloatArray, alpha: float, beta: float, leve
 
     `bonus` holds the bonuses of that level alone, by successes; it serves as scratch space.
     """
-    size = levels * (levels + 1) // 2
-    table[size : size + levels + 1] = 0.0
-    last = levels - 1
-    start = last * levels // 2
-    for s in range(levels):
-        table[start + s] -= bonus[s]
-    for n in range(last - 1, -1, -1):
-        here = n * (n + 1) // 2
-        scale = 1.0 / (alpha + beta + n)
-        for s in range(n + 1):
-            mean = (alpha + s) * scale
-            bonus[s] = mean * bonus[s + 1] + (1.0 - mean) * bonus[s]
-            table[here + s] -= bonus[s]
+    counts, last = alpha + np.arange(0.0, levels), levels * (levels - 1) // 2
+    table[last + levels : last + 2 * levels + 1] = 0.0
+    subtract(table, last, bonus, levels)
+    for n in range(levels - 2, -1, -1):
+        expect(bonus, counts, n + 1, 1.0 / (alpha + beta + n))
+        subtract(table, n * (n + 1) // 2, bonus, n + 1)
 
 
 @kernel

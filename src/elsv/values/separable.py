@@ -31,6 +31,7 @@ from elsv.problem import Problem, distinct_priors
 from elsv.state import State, check_width
 
 _THREADS = 64  # whose latest tables are kept
+_AT_ONCE = 1 << 23  # states that room is made for at once: it takes memory when it is written to
 _FEWEST, _MOST = 8, 32  # levels whose bonuses are evaluated at once when steps follow each other
 
 
@@ -41,11 +42,16 @@ class _Tables(NamedTuple):
     rows: FloatArray
 
 
-def _with_room(array: FloatArray, states: int) -> FloatArray:
-    """Return an array ``[groups, …]`` with room for so many states: half as many again as are needed now."""
+def _with_room(array: FloatArray, levels: int, horizon: int | None) -> FloatArray:
+    """Return an array ``[groups, …]`` with room for the states of so many levels, and for all to come.
+
+    Where those are too many, there is room for half as many states again as are needed now.
+    """
+    states, in_all = triangle.size(levels), triangle.size((horizon or triangle.MOST_LEVELS) + 1)
     if array.shape[1] >= states:
         return array
-    wider = np.empty((len(array), states + states // 2))
+    fits = states <= in_all <= _AT_ONCE // len(array)
+    wider = np.empty((len(array), in_all if fits else states + states // 2))
     wider[:, : array.shape[1]] = array
     return wider
 
@@ -208,7 +214,7 @@ class SeparableValue:
         known, tables = self._latest.pop(thread, nothing)
         if known != step:
             self.index.prepare(self._setting, max(step - 2, 0))
-            tables = _with_room(tables, triangle.size(step))
+            tables = _with_room(tables, step, self.problem.horizon)
             follows = not self.index.uses_step and 1 <= known == step - 1
             bonuses = self._of_level(step - 2) if follows else self._up_to(step - 1)
             work, levels = (kernels.extend, known) if follows else (kernels.build, step)
@@ -238,7 +244,7 @@ class SeparableValue:
         known, rows = self._bonuses
         if known < levels:
             fresh = range(known, max(levels, in_advance))
-            rows = _with_room(rows, triangle.size(fresh.stop))
+            rows = _with_room(rows, fresh.stop, self.problem.horizon)
             for row, arm in zip(rows, self._members, strict=True):
                 row[triangle.size(known) : triangle.size(fresh.stop)] = self.bonus(step, fresh, arm)
             object.__setattr__(self, "_bonuses", _Tables(fresh.stop, rows))
