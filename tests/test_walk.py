@@ -60,7 +60,9 @@ def test_a_policy_with_tables_walks_to_the_end_step_by_step(name, monkeypatch):
     """Blocks of levels are solved once each, ahead, and no step does more than a share of one."""
     monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
     if name.startswith("elsv"):
-        monkeypatch.setattr("elsv.indices.gittins.one_state", lambda *_: pytest.fail("solved one state"))
+        monkeypatch.setattr(
+            "elsv.indices._gittins_solver.one_state", lambda *_: pytest.fail("solved one state")
+        )
     watch = Watch(monkeypatch)
     bandit = Bandit(PROBLEM, name, seed=1)
     walk(bandit, STEPS, watch.step)
