@@ -20,7 +20,7 @@ class Client:
 
     def __init__(self, app, runner):
         transport = httpx.ASGITransport(app)
-        self.service = app.state.service
+        self.service = app.service
         self._client = httpx.AsyncClient(transport=transport, base_url=HERE)
         self._runner, self.cookies = runner, self._client.cookies
 
@@ -39,7 +39,7 @@ def visit(db, tokens=None, clock=time.time):
         try:
             yield Client(app, runner)
         finally:
-            runner.run(app.state.service.stop())
+            runner.run(app.service.stop())
 
 
 def code_of(html):

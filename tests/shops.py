@@ -30,7 +30,7 @@ class Shop:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         self.app = self._made(db, tokens, settings)
-        self.service = self.app.state.service
+        self.service = self.app.service
         self._lifespan = self.app.router.lifespan_context(self.app)
         self.run(self._lifespan.__aenter__())
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)

@@ -9,8 +9,8 @@ import paper_best
 import paper_panels
 from elsv.beliefs import Chain, Independent
 from elsv.beliefs.best.chain_kernels import cut_off, open_chain
-from elsv.beliefs.best.integral import Contenders, best_of_chain
-from elsv.beliefs.best.integral_kernels import beyond
+from elsv.beliefs.best.integral import best_of_chain, integrate
+from elsv.beliefs.best.integral_kernels import beyond, open_field
 from elsv.beliefs.best.panels_kernels import lay_panels
 from elsv.beliefs.chain.panels import place
 from elsv.errors import InvalidInputError
@@ -257,8 +257,8 @@ def test_what_a_chain_looks_at_first_is_what_its_steps_give_one_by_one(tolerance
         cut = 5.5 - float(np.log(tolerance))
         placed = place(alpha, beta, 7.0, cut - 3.0 if tolerance > 1e-6 else cut + 2)
         ends = [placed.edges[0][windows[0]] for windows in (placed.first, placed.last)]
-        contenders = Contenders(rewards, *ends, beta[0].cumsum())
-        solution, who = open_chain(alpha, beta, placed), np.arange(arms)[contenders.alive]
+        field = open_field(rewards, *ends, beta[0].cumsum())
+        solution, who = open_chain(alpha, beta, placed), field.alive
 
         def evaluate(limit, count, counts=(alpha[0], beta[0]), solution=solution, who=who, high=ends[1]):
             below, density = np.empty(len(limit)), np.empty((count, len(who)))
@@ -266,7 +266,7 @@ def test_what_a_chain_looks_at_first_is_what_its_steps_give_one_by_one(tolerance
             return below, density
 
         noise = 1e-14 + 1e-15 * float((alpha[0] + beta[0]).sum())
-        step_by_step = contenders.largest(evaluate, tolerance, noise)
+        step_by_step = integrate(field, who, np.zeros(arms), evaluate, tolerance, noise)
         found = best_of_chain(alpha[0], beta[0], rewards, tolerance, 7.0, cut)
         np.testing.assert_array_equal(found.chance, step_by_step.chance)
         assert found.mean == step_by_step.mean

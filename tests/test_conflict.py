@@ -11,8 +11,8 @@ import paper
 import paper_beliefs
 from elsv import Chain, Problem, State
 from elsv.beliefs.abilities import layer_weights
-from elsv.beliefs.layers import weights as conflict
-from elsv.beliefs.layers.weights import log_share
+from elsv.beliefs.layers import tables
+from elsv.beliefs.layers.tables import log_share
 from elsv.exact import evaluate, solve
 from elsv.lattice.numbering import Lattice
 
@@ -30,8 +30,7 @@ SEVERAL = [
 
 def contradicts(problem):
     """Whether the prior finds the problem's structure all but impossible."""
-    weight = float(problem.belief.log_weight(State.initial(problem)))
-    return conflict.contradicts(problem, weight)
+    return tables.contradicts(problem, problem.belief)
 
 
 def rewards_of(prior):
@@ -118,7 +117,7 @@ def test_either_way_of_weighing_gives_the_same(monkeypatch, rewards):
     problem = Problem(rewards, "decreasing", 7, prior=prior)
     assert not contradicts(problem)
     plain = evaluate(problem, [*POLICIES, "optimal"])
-    monkeypatch.setattr("elsv.beliefs.layers.weights._LEAST", 0.0)
+    monkeypatch.setattr("elsv.beliefs.layers.tables._LEAST", 0.0)
     assert contradicts(problem)
     relative = evaluate(problem, [*POLICIES, "optimal"])
     for one, other in zip(plain, relative, strict=True):

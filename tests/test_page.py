@@ -10,12 +10,12 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
 
 from campaigns import NAMES, shop
 from elsv import Campaign, Problem
 from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of, style_sheet
 from elsv.report.style import DARK, styles
+from elsv.service.api import Asked
 from elsv.service.page.browser import name_in, page_of, static_files
 from pages import send, tags_of, text_of, visit
 
@@ -129,6 +129,13 @@ def test_the_parts_that_are_polled_are_those_of_the_page(db):
     assert [part for part in ids if part.startswith("part-") and part not in parts] == []
 
 
+def test_a_name_of_any_characters_has_all_its_pages(db):
+    begun(db, "20 % off.new", decisions=3)
+    with visit(db) as client:
+        for rest in ("", "/live", "/report.html", "/export.csv"):
+            assert client.get(page_of("20 % off.new") + rest).status_code == 200, rest
+
+
 def test_pages_have_neither_inline_scripts_nor_styles(db):
     begun(db)
     with visit(db) as client:
@@ -178,7 +185,7 @@ def test_any_name_has_a_page(db, name):
 def test_names_come_back_from_addresses(name):
     part = page_of(name).removeprefix("/ui/campaigns/")
     assert "/" not in part
-    assert name_in(Request({"type": "http", "path_params": {"name": part}})) == name
+    assert name_in(Asked({"type": "http", "path_params": {"name": part}})) == name
 
 
 def test_forms_change_the_settings(db):

@@ -17,7 +17,7 @@ from elsv.cli import app
 from elsv.errors import InvalidInputError
 from elsv.service.page.browser import COOKIE, LIFETIME
 from elsv.service.page.routes import inner_address
-from elsv.service.tokens import TokenFile
+from elsv.service.tokens import TokenFile, digest_of
 from pages import ELSEWHERE, HERE, code_of, send, tags_of, text_of, visit
 
 
@@ -310,7 +310,7 @@ def test_a_link_logs_a_colleague_in_until_it_ends(db, keys, tmp_path):
 
 def test_a_link_ends_with_its_days(db, keys, tmp_path):
     token = TokenFile(tmp_path / "tokens.json").new("soon over", "read", days=1e-9)
-    assert TokenFile(tmp_path / "tokens.json").role_of(token) is None
+    assert TokenFile(tmp_path / "tokens.json").find(digest_of(token)) is None
     with visit(db, tmp_path / "tokens.json") as client:
         assert client.get(f"/ui/link/{token}").status_code == 401
 

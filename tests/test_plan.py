@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from benchmarks import gaps, late
 
-from elsv import Problem, State
+from elsv import Bandit, Problem, State, make_policy
 from elsv.beliefs import Chain
 from elsv.beliefs.ladder.belief import Ladder
 from elsv.choice import best_arm
@@ -27,7 +27,9 @@ from elsv.policies.layers import StateByState
 from elsv.policies.plan import Plan
 from elsv.policies.plan_rules import (
     EFFORT,
+    FAR,
     FARTHEST,
+    FIRST,
     PATIENCE,
     Way,
     candidates,
@@ -232,8 +234,10 @@ def test_the_page_has_the_policy(rewards, far_states, horizon):
     exact = tuple(Fraction(r, 10) for r in rewards)
     problem = Problem([r / 10 for r in rewards], horizon=horizon, **ORDERED)
     plan, page = Plan(problem, effort=far_states, far=1), written_down(exact, far_states)
+    start = ((1, 1),) * len(rewards)
+    assert int(plan(state_of(start), 1)) == written_down(exact, FIRST * far_states)(start, horizon)
     rng = np.random.default_rng(horizon)
-    for step in range(1, horizon + 1, 3):
+    for step in range(2, horizon + 1, 3):
         pulls = rng.multinomial(step - 1, np.ones(len(rewards)) / len(rewards))
         counts = tuple(
             (1 + int(w), 1 + int(n - w)) for n, w in zip(pulls, rng.binomial(pulls, 0.6), strict=True)
@@ -245,8 +249,8 @@ def test_the_page_has_the_policy(rewards, far_states, horizon):
 def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     counts = ((1, 3), (2, 1), (4, 1))
     rewards = (Fraction(2, 5), Fraction(7, 10), Fraction(1))
-    goal = {"horizon": 20} if gamma == 1 else {"discount": float(gamma)}
-    problem = Problem([0.4, 0.7, 1.0], prior=counts, **goal, **ORDERED)
+    goal = {"horizon": 26} if gamma == 1 else {"discount": float(gamma)}
+    problem = Problem([0.4, 0.7, 1.0], **goal, **ORDERED)
     effort = 28
     assert way_ahead(3, effort, 20, far=1) == Way((1, 1), 20)
     few = ahead(counts, rewards, 2, Fraction(20), gamma)
@@ -256,7 +260,7 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     at_once = float(committed(counts, rewards, 20))
     assert float(max(few)) == pytest.approx(at_once, rel=1e-9)
     assert float(max(many)) > 1.001 * at_once
-    found = Plan(problem, effort, far=1).scores(State.initial(problem), 1)
+    found = Plan(problem, effort, far=1).scores(state_of(counts), 7)
     assert found == pytest.approx([float(x) for x in many], rel=1e-7)
 
 
@@ -273,9 +277,9 @@ def test_a_discount_takes_the_place_of_the_horizon():
         (Fraction(2, 5), Fraction(7, 10), Fraction(1)),
         Fraction(9, 10),
     )
-    problem = Problem([0.4, 0.7, 1.0], discount=0.9, prior=counts, **ORDERED)
+    problem = Problem([0.4, 0.7, 1.0], discount=0.9, **ORDERED)
     expected = ahead(counts, rewards, 6, 1 / (1 - gamma), gamma)
-    found = Plan(problem, effort=924, far=1).scores(State.initial(problem), 1)
+    found = Plan(problem, effort=924, far=1).scores(state_of(counts), 3)
     assert found == pytest.approx([float(x) for x in expected], rel=1e-8)
 
 
@@ -306,7 +310,27 @@ def test_a_search_looks_as_far_as_its_states_allow_by_the_finest_steps():
     problem = Problem([0.8, 1.0], horizon=100, **ORDERED)
     optimum, *plans = evaluate(problem, ["optimal", "plan:effort=330,far=1", "plan:effort=330"])
     regrets = [plan.regret / optimum.regret for plan in plans]
-    assert 1.0 <= regrets[1] < 1.005 < regrets[0] < 1.02
+    assert 1.0 <= regrets[1] < 1.003 < regrets[0] < 1.02
+
+
+def test_the_first_decision_is_searched_farther_and_once(monkeypatch):
+    """At T = 110 the third arm should be pulled first; a search as far as later ones go takes the second."""
+    problem, searches = Problem([0.6, 0.7, 1.0], horizon=110, **ORDERED), []
+    plan, start, real = Plan(problem), State.initial(problem), Plan._search
+    monkeypatch.setattr(Plan, "_search", lambda self, *given: searches.append(self.far) or real(self, *given))
+    plan.prepare()
+    assert searches == [FIRST * FAR]
+    assert int(plan(start, 1)) == plan.on_layers(problem).first() == 2
+    assert plan(State.initial(problem, (3,)), 1).tolist() == [2, 2, 2]
+    assert Bandit(problem, plan).choose() == 2
+    assert len(searches) == 1
+    plan(State([1.0, 1.0, 2.0], [1.0, 1.0, 1.0]), 2)
+    assert searches[1:] == [FAR]
+
+
+@pytest.mark.parametrize("name", ["commit", "gittins"])
+def test_most_policies_prepare_nothing(name):
+    make_policy(name, Problem([0.6, 0.7, 1.0], horizon=10, **ORDERED)).prepare()
 
 
 @pytest.mark.parametrize("horizon", [40, 41, 42, 43])

@@ -43,6 +43,20 @@ def sums(theta, weight, won, lost):
     return (weight * np.prod(theta**won * (1 - theta) ** lost, axis=-1)).sum(axis=-1)
 
 
+def test_where_an_arm_has_no_rule_in_doubles_its_points_are_spread_ones():
+    """Data so far from the order that an arm's probability is nothing: not the points of the state before."""
+    rng = np.random.default_rng([15, 3])
+    state = State(rng.uniform(1e3, 1e5, (2, 15)), rng.uniform(1e3, 1e5, (2, 15)))
+    belief, arms = Chain("increasing"), np.array([[3, 8], [3, 8]])
+    both = joint_points(belief, state, 64, arms)
+    mean = np.take_along_axis(belief.mean(state), arms, axis=-1)
+    assert (both[1][..., None] * both[0]).sum(axis=-2) == pytest.approx(mean, abs=1e-3)
+    for k in range(2):
+        alone = joint_points(belief, State(state.alpha[k], state.beta[k]), 64, arms[k])
+        for part, one in zip(both, alone, strict=True):
+            np.testing.assert_array_equal(part[k], one)
+
+
 @pytest.mark.parametrize("counts", STATES.values(), ids=STATES)
 @pytest.mark.parametrize("arms", [1, 2, 3])
 @pytest.mark.parametrize("belief", BELIEFS, ids=str)

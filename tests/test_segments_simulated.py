@@ -196,6 +196,18 @@ def test_separate_and_pooled_choose_as_their_own_bandits() -> None:
     assert pooled(State.initial(problem, (2,)), 1, rng, np.array([0, 1])).tolist() in ([0, 2], [1, 3])
 
 
+@pytest.mark.parametrize("form", ["separate", "pooled"])
+def test_bandits_that_draw_have_the_same_numbers_on_any_number_of_threads(form: str) -> None:
+    """They called themselves deterministic, so that idle threads shared one generator."""
+    problem = Problem([0.6, 1.0, 0.6, 1.0], horizon=12, segments=[[1, 2], [3, 4]])
+    name = f"{form}:policy=thompson"
+    assert not make_policy(name, problem).deterministic
+    assert make_policy(f"{form}:policy=commit", problem).deterministic
+    found = [compare(problem, [name], 64, seed=3, jobs=jobs)[name].mean for jobs in (1, 4, 4)]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[1], found[2])
+
+
 def test_separate_bandits_are_as_good_where_nothing_is_shared() -> None:
     problem = shop(5, structure=None)
     found = evaluate(problem, ["optimal", "separate:policy=commit", "pooled:policy=commit", "commit"])

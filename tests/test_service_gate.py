@@ -6,15 +6,14 @@ import sqlite3
 import threading
 
 import pytest
-from starlette.requests import Request
 
 from elsv import Campaign, Problem
 from elsv.campaign.batches import DecisionRequest
 from elsv.campaign.opening import open_store
+from elsv.service.api import Asked
 from elsv.service.app import create_app
 from elsv.service.batching import MOST_WAITING, Lane
 from elsv.service.errors import RefusedError, refusal_of
-from elsv.service.reading import json_of
 from elsv.service.settings import ServiceSettings
 from elsv.service.tokens import Role, Token, digest_of
 from elsv.stores.base import StoreError
@@ -45,7 +44,7 @@ def test_what_pages_need_is_loaded_before_the_server_is_ready(tmp_path, monkeypa
         pass
     order, status = [], Campaign.status
     monkeypatch.setattr(Campaign, "status", lambda *given, **how: order.append(how) or status(*given, **how))
-    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).state.service
+    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).service
     service.when_ready = lambda: order.append("ready")
 
     async def start():
@@ -73,7 +72,7 @@ def test_a_body_may_come_in_pieces_but_not_in_part():
             return next(left)
 
         headers = [(b"content-type", b"application/json")]
-        return await json_of(Request({"type": "http", "headers": headers}, receive))
+        return await Asked({"type": "http", "headers": headers}, receive).json_object()
 
     first = {"type": "http.request", "body": b'{"count":', "more_body": True}
     empty = {"type": "http.request", "more_body": True}
@@ -108,7 +107,7 @@ def test_a_full_disk_is_told_and_overcome(tmp_path):
     with shop(tmp_path / "shop.db") as opened:
         opened.begin()
         opened.decide(count=10)
-        connection = opened.service._stores._writer._connection
+        connection = opened.service._store.writing.__self__._connection
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
         codes, last = set(), None

@@ -17,7 +17,7 @@ from elsv._base.inheritance import still_holds
 from elsv._base.numbers import as_float
 from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
-from elsv.beliefs.layers.ladder_weights import size_of_tables
+from elsv.beliefs.layers.weights import size_of_tables
 from elsv.beliefs.points import joint_points
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
 from elsv.errors import InvalidInputError
@@ -34,34 +34,38 @@ _MOST_BEST = 20_000  # states for which P(best) is integrated one by one; minute
 _NEVER = 1e-300  # of its reward: what an arm pays that cannot be chosen
 
 
+def _own(belief: Belief, way: str, *facts: str) -> Any:
+    """Return the belief's own way, or None; a parent's does not hold beside other `facts`, such as a mean."""
+    return getattr(belief, way, None) if still_holds(belief, way, *facts) else None
+
+
 def factors(belief: Belief) -> bool:
     """Return whether W is a product over the arms, so that the counts' own means hold and no W is needed."""
-    return bool(getattr(belief, "factors", False)) and still_holds(belief, "factors", "mean")
+    return bool(_own(belief, "factors", "mean"))
 
 
 def repeats(belief: Belief) -> bool:
     """Return whether the belief gives the same means for the same state, as an exact one does."""
-    return bool(getattr(belief, "repeats", False))
+    return bool(_own(belief, "repeats"))
 
 
 def weighs(belief: Belief) -> bool:
     """Return whether the belief gives weights W, so that whole layers of the lattice can be swept."""
-    return factors(belief) or any(_weight(belief, way) is not None for way in ("layer_weights", "log_weight"))
+    ways = ("layer_weights", "log_weight")
+    return factors(belief) or any(_own(belief, way, "mean") is not None for way in ways)
 
 
 def precise(belief: Belief) -> Belief:
     """Return the same belief at its finest, for what is computed once; a parent's way holds for its mean."""
-    own = getattr(belief, "precise", None)
-    found: Belief = belief if own is None or not still_holds(belief, "precise", "mean") else own()
+    own = _own(belief, "precise", "mean")
+    found: Belief = belief if own is None else own()
     return found
 
 
 def apart(belief: Belief, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...] | None:
     """Return the belief of each group of arms by itself where no group tells of another, else None."""
-    own = getattr(belief, "apart", None)
-    if own is None or not still_holds(belief, "apart", "mean"):
-        return None
-    found: tuple[Belief, ...] | None = own(groups)
+    own = _own(belief, "apart", "mean")
+    found: tuple[Belief, ...] | None = None if own is None else own(groups)
     return found
 
 
@@ -80,7 +84,7 @@ def _by_parts(
 
 def variance(belief: Belief, state: State) -> FloatArray:
     """Return posterior variances, shape ``[..., N]``."""
-    if (own := getattr(belief, "variance", None)) is not None:
+    if (own := _own(belief, "variance")) is not None:
         return np.asarray(own(state))
 
     def read(theta: FloatArray, weight: FloatArray) -> FloatArray:
@@ -92,8 +96,7 @@ def variance(belief: Belief, state: State) -> FloatArray:
 
 def moments(belief: Belief, state: State, rng: Rng | None = None) -> tuple[FloatArray, FloatArray]:
     """Return means and variances ``[..., N]``, together where the belief gives them together."""
-    own = getattr(belief, "mean_and_variance", None)
-    if own is not None:
+    if (own := _own(belief, "mean_and_variance")) is not None:
         mean, found = own(state)
         return mean, found
     return mean_of(belief, state, rng), variance(belief, state)
@@ -101,7 +104,7 @@ def moments(belief: Belief, state: State, rng: Rng | None = None) -> tuple[Float
 
 def quantiles(belief: Belief, state: State, levels: tuple[float, ...]) -> FloatArray:
     """Return posterior quantiles at each of `levels`, shape ``[levels, ..., N]``."""
-    if (own := getattr(belief, "quantile", None)) is not None:
+    if (own := _own(belief, "quantile")) is not None:
         return np.stack([own(state, level) for level in levels])
     wanted = [check_level(level) for level in levels]
 
@@ -124,8 +127,7 @@ def marginals(
     belief: Belief, state: State, levels: tuple[float, ...], rng: Rng | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, together where the belief can."""
-    own = getattr(belief, "marginals", None)
-    if own is not None and still_holds(belief, "marginals", "mean", "quantile"):
+    if (own := _own(belief, "marginals", "mean", "quantile")) is not None:
         mean, found = own(state, levels)
         return mean, found
     return mean_of(belief, state, rng), quantiles(belief, state, levels)
@@ -139,10 +141,10 @@ def best_with_error(
     A belief that measures its error aims for `tolerance` (default: its own); NaN where it does not. From
     points the error is that of 4096 draws, :math:`\sqrt{p(1-p)/M}` at most.
     """
-    if (measured := getattr(belief, "best_with_error", None)) is not None:
+    if (measured := _own(belief, "best_with_error")) is not None:
         chance, largest, found = measured(state, rewards, tolerance)
         return chance, largest, found
-    if (own := getattr(belief, "best", None)) is not None:
+    if (own := _own(belief, "best")) is not None:
         chance, largest = own(state, rewards)
         return chance, largest, np.full(state.shape, np.nan)
     payoff = check_rewards(state, rewards)
@@ -195,8 +197,7 @@ def best_in_groups(
 
 def log_weight(belief: Belief, state: State) -> FloatArray:
     r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1}` over possible means."""
-    own = _weight(belief, "log_weight")
-    if own is None:
+    if (own := _own(belief, "log_weight", "mean")) is None:
         raise InvalidInputError(
             f"this needs the weight W of a state, which {belief!r} does not give; "
             "add log_weight(state) to it, or simulate instead (elsv compare)"
@@ -206,7 +207,7 @@ def log_weight(belief: Belief, state: State) -> FloatArray:
 
 def error(belief: Belief, state: State) -> FloatArray:
     """Return an estimate of the error of the means, ``[...]``; NaN where the belief does not measure it."""
-    own = getattr(belief, "error", None)
+    own = _own(belief, "error")
     return np.full(state.shape, np.nan) if own is None else np.asarray(own(state))
 
 
@@ -220,11 +221,11 @@ def layer_weights(
     if factors(belief):
         return np.empty(0)
     layer = lattice.layer(made)
-    if shared and (together := _weight(belief, "shared_weights")) is not None:
+    if shared and (together := _own(belief, "shared_weights", "mean")) is not None:
         found: FloatArray | None = together(arms, lattice, made, workers)
         if found is not None:
             return found
-    if (own := _weight(belief, "layer_weights")) is not None:
+    if (own := _own(belief, "layer_weights", "mean")) is not None:
         weights = np.ascontiguousarray(own(arms, lattice, made, workers), np.float64)
         _check_one_each("layer_weights", weights, (layer.size,))
         return weights
@@ -245,7 +246,7 @@ def layer_best(
 
     A belief may know whole layers where all arms are one group.
     """
-    if len(groups) == 1 and (own := getattr(belief, "layer_best", None)) is not None:
+    if len(groups) == 1 and (own := _own(belief, "layer_best")) is not None:
         chances: FloatArray | None = own(arms, layer, crew)
         if chances is not None:
             return chances
@@ -265,11 +266,6 @@ def layer_best(
     return out
 
 
-def _weight(belief: Belief, way: str) -> Any:
-    """Return the belief's own way to its weights, or None; a parent's does not hold beside another mean."""
-    return getattr(belief, way, None) if still_holds(belief, way, "mean") else None
-
-
 def _check_one_each(name: str, found: FloatArray, shape: tuple[int, ...]) -> None:
     if found.shape != shape or np.isnan(found.min()):
         raise InvalidInputError(
@@ -282,31 +278,30 @@ def weights_bytes(belief: Belief, arms: Arms, made: int, shared: bool = False) -
     """Return the most that `layer_weights` takes, the weights included."""
     if factors(belief):
         return 0.0
-    size = as_float(layer_size(arms.arms, made))
-    ways = getattr(belief, "shared_ways", None)
+    held, ways = 0.0, _own(belief, "shared_ways")
     if shared and ways is not None and (parts := ways(arms)) is not None:
-        return 8.0 * (size + size_of_tables(parts, made) * _nodes(arms, made))
-    if not _in_order(belief):
-        return 8.0 * size
-    sides = ((arms.arms - 1) // 2, arms.arms - 1 - (arms.arms - 1) // 2)
-    held = sum(_up_to(side, made) for side in sides if side) * _part(arms, made, _nodes(arms, made))
-    return 8.0 * (size + held)
+        held = size_of_tables(parts, made) * _nodes(arms, made)
+    elif _in_order(belief):
+        sides = ((arms.arms - 1) // 2, arms.arms - 1 - (arms.arms - 1) // 2)
+        messages = sum(as_float(states_up_to(side, made)) for side in sides if side)
+        held = messages * _part(arms, made, _nodes(arms, made))
+    return 8.0 * (as_float(layer_size(arms.arms, made)) + held)
 
 
 def best_bytes(belief: Belief, arms: Arms, made: int, groups: Sequence[Sequence[int]]) -> float:
     """Return what `layer_best` takes besides its result."""
-    count, size = arms.arms, as_float(layer_size(arms.arms, made))
+    count = arms.arms
     if len(groups) > 1 or count == 1:
         return 0.0  # states are asked for in batches
-    nodes = _nodes(arms, made)
+    nodes, held = _nodes(arms, made), 0.0
     if factors(belief) and count < 64:
         part, pieces = _part(arms, made, nodes), len(np.unique(arms.rewards))
-        twice = 2 if pieces > 1 or part < nodes else 1  # one piece's tables go when the next ones are there
-        return 8.0 * (twice * count * _up_to(1, made) * part + (count + 1) * size)
-    if _in_order(belief) and count <= 3:
-        tables = {2: 3, 3: 6}[count] * _up_to(1, made) * 1.25 * nodes  # panels end at the kinks
-        return 8.0 * (tables + (count + 1) * size)
-    return 0.0
+        # One piece's tables go when the next ones are there.
+        held = (2 if pieces > 1 or part < nodes else 1) * count * as_float(states_up_to(1, made)) * part
+    elif _in_order(belief) and count <= 3:
+        # Panels end at the kinks.
+        held = {2: 3, 3: 6}[count] * as_float(states_up_to(1, made)) * 1.25 * nodes
+    return 8.0 * (held + (count + 1) * as_float(layer_size(count, made))) if held else 0.0
 
 
 def _in_order(belief: Any) -> bool:
@@ -317,10 +312,6 @@ def _nodes(arms: Arms, made: int) -> float:
     """Return how many nodes there are; of absurdly many pulls, how they would grow."""
     most = 10_000
     return len(place_nodes(arms, min(made, most)).weights) * math.sqrt(max(1.0, made / most))
-
-
-def _up_to(arms: int, made: int) -> float:
-    return as_float(states_up_to(arms, made))
 
 
 def _part(arms: Arms, made: int, nodes: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, cast, get_args
 
@@ -36,20 +36,32 @@ class Belief(Protocol):
         ...
 
 
-class MeasuredBest(ABC):
-    """Gives `best` of a belief that has `best_with_error`."""
+class Measured(ABC):
+    """Gives the shorter answers of a belief that has the longer ones."""
 
-    @abstractmethod
-    def best_with_error(
-        self, state: State, rewards: ArrayLike, tolerance: float | None = None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what `best` does and its error, ``[...]``."""
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
+        """Return posterior means, shape ``[..., N]``; `rng` is not used."""
+        return self.mean_and_variance(state)[0]
+
+    def variance(self, state: State) -> FloatArray:
+        """Return posterior variances, shape ``[..., N]``."""
+        return self.mean_and_variance(state)[1]
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        return self.mean(state), self.variance(state)
 
     def best(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray]:
         r"""Return P(arm i has the largest :math:`r_i \mu_i`) ``[..., N]`` and :math:`E[\max_i r_i\mu_i]`."""
         return self.best_with_error(state, rewards, tolerance)[:2]
+
+    @abstractmethod
+    def best_with_error(
+        self, state: State, rewards: ArrayLike, tolerance: float | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what `best` does and its error, ``[...]``."""
 
 
 def mean_of(belief: Belief, state: State, rng: Rng | None = None) -> FloatArray:
@@ -136,6 +148,29 @@ def concentration(theta: FloatArray, share: FloatArray) -> float:
     return float((np.bincount(group.reshape(-1), weights=share) ** 2).sum())
 
 
+def state_by_state(
+    state: State,
+    find: Callable[[FloatArray, FloatArray], Iterable[FloatArray | float]],
+    *shapes: tuple[int, ...],
+    step: int = 1,
+) -> tuple[FloatArray, ...]:
+    """Return what `find` says of the counts ``[N]`` of each state, ``[..., *shape]`` for each shape."""
+    alpha, beta = state.rows(step)
+    out = [np.empty((len(alpha), *shape)) for shape in shapes]
+    for k in range(len(alpha)):
+        for part, found in zip(out, find(alpha[k], beta[k]), strict=True):
+            part[k] = found
+    return tuple([part.reshape(state.shape + shape) for part, shape in zip(out, shapes, strict=True)])
+
+
+def best_one_by_one(
+    state: State, find: Callable[[FloatArray, FloatArray], Iterable[FloatArray | float]], step: int = 1
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return P(best) ``[..., N]``, E[max] and the error ``[...]``, of which `find` tells for one state."""
+    chance, largest, error = state_by_state(state, find, (state.arms,), (), (), step=step)
+    return chance if step > 0 else chance[..., ::-1].copy(), largest, error
+
+
 def best_of_points(
     points: Points, state: State, rewards: FloatArray, repeated: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -144,20 +179,20 @@ def best_of_points(
     The error is that of as many independent draws as are effective, :math:`\sqrt{p(1-p) \sum_m w_m^2}`;
     points that are evenly spread do better. Where points may be `repeated`, equal ones count as one.
     """
-    alpha, beta = state.rows()
-    chance, largest, error = np.empty_like(alpha), np.empty(len(alpha)), np.empty(len(alpha))
-    for k in range(len(alpha)):
-        theta, weight = points(State.trusted(alpha[k], beta[k]))
+
+    def find(alpha: FloatArray, beta: FloatArray) -> tuple[Any, ...]:
+        theta, weight = points(State.trusted(alpha, beta))
         share = weight / weight.sum()
         worth = rewards * theta
-        chance[k] = np.bincount(worth.argmax(axis=-1), weights=share, minlength=len(rewards))
-        largest[k] = (share * worth.max(axis=-1)).sum()
+        chance = np.bincount(worth.argmax(axis=-1), weights=share, minlength=len(rewards))
         squares = concentration(theta, share) if repeated else (share**2).sum()
-        error[k] = np.sqrt((chance[k] * (1 - chance[k])).max() * squares)
-    return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+        error = np.sqrt((chance * (1 - chance)).max() * squares)
+        return chance, (share * worth.max(axis=-1)).sum(), error
+
+    return best_one_by_one(state, find)
 
 
-class CountedBest(MeasuredBest):
+class CountedBest(Measured):
     """Gives P(best) of a belief of weighted draws, counted among them."""
 
     _repeated: ClassVar[bool] = False  # whether a draw may be there several times

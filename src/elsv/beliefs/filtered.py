@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray, Rng
-from elsv.beliefs.base import Belief, CountedBest, MethodUsed, concentration, method_of
+from elsv.beliefs.base import Belief, CountedBest, MethodUsed, concentration, method_of, state_by_state
 from elsv.beliefs.points import MOST, check_count, joint_points, power_from, spread_points
 from elsv.beliefs.samples import Samples
 from elsv.errors import InvalidInputError
@@ -63,39 +63,33 @@ class Kept(CountedBest):
 
     def acceptance(self, state: State) -> FloatArray:
         """Return the share of the base belief that meets the condition, ``[...]``."""
-        alpha, beta = state.rows()
-        out = np.array([self._kept(a, b, self.count)[2] for a, b in zip(alpha, beta, strict=True)])
-        return out.reshape(state.shape)
-
-    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
-        """Return posterior means, shape ``[..., N]``; `rng` is not used."""
-        return self.mean_and_variance(state)[0]
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        return self.mean_and_variance(state)[1]
+        return state_by_state(state, lambda alpha, beta: [self._kept(alpha, beta, self.count)[2]], ())[0]
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        alpha, beta = state.rows()
-        mean, variance = np.empty_like(alpha), np.empty_like(alpha)
-        for k in range(len(alpha)):
-            points, weight = self._enough(alpha[k], beta[k], self.count)
-            mean[k] = weight @ points
-            variance[k] = weight @ (points - mean[k]) ** 2
-        return mean.reshape(state.alpha.shape), variance.reshape(state.alpha.shape)
+        mean, variance, _ = self._moments(state)
+        return mean, variance
 
     def error(self, state: State) -> FloatArray:
         """Return the standard error of a mean, that of as many independent draws, ``[...]``.
 
         Where the base is one of samples, draws of the prior that are there many times count once.
         """
-        alpha, beta = state.rows()
-        variance = self.variance(state).reshape(alpha.shape)
-        found = [self._enough(a, b, self.count) for a, b in zip(alpha, beta, strict=True)]
-        squares = np.array([concentration(*one) for one in found])
-        spread: FloatArray = np.sqrt(variance.max(axis=-1) * squares).reshape(state.shape)
+        _, variance, squares = self._moments(state, concentration)
+        spread: FloatArray = np.sqrt(variance.max(axis=-1) * squares)
         return spread
+
+    def _moments(
+        self, state: State, read: Callable[[FloatArray, FloatArray], float] = lambda *_: 0.0
+    ) -> tuple[FloatArray, ...]:
+        """Return means and variances ``[..., N]`` and what `read` says of points and weights ``[...]``."""
+
+        def find(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+            points, weight = self._enough(alpha, beta, self.count)
+            mean = weight @ points
+            return mean, weight @ (points - mean) ** 2, read(points, weight)
+
+        return state_by_state(state, find, (state.arms,), (state.arms,), ())
 
     def describe_method(self, state: State) -> MethodUsed:
         """Say how the means are computed in one state, and what share of the draws is kept."""
@@ -135,11 +129,12 @@ class Kept(CountedBest):
             out[left[good]] = drawn[good]
             left = left[~good]
             if not len(left):
-                return out.reshape(state.alpha.shape)
-        if self.otherwise is not None:
+                break
+        else:
+            if self.otherwise is None:
+                raise _too_few(0.0)
             out[left] = self.otherwise.draw(State.trusted(alpha[left], beta[left]), rng)
-            return out.reshape(state.alpha.shape)
-        raise _too_few(0.0)
+        return out.reshape(state.alpha.shape)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return `count` joint points ``[..., M, N]`` that are kept, and their weights ``[..., M]``.
@@ -147,14 +142,13 @@ class Kept(CountedBest):
         Where fewer are kept, points of weight 0 make up the number.
         """
         size = check_count(count)
-        alpha, beta = state.rows()
-        theta, weight = np.empty((len(alpha), size, state.arms)), np.zeros((len(alpha), size))
-        for k in range(len(alpha)):
-            found, share = self._enough(alpha[k], beta[k], size)
-            theta[k] = found[np.arange(size) % len(found)]
-            weight[k, : len(found)] = share
-        shape = (*state.shape, size)
-        return theta.reshape(*shape, state.arms), weight.reshape(shape)
+
+        def find(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+            found, share = self._enough(alpha, beta, size)
+            return found[np.arange(size) % len(found)], np.append(share, np.zeros(size - len(found)))
+
+        theta, weight = state_by_state(state, find, (size, state.arms), (size,))
+        return theta, weight
 
     def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
         return self._enough(one.alpha, one.beta, self.count)

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
-from elsv.beliefs.base import MeasuredBest, MethodUsed, check_level, check_rewards, check_tolerance
+from elsv.beliefs.base import (
+    Measured,
+    MethodUsed,
+    best_one_by_one,
+    check_level,
+    check_rewards,
+    check_tolerance,
+)
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -18,7 +25,7 @@ from elsv.state import Arms, State
 
 
 @dataclass(frozen=True)
-class Independent(MeasuredBest):
+class Independent(Measured):
     """Posterior of independent arms, in closed form.
 
     Examples
@@ -51,10 +58,6 @@ class Independent(MeasuredBest):
         quantile: FloatArray = betaincinv(state.alpha, state.beta, check_level(level))
         return quantile
 
-    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return joint points ``[..., M, N]`` and weights ``[..., M]``; see `some_points`."""
-        return self.some_points(state, count)
-
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return quantiles at evenly spread uniform numbers ``[..., M, N]``, all of the same weight."""
         from scipy.special import betaincinv
@@ -69,9 +72,7 @@ class Independent(MeasuredBest):
         columns = (_column(alpha[i], beta[i], i, state.arms, start, stop) for i in range(state.arms))
         return np.stack(list(columns), axis=-1)
 
-    def some_points(
-        self, state: State, count: int, arms: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def points(self, state: State, count: int, arms: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
 
         Up to three arms: a product of Gauss rules, at most `count` points. More: quantiles at evenly spread
@@ -88,6 +89,8 @@ class Independent(MeasuredBest):
         columns = [nodes[..., i, places[i]] for i in range(state.arms)]
         shares = [weights[..., i, places[i]] for i in range(state.arms)]
         return np.stack(columns, axis=-1), np.asarray(np.prod(shares, axis=0))
+
+    some_points = points
 
     def arm_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return `count` points of every arm with the means of all arms there, and their weights.
@@ -110,12 +113,11 @@ class Independent(MeasuredBest):
 
         by quadrature, with an error of at most `tolerance` (default 1e-8).
         """
-        from elsv.beliefs.best.integral import best_of_independent, best_of_states
+        from elsv.beliefs.best.integral import best_of_independent
 
         goal = check_tolerance(1e-8 if tolerance is None else tolerance)
-        best_of = partial(best_of_independent, tolerance=goal)
-        chance, largest, error = best_of_states(*state.rows(), check_rewards(state, rewards), best_of)
-        return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+        payoff = check_rewards(state, rewards)
+        return best_one_by_one(state, partial(best_of_independent, rewards=payoff, tolerance=goal))
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return :math:`\sum_i \log B(\alpha_i, \beta_i)`, shape ``[...]``."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs import abilities
-from elsv.beliefs.base import Belief, MeasuredBest, MethodUsed, check_level, mean_of, method_of
+from elsv.beliefs.base import Belief, Measured, MethodUsed, check_level, mean_of, method_of
 from elsv.beliefs.points import check_count, joint_points, spread_points
 from elsv.state import State
 
@@ -28,7 +28,7 @@ _LEVELS = tuple(float(level) for level in 1 / (1 + np.exp(-np.linspace(-14.0, 14
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(MeasuredBest):
+class Mixture(Measured):
     """Posterior under one of several beliefs.
 
     Parameters
@@ -89,12 +89,8 @@ class Mixture(MeasuredBest):
         chance = self.chances(state)
         return self._averaged(chance, [mean_of(part, state, rng) for part in self.parts])
 
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``: within the parts and between their means."""
-        return self.mean_and_variance(state)[1]
-
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Return means and `variance`, ``[..., N]``, at the cost of one."""
+        """Return `mean` and `variance` at the cost of one: that within the parts and between their means."""
         found = [abilities.moments(part, state) for part in self.parts]
         means, inner = (np.stack(kind) for kind in zip(*found, strict=True))
         weight = np.moveaxis(self.chances(state), -1, 0)[..., None]
@@ -146,13 +142,7 @@ class Mixture(MeasuredBest):
                 out[here] = part.draw(State.trusted(alpha[here], beta[here]), rng)
         return out.reshape(state.alpha.shape)
 
-    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return joint points ``[..., M, N]`` and weights ``[..., M]``: those of every part, weighed."""
-        return self.some_points(state, count)
-
-    def some_points(
-        self, state: State, count: int, arms: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def points(self, state: State, count: int, arms: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
 
         Points with the same mean of the second arm stand together, as they do in a product of Gauss rules:
@@ -165,6 +155,8 @@ class Mixture(MeasuredBest):
             return theta, weight
         turn = np.argsort(theta[..., 1], axis=-1, kind="stable")
         return np.take_along_axis(theta, turn[..., None], axis=-2), np.take_along_axis(weight, turn, axis=-1)
+
+    some_points = points
 
     @property
     def arm_points(self) -> Callable[[State, int], tuple[FloatArray, FloatArray]] | None:
@@ -198,14 +190,11 @@ class Mixture(MeasuredBest):
         """Return the points of the parts one after the other, and their weights."""
         chance = self.chances(state)
         theta = np.concatenate([place for place, _ in found], axis=-2)
-        weight = np.concatenate(
-            [
-                _beside(chance[..., c], share) * share / share.sum(axis=-1, keepdims=True)
-                for c, (_, share) in enumerate(found)
-            ],
-            axis=-1,
-        )
-        return theta, weight
+        shares = [
+            _beside(chance[..., c], share) * share / share.sum(axis=-1, keepdims=True)
+            for c, (_, share) in enumerate(found)
+        ]
+        return theta, np.concatenate(shares, axis=-1)
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from elsv._base.notices import say_once
 from elsv._base.numbers import numbers
 from elsv._base.typing import FloatArray, IntArray, Rng
-from elsv.beliefs.base import Belief, CountedBest, MethodUsed, check_level, grouped, mean_of
+from elsv.beliefs.base import Belief, CountedBest, MethodUsed, check_level, grouped, mean_of, state_by_state
 from elsv.beliefs.points import check_count, drawn_points, match_means
 from elsv.errors import InvalidInputError
 from elsv.state import Arms, State
@@ -101,10 +101,6 @@ class Samples(CountedBest):
         for here, weight in self._shares(state):
             out[here] = weight @ self.draws
         return out.reshape(state.alpha.shape)
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        return self.mean_and_variance(state)[1]
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
@@ -268,19 +264,14 @@ class Reweighted:
     A belief that has `log_weight` says that its data are successes and failures of the arms. So draws of its
     prior, each of weight :math:`\prod_i \theta_i^{s_i} (1-\theta_i)^{f_i}`, stand for it in every state, and
     only the means are asked for anew. Where too few of them still count, it is drawn from in the state.
-
-    Parameters
-    ----------
-    belief
-        Has `mean`, `draw` and `log_weight`.
-    arms
-        The problem, whose prior is the state before any data.
     """
 
     repeats: ClassVar[bool] = True
+    most_points: ClassVar[int] = _DRAWS
 
     def __init__(self, belief: Belief, arms: Arms) -> None:
         self.belief, self.arms = belief, arms
+        self.draw = belief.draw
 
     @cached_property
     def _prior(self) -> Samples:
@@ -288,18 +279,9 @@ class Reweighted:
         drawn = self.belief.draw(State.trusted(*start), np.random.default_rng(_PRIOR_SEED))
         return Samples(drawn, self.arms.prior)
 
-    @property
-    def most_points(self) -> int:
-        """How many points there are."""
-        return _DRAWS
-
-    def mean(self, state: State, rng: np.random.Generator | None = None) -> FloatArray:
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         """Return the belief's own means, shape ``[..., N]``."""
         return mean_of(self.belief, state, rng)
-
-    def draw(self, state: State, rng: np.random.Generator) -> FloatArray:
-        """Return the belief's own draws, shape ``[..., N]``."""
-        return self.belief.draw(state, rng)
 
     def variance(self, state: State) -> FloatArray:
         """Return posterior variances, shape ``[..., N]``: the belief's own, or those of the draws."""
@@ -309,15 +291,16 @@ class Reweighted:
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``; they have the belief's means."""
         size = min(count, _DRAWS)
-        each = [self._points(State.trusted(*one), size) for one in zip(*state.rows(), strict=True)]
-        theta, weight = (np.stack(part) for part in zip(*each, strict=True))
-        return theta.reshape(*state.shape, size, state.arms), weight.reshape(*state.shape, size)
 
-    def _points(self, one: State, size: int) -> tuple[FloatArray, FloatArray]:
-        if self._prior.effective(one) < FEW:
-            return drawn_points(self.belief, one, size)
-        theta, weight = self._prior.points(one, size)
-        return theta, match_means(theta, self.mean(one, np.random.default_rng(_PRIOR_SEED)), weight)
+        def find(alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+            one = State.trusted(alpha, beta)
+            if self._prior.effective(one) < FEW:
+                return drawn_points(self.belief, one, size)
+            theta, weight = self._prior.points(one, size)
+            return theta, match_means(theta, self.mean(one, np.random.default_rng(_PRIOR_SEED)), weight)
+
+        theta, weight = state_by_state(state, find, (size, state.arms), (size,))
+        return theta, weight
 
 
 def with_points(belief: Belief, arms: Arms) -> Belief:

@@ -14,6 +14,7 @@ N equal arms one draw in N! passes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -23,7 +24,7 @@ import numpy as np
 from elsv._base.notices import say_once
 from elsv._base.numbers import shown, whole
 from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
-from elsv.beliefs.base import CountedBest, MethodUsed, Order, check_order
+from elsv.beliefs.base import CountedBest, MethodUsed, Order, check_order, state_by_state
 from elsv.beliefs.ladder.ranking import Pairs, closure, covers
 from elsv.beliefs.points import check_count
 from elsv.errors import InvalidInputError, SamplingError
@@ -87,32 +88,27 @@ class Gibbs(CountedBest):
 
     def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
-        alpha, beta = state.rows()
-        out = np.empty_like(alpha)
-        for k in range(len(alpha)):
-            drawn = self._chains(alpha[k], beta[k]).reshape(-1, self.arms)
-            out[k] = drawn[rng.integers(len(drawn))]
-        return out.reshape(state.alpha.shape)
+
+        def find(chains: FloatArray) -> FloatArray:
+            drawn = chains.reshape(-1, self.arms)
+            return np.asarray(drawn[rng.integers(len(drawn))])
+
+        return self._each(state, find)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, N]`` and weights ``[..., M]``: draws at even steps of the chains."""
-        alpha, beta = state.rows()
         size = min(check_count(count), CHAINS * KEPT)
         at = np.arange(size) * (CHAINS * KEPT) // size
-        theta = np.stack(
-            [self._chains(a, b).reshape(-1, self.arms)[at] for a, b in zip(alpha, beta, strict=True)]
-        )
-        shape = (*state.shape, size)
-        return theta.reshape(*shape, self.arms), np.full(shape, 1 / size)
+        theta = self._each(state, lambda chains: chains.reshape(-1, self.arms)[at], size)
+        return theta, np.full((*state.shape, size), 1 / size)
 
     def _joint(self, one: State) -> tuple[FloatArray, FloatArray]:
         points = self._chains(one.alpha, one.beta).reshape(-1, self.arms)
         return points, np.ones(len(points))
 
-    def _each(self, state: State, read) -> FloatArray:  # type: ignore[no-untyped-def]
-        alpha, beta = state.rows()
-        found = [read(self._chains(a, b)) for a, b in zip(alpha, beta, strict=True)]
-        return np.asarray(found).reshape(state.alpha.shape)
+    def _each(self, state: State, read: Callable[[FloatArray], FloatArray], *size: int) -> FloatArray:
+        """Return what `read` says of the chains of every state, ``[..., *size, N]``."""
+        return state_by_state(state, lambda *one: [read(self._chains(*one))], (*size, self.arms))[0]
 
     def _chains(self, alpha: FloatArray, beta: FloatArray) -> FloatArray:
         """Return the chains of one state, ``[CHAINS, KEPT, N]``."""
@@ -239,13 +235,8 @@ class Rejection:
         mean = np.where(
             fallback[:, None], state.mean.reshape(total.shape), total / np.maximum(accepted, 1)[:, None]
         )
-        shape = state.shape
-        return Estimate(
-            mean.reshape(state.alpha.shape),
-            accepted.reshape(shape),
-            drawn.reshape(shape),
-            fallback.reshape(shape),
-        )
+        counted = (count.reshape(state.shape) for count in (accepted, drawn, fallback))
+        return Estimate(mean.reshape(state.alpha.shape), *counted)
 
     def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return the first joint draw that is in order for every instance, shape ``[..., N]``."""

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._base.jit import helper, kernel, merged
+from elsv._base.jit import borrowing, helper, kernel, merged
 from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice._tile_kernels import pull_free, pull_weighted
 from elsv.lattice.small import Layers
@@ -62,7 +62,7 @@ class Root(NamedTuple):
     chance: FloatArray  # [G], room for the chances in a block
 
 
-@merged
+@borrowing
 def fill_chances(block: int, layers: Layers, root: Root) -> None:
     """Set the chance of each segment in the states of a block."""
     for g in range(len(root.chance)):
@@ -77,7 +77,7 @@ def fill_chances(block: int, layers: Layers, root: Root) -> None:
         root.chance[g] /= total
 
 
-@merged
+@borrowing
 def add_segment(g: int, root: Root, best: FloatArray, start: int, size: int, out: FloatArray) -> None:
     """Add the chance of segment g times what its best arm is worth to the states of a block."""
     share, at = out.dtype.type(root.chance[g]), np.uint64(start)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
@@ -27,46 +26,10 @@ from elsv.state import Arms
 Blocks = tuple[IntArray, IntArray, IntArray]  # pulls, first states and successors of some blocks of a layer
 Step = Callable[[FloatArray, FloatArray, Blocks, FloatArray], None]  # next values and weights, blocks, out
 Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
+Customers = Any  # arms and who comes: a problem, with its `segments`
 NO_ACTIONS = np.empty((0, 0), np.uint8)
 _NOTHING = np.empty(0)
 _ROUNDING = 1e-6  # of chances that sum to 1
-
-
-class Arriving(Protocol):
-    """Who comes, as far as sweeps need it; one segment of all arms where everyone is offered the same."""
-
-    @property
-    def count(self) -> int:
-        """G, the number of segments."""
-        ...
-
-    @property
-    def of_arm(self) -> IntArray:
-        """The segment of every arm, ``[N]``."""
-        ...
-
-    @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The arms of each segment."""
-        ...
-
-    @property
-    def turns(self) -> tuple[int | None, ...]:
-        """Whose turn a policy is told it is: each segment's number, or None where nobody named segments."""
-        ...
-
-    def chances(self, pulls: ArrayLike) -> FloatArray:
-        """Return the probability that each segment comes next: pulls ``[..., N]`` to ``[..., G]``."""
-        ...
-
-
-class Customers(Arms, Protocol):
-    """Arms and who comes, such as a problem."""
-
-    @property
-    def segments(self) -> Arriving:
-        """Who comes."""
-        ...
 
 
 class Sweep(NamedTuple):
@@ -202,7 +165,7 @@ class Sweeps:
         self._given = given_by(self.arms)
 
     @property
-    def segments(self) -> Arriving:
+    def segments(self) -> Any:
         """Who comes."""
         return self.arms.segments
 
@@ -336,7 +299,7 @@ class Sweeps:
             self._sweep(self._kernels.prefer_infinite, layer, _NOTHING, _NOTHING, tables, group, actions)
 
 
-def checked_choice(choice: object, layer: Layer, who: Arriving) -> AnyArray:
+def checked_choice(choice: object, layer: Layer, who: Any) -> AnyArray:
     """Return what a policy chose for every segment in all states of a layer, if that is possible.
 
     With one segment the arms may come without it, ``[states]``.

@@ -68,6 +68,8 @@ class Bandit:
         self.state = State.initial(problem) if state is None else _one(state, problem)
         self._rng = np.random.default_rng(seed)
         self._look_at = _FIRST_LOOK
+        if self.step == 1:
+            self.policy.prepare()
 
     @property
     def step(self) -> int:

@@ -81,6 +81,9 @@ class BasePolicy(ABC):
         """Whether a batch is best asked once for equal states."""
         return self.deterministic and self.costly
 
+    def prepare(self) -> None:  # noqa: B027
+        """Make what the first decision needs, so that no customer waits for it; by default nothing."""
+
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what exploring adds to the expected reward of each arm ``[..., N]``, or None."""
         return None
@@ -178,6 +181,11 @@ class FunctionPolicy(BasePolicy):
     def belief(self) -> Any:
         """The function's own belief, if it has one: open decisions are expected to turn out by it."""
         return getattr(self.function, "belief", None)
+
+    def prepare(self) -> None:
+        """Let the function prepare its first decision, if it can."""
+        if (own := getattr(self.function, "prepare", None)) is not None:
+            own()
 
     def bonus(self, state: State, step: int) -> FloatArray | None:
         """Return what the function's `bonus` does, if it has one."""

@@ -47,8 +47,13 @@ MOST_SEARCHES = 200_000  # a few minutes
 _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
 
 
-def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[..., Any]) -> LayerPolicy:
-    """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches."""
+def plan_on_layers(
+    problem: Problem, effort: int, far: int, policy: Callable[..., Any], first: Callable[[], int | None]
+) -> LayerPolicy:
+    """Return the whole-layer form of `policy`, a planner; state by state with more arms than it searches.
+
+    `first` gives the arm of the first decision where it is searched farther than others.
+    """
     free, segments = factors(problem.belief), problem.segments
     each = StateByState(policy, bytes=_FREE_ROOM if free else _SEARCH_ROOM, repeats=True)
     if segments.count > 1:
@@ -62,7 +67,9 @@ def plan_on_layers(problem: Problem, effort: int, far: int, policy: Callable[...
         return OneArm(0)
     if problem.arms <= MOST_CANDIDATES:
         states = states_of(segments, effort, with_points(problem.belief, problem))
-        return PlannedSearch(CommitValue(problem), problem.belief, problem.arms, states, problem.steps, far)
+        return PlannedSearch(
+            CommitValue(problem), problem.belief, problem.arms, states, problem.steps, far, first
+        )
     return _limited(problem, each)
 
 
@@ -80,7 +87,7 @@ def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
 
 @dataclass(frozen=True)
 class PlannedSearch(LayerPolicy):
-    """Search of all arms, or many pulls of one where they find more."""
+    """Search of all arms, or many pulls of one where they find more; the first decision is given."""
 
     value: CommitValue
     belief: Belief
@@ -88,6 +95,7 @@ class PlannedSearch(LayerPolicy):
     effort: int
     horizon: int
     far: int = FAR
+    first: Callable[[], int | None] = lambda: None
     _latest: dict[int, list[FloatArray]] = field(init=False, repr=False, default_factory=dict)
 
     @property
@@ -101,6 +109,8 @@ class PlannedSearch(LayerPolicy):
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
+        if layer.made == 0 and (first := self.first()) is not None:
+            return OneArm(first).decide(sweeps, layer)
         left = sweeps.horizon - layer.made
         way = self._way(left)
         many = self._stops(sweeps, layer, left)
@@ -125,9 +135,12 @@ class PlannedSearch(LayerPolicy):
 
     def kernel(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead."""
+        if self.belief != problem.belief:
+            return None
+        if step == 1 and (first := self.first()) is not None:
+            return Sweep("arm", arm=first)
         way = self._way(problem.steps - step + 1)
-        named = Sweep("search", steps=way.steps, stops=way.stops)
-        return named if self.belief == problem.belief else None
+        return Sweep("search", steps=way.steps, stops=way.stops)
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)

@@ -21,6 +21,7 @@ from elsv.segments import Segments
 EFFORT = 1 << 16
 POINTS = 768
 FAR = 3  # how many times as many states a search under a structure expands
+FIRST = 40  # and how many times as many of these for the first decision, which is known beforehand
 FARTHEST = 51  # pulls that it looks ahead: up to there points of the belief are exact to 3e-7
 PATIENCE = 90  # pulls of one arm that are weighed: 45 lose 0.5 % at T = 290, 135 win 0.05 %
 OUTWEIGH = 4.0  # how many times as much as a search they must gain to decide
@@ -53,6 +54,11 @@ def states_of(segments: Segments, effort: int, belief: Belief | None = None) -> 
     if segments.count > 1:
         return max(1, effort // 8)
     return effort if belief is None or most_points(belief) is None else max(1, effort // DRAWN)
+
+
+def far_first(segments: Segments, belief: Belief, far: int) -> int:
+    """Return `far` of the first decision: larger where points are products, which are quickly added up."""
+    return FIRST * far if segments.count == 1 and hasattr(belief, "some_points") else far
 
 
 def points_of(segments: Segments, points: int) -> int:

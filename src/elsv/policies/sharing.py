@@ -54,8 +54,12 @@ class Separate(BasePolicy):
         for g in range(segments.count):
             self._policy(g, self.problem.horizon)
 
-    deterministic = True  # bandits that draw are asked once for equal states
     costly = True
+
+    @property
+    def deterministic(self) -> bool:
+        """If its bandits are."""
+        return bool(self._policy(0, self.problem.horizon).deterministic)
 
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the arm that each segment's own bandit chooses."""
@@ -101,8 +105,12 @@ class Pooled(BasePolicy):
         object.__setattr__(self, "_levels", pooled_problem(self.problem))
         object.__setattr__(self, "_policy", self.make(self.name, self._levels))
 
-    deterministic = True  # bandits that draw are asked once for equal states
     costly = True
+
+    @property
+    def deterministic(self) -> bool:
+        """If its bandit is."""
+        return bool(self._policy.deterministic)
 
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return the level that the bandit of all customers chooses, as an arm of who has come."""

@@ -1,22 +1,28 @@
 """The calls of the API, one row each: what is asked for, by whom, how it is answered and documented.
 
-Read `CALLS` first, at the end. `app` makes routes of them and `openapi` the document.
+Read `CALLS` first, at the end. `app` makes routes of them and the OpenAPI document. Decisions and outcomes
+come by the thousand each second, so their bodies are read by hand; all others are checked by `models`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
-from pydantic import BaseModel
-from starlette.requests import Request
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from elsv._base.numbers import finite, shown
 from elsv.campaign import Campaign
@@ -24,24 +30,88 @@ from elsv.campaign.batches import check_taken
 from elsv.campaign.records import Outcome
 from elsv.service import models
 from elsv.service.errors import RefusedError
-from elsv.service.models import MOST_AT_ONCE
-from elsv.service.reading import (
-    check_no_files,
-    json_of,
-    only,
-    part_of_path,
-    problem_from,
-    read,
-    with_arms_from_0,
-)
+from elsv.service.models import MOST_AT_ONCE, check_no_files, problem_from, with_arms_from_0
 from elsv.service.service import Service
 from elsv.service.tokens import Role, Token, digest_of
 
 T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
 PARQUET, CSV = "application/vnd.apache.parquet", "text/csv; charset=utf-8"
+HTML = "text/html; charset=utf-8"
 REPORT_POLICY = (  # the report has no script; its own styles and pictures are inside it
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 )
+
+
+class Asked(Request):
+    """A request, with what calls and pages want to know of it."""
+
+    @property
+    def service(self) -> Service:
+        """The service that answers."""
+        found: Service = self.scope["app"].service
+        return found
+
+    @cached_property
+    def token(self) -> Token | None:
+        """The valid token that it came with."""
+        tokens = self.service.tokens
+        kind, _, sent = self.headers.get("authorization", "").partition(" ")
+        return tokens.find(digest_of(sent.strip())) if tokens and kind.lower() == "bearer" else None
+
+    @property
+    def role(self) -> Role | None:
+        """What its sender may do; everything where there are no tokens, which is allowed on loopback only."""
+        if self.service.tokens is None:
+            return Role.ADMIN
+        return None if self.token is None else self.token.may
+
+    @property
+    def who(self) -> str | None:
+        """The name of its token, which the log keeps; None without tokens."""
+        return None if self.token is None else self.token.name
+
+    def part(self, name: str) -> str:
+        """Return a part of the address; routes go by the address as it was sent, so / may be %2F."""
+        return unquote(self.path_params[name])
+
+    async def look(self, call: Callable[[Campaign], T], long: bool = False) -> T:
+        """Return what `call` finds out about the campaign of the address; see `Service.look`."""
+        return await self.service.look(self.part("name"), call, long)
+
+    async def json_object(self) -> dict[str, Any]:
+        """Return the JSON object that it carries."""
+        kind = self.headers.get("content-type", "")
+        if kind.partition(";")[0].strip().lower() != "application/json":
+            rule, got = "a body must be JSON and say so", shown(kind) if kind else "no Content-Type"
+            raise RefusedError(415, rule, got, "send the header Content-Type: application/json")
+        try:
+            content = await self.body()
+        except ClientDisconnect as error:
+            rule, got = "a body must come whole", "the end of the connection"
+            raise RefusedError(400, rule, got, "send it again") from error
+        try:
+            found = _DECODER.decode(content.decode("utf-8"))
+            if b"\\u" in content:  # half a pair of surrogates is no text
+                json.dumps(found, ensure_ascii=False).encode("utf-8")
+        except (ValueError, RecursionError) as error:
+            text = "values within values without end" if isinstance(error, RecursionError) else str(error)
+            raise RefusedError(
+                400, "a body must be JSON in UTF-8", text[:200], "send an object {…}"
+            ) from error
+        if not isinstance(found, dict):
+            raise RefusedError(422, "a body must be a JSON object", shown(found), "send {…}")
+        return found
+
+    async def read(self, model: type[Model]) -> Model:
+        """Return its body, checked by a model."""
+        try:
+            return model.model_validate(await self.json_object())
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            rule = f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+            raise RefusedError(422, rule, shown(first.get("input")), "see /openapi.json") from error
 
 
 @dataclass(frozen=True)
@@ -50,7 +120,7 @@ class Call:
 
     method: str
     path: str
-    handler: Callable[[Request], Awaitable[Response]]  # its docstring is the description
+    handler: Callable[[Asked], Awaitable[Response]]  # its docstring is the description
     role: Role | None  # that is needed; None: everybody may call it
     tag: str
     answer: type[BaseModel] | str  # or the type of what is no JSON
@@ -58,40 +128,13 @@ class Call:
     body: type[BaseModel] | None = None
     parameter: tuple[str, str, str] | None = None  # header or query, its name, what it says
 
-    async def answered(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request if its token allows it."""
+        asked = Asked(scope, receive)
         if self.role is not None:
-            check_role(role_of(request), self.role)
-        return await self.handler(request)
-
-
-def service_of(request: Request) -> Service:
-    """Return the service that answers."""
-    service: Service = request.app.state.service
-    return service
-
-
-def role_of(request: Request) -> Role | None:
-    """Return what the sender of a request may do; None without a valid token.
-
-    Where the server has no tokens, which it allows on loopback only, everybody may do everything.
-    """
-    if service_of(request).tokens is None:
-        return Role.ADMIN
-    token = _token_of(request)
-    return None if token is None else token.may
-
-
-def who_of(request: Request) -> str | None:
-    """Return the name of the token that a request came with, which the log keeps; None without tokens."""
-    token = _token_of(request)
-    return None if token is None else token.name
-
-
-def _token_of(request: Request) -> Token | None:
-    tokens = service_of(request).tokens
-    kind, _, sent = request.headers.get("authorization", "").partition(" ")
-    return tokens.find(digest_of(sent.strip())) if tokens and kind.lower() == "bearer" else None
+            check_role(asked.role, self.role)
+        response = await self.handler(asked)
+        await response(scope, receive, send)
 
 
 def check_role(mine: Role | None, needed: Role) -> None:
@@ -105,23 +148,13 @@ def check_role(mine: Role | None, needed: Role) -> None:
             headers={"WWW-Authenticate": 'Bearer realm="elsv"'},
         )
     if mine < needed:
-        raise RefusedError(
-            403,
-            f"this needs a token with the role {needed.word}",
-            f"one with the role {mine.word}",
-            f"make one with the role {needed.word}: `elsv token`",
-        )
+        rule, got = f"this needs a token with the role {needed.word}", f"one with the role {mine.word}"
+        raise RefusedError(403, rule, got, f"make one with the role {needed.word}: `elsv token`")
 
 
-async def look(request: Request, call: Callable[[Campaign], T], long: bool = False) -> T:
-    """Return what `call` finds out about the campaign of a request, or does to it; see `Service.look`."""
-    return await service_of(request).look(part_of_path(request, "name"), call, long)
-
-
-async def decide(request: Request) -> Response:
+async def decide(asked: Asked) -> Response:
     """Choose the arm for a customer, or for `count` of them; it is on disk when the answer comes."""
-    body = await json_of(request)
-    only(body, "customer", "count", "segment")
+    body = only(await asked.json_object(), "customer", "count", "segment")
     customer, count, segment = body.get("customer"), body.get("count"), body.get("segment")
     for what, text in (("customer", customer), ("segment", segment)):
         if text is not None and not isinstance(text, str):
@@ -132,177 +165,185 @@ async def decide(request: Request) -> Response:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_AT_ONCE:
             raise RefusedError(422, f"count must be a whole number from 1 to {MOST_AT_ONCE:,}", shown(count))
     customers = [customer] if count is None else [None] * count
-    key, name = request.headers.get("idempotency-key"), part_of_path(request, "name")
-    found = await service_of(request).decide(name, customers, key, segment)
+    key = asked.headers.get("idempotency-key")
+    found = await asked.service.decide(asked.part("name"), customers, key, segment)
     return _json({"decisions": [decision.to_dict() for decision in found]})
 
 
-async def reward(request: Request) -> Response:
+async def reward(asked: Asked) -> Response:
     """Report the outcome of a decision; the same outcome twice counts once."""
-    (receipt,) = await service_of(request).reward([await _one_outcome(request)])
+    (receipt,) = await asked.service.reward([await _one_outcome(asked)])
     return _json(receipt.to_dict())
 
 
-async def void(request: Request) -> Response:
+async def void(asked: Asked) -> Response:
     """Take back a decision that the customer never saw; it counts as nothing. Twice counts once."""
-    told = Outcome(part_of_path(request, "id"), None, who=who_of(request))
-    (receipt,) = await service_of(request).reward([told])
+    (receipt,) = await asked.service.reward([Outcome(asked.part("id"), None, who=asked.who)])
     return _json(check_taken(receipt).to_dict())
 
 
-async def void_request(request: Request) -> Response:
+async def void_request(asked: Asked) -> Response:
     """Take back what a request with this key decided and nobody saw; no receipts if none had the key."""
-    body, who = await read(models.VoidBody, request), who_of(request)
-    found = await look(request, lambda campaign: campaign.by(who).void_request(body.key))
-    service_of(request).metrics.rewarded(found)
+    body = await asked.read(models.VoidBody)
+    found = await asked.look(lambda campaign: campaign.by(asked.who).void_request(body.key))
+    asked.service.metrics.rewarded(found)
     return _json({"receipts": [receipt.to_dict() for receipt in found]})
 
 
-async def correction(request: Request) -> Response:
+async def correction(asked: Asked) -> Response:
     """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
-    told = (await _one_outcome(request))._replace(corrects=True, who=who_of(request))
-    (receipt,) = await service_of(request).reward([told])
+    told = (await _one_outcome(asked))._replace(corrects=True, who=asked.who)
+    (receipt,) = await asked.service.reward([told])
     return _json(check_taken(receipt).to_dict())
 
 
-async def rewards(request: Request) -> Response:
+async def rewards(asked: Asked) -> Response:
     """Report many outcomes, of any campaigns; all are recorded or none."""
-    body = await json_of(request)
-    only(body, "rewards")
-    given = body.get("rewards")
+    given = only(await asked.json_object(), "rewards").get("rewards")
     if not isinstance(given, list) or not 1 <= len(given) <= MOST_AT_ONCE:
         got = f"{len(given):,}" if isinstance(given, list) else shown(given)
         raise RefusedError(422, f"rewards must be a list of 1 to {MOST_AT_ONCE:,} outcomes", got)
-    found = await service_of(request).reward([_outcome(one) for one in given])
+    found = await asked.service.reward([_outcome(one) for one in given])
     return _json({"receipts": [receipt.to_dict() for receipt in found]})
 
 
-async def begin(request: Request) -> Response:
+async def begin(asked: Asked) -> Response:
     """Begin a campaign; the same body again changes nothing (200), another one is refused (409)."""
-    body, name = await read(models.CampaignBody, request), part_of_path(request, "name")
+    body, name = await asked.read(models.CampaignBody), asked.part("name")
     problem = await asyncio.to_thread(problem_from, body.problem)
     given = with_arms_from_0(body.given(), problem.arms)
-    created = await service_of(request).begin(name, problem, body.seed, who_of(request), **given)
+    created = await asked.service.begin(name, problem, body.seed, asked.who, **given)
     return _json({"name": name, "created": created}, 201 if created else 200)
 
 
-async def campaigns(request: Request) -> Response:
+async def campaigns(asked: Asked) -> Response:
     """List all campaigns."""
-    return _json({"campaigns": [one.to_dict() for one in await service_of(request).listed()]})
+    return _json({"campaigns": [one.to_dict() for one in await asked.service.listed()]})
 
 
-async def status(request: Request) -> Response:
+async def status(asked: Asked) -> Response:
     """Say how a campaign stands: earnings, gains with intervals, every arm, settings."""
 
     def say(campaign: Campaign) -> dict[str, Any]:
         settings = {"version": campaign.version, **campaign.settings.to_dict()}
         return campaign.status().to_dict() | {"settings": settings, "problem": campaign.problem.to_dict()}
 
-    found = await look(request, say)
+    found = await asked.look(say)
     return _json(finite(found), headers={"ETag": f'"{found["settings"]["version"]}"'})
 
 
-async def change(request: Request) -> Response:
+async def change(asked: Asked) -> Response:
     """Change settings, as one new version: policy, floor, paused, horizon and others."""
-    body, name = await read(models.ChangeBody, request), part_of_path(request, "name")
-    expected = _version(request.headers.get("if-match"))
-    given = with_arms_from_0(body.given(), await look(request, lambda campaign: campaign.problem.arms))
-    settings, version = await service_of(request).set(name, given, expected, who_of(request))
+    body, expected = await asked.read(models.ChangeBody), _version(asked.headers.get("if-match"))
+    given = with_arms_from_0(body.given(), await asked.look(lambda campaign: campaign.problem.arms))
+    settings, version = await asked.service.set(asked.part("name"), given, expected, asked.who)
     return _json({"version": version, **settings.to_dict()}, headers={"ETag": f'"{version}"'})
 
 
-async def add(request: Request) -> Response:
+async def add(asked: Asked) -> Response:
     """Add an arm to a campaign; all others keep their numbers."""
-    body, name = await read(models.ArmBody, request), part_of_path(request, "name")
+    body = await asked.read(models.ArmBody)
     check_no_files(body.structure or {})
-    after = body.after - 1 if isinstance(body.after, int) else body.after
-    about = {"expect": body.expect, "after": after, "segment": body.segment, "structure": body.structure}
-    found, problem = await service_of(request).add(name, body.name, body.reward, who_of(request), **about)
-    row = problem.prior[found].tolist()
-    return _json({"arm": found + 1, "name": body.name, "prior": row}, 201)
+    about = body.model_dump(include={"expect", "after", "segment", "structure"})
+    if isinstance(body.after, int):
+        about["after"] = body.after - 1
+    found, problem = await asked.service.add(asked.part("name"), body.name, body.reward, asked.who, **about)
+    return _json({"arm": found + 1, "name": body.name, "prior": problem.prior[found].tolist()}, 201)
 
 
-async def forget(request: Request) -> Response:
+async def forget(asked: Asked) -> Response:
     """Remove a customer's name from the whole log; the counts stay."""
-    body, who = await read(models.ForgetBody, request), who_of(request)
-    count = await look(request, lambda campaign: campaign.by(who).forget(body.customer))
+    body = await asked.read(models.ForgetBody)
+    count = await asked.look(lambda campaign: campaign.by(asked.who).forget(body.customer))
     return _json({"decisions": count})
 
 
-async def explain(request: Request) -> Response:
+async def explain(asked: Asked) -> Response:
     """Say what the next customer would get, and why."""
-    segment = request.query_params.get("segment")
+    segment = asked.query_params.get("segment")
     if segment is not None and len(segment) > 500:
         raise RefusedError(422, "segment must have at most 500 characters", f"{len(segment):,}")
-    found = await look(request, lambda campaign: campaign.explain(segment))
-    return _json(finite(found.to_dict()))
+    return _json(finite((await asked.look(lambda campaign: campaign.explain(segment))).to_dict()))
 
 
-async def audit(request: Request) -> Response:
+async def audit(asked: Asked) -> Response:
     """Replay the whole log and compare every count with what is stored, exactly."""
-    return _json((await look(request, Campaign.audit, long=True)).to_dict())
+    return _json((await asked.look(Campaign.audit, long=True)).to_dict())
 
 
-async def export(request: Request) -> Response:
+async def export(asked: Asked) -> Response:
     """Return all decisions with their outcomes, as a Parquet file."""
-    return await exported(request, "export.parquet", PARQUET)
+    return await file_of(asked.service, asked.part("name"), Campaign.export, "export.parquet", PARQUET)
 
 
-async def export_csv(request: Request) -> Response:
+async def export_csv(asked: Asked) -> Response:
     """Return all decisions with their outcomes, as CSV."""
-    return await exported(request, "export.csv", CSV)
+    return await file_of(asked.service, asked.part("name"), Campaign.export, "export.csv", CSV)
 
 
-async def exported(request: Request, file: str, kind: str) -> Response:
-    """Return the file of all decisions with their outcomes."""
-    content = await look(request, lambda one: _file(one.export, file), long=True)
-    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    return Response(content, headers=headers, media_type=kind)
-
-
-async def delete(request: Request) -> Response:
+async def delete(asked: Asked) -> Response:
     """Delete a campaign; its whole log goes to a file on the server first."""
-    body, name = await read(models.DeleteBody, request), part_of_path(request, "name")
-    return _json({"name": name, "file": await service_of(request).delete(name, body.name)})
+    body, name = await asked.read(models.DeleteBody), asked.part("name")
+    return _json({"name": name, "file": await asked.service.delete(name, body.name)})
 
 
-async def report(request: Request) -> Response:
+async def report(asked: Asked) -> Response:
     """Return the status as one page that needs nothing else."""
-    content = await look(request, report_of, long=True)
-    headers = {"Content-Security-Policy": REPORT_POLICY}
-    return Response(content, headers=headers, media_type="text/html; charset=utf-8")
+    policy = {"Content-Security-Policy": f"{REPORT_POLICY}; sandbox"}
+    return await file_of(asked.service, asked.part("name"), Campaign.report, "report.html", HTML, policy)
 
 
-def report_of(campaign: Campaign) -> bytes:
-    """Return the report of a campaign."""
-    return _file(campaign.report, "report.html")
+async def file_of(
+    service: Service,
+    name: str,
+    write: Callable[[Campaign, Path], object],
+    file: str,
+    kind: str,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return a file that a campaign writes; without `headers` it is to be saved."""
+
+    def written(campaign: Campaign) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="elsv") as folder:
+            path = Path(folder) / file
+            write(campaign, path)
+            return path.read_bytes()
+
+    if headers is None:
+        headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(await service.look(name, written, long=True), headers=headers, media_type=kind)
 
 
-async def healthz(request: Request) -> Response:
+async def healthz(asked: Asked) -> Response:
     """Say that the process lives."""
     return _json({"status": "alive"})
 
 
-async def readyz(request: Request) -> Response:
+async def readyz(asked: Asked) -> Response:
     """Say whether decisions can be made now: the kernels are there and the database answers."""
-    service = service_of(request)
-    if not service.ready:
+    if not asked.service.ready:
         raise RefusedError(503, "the server is not ready", None, "try again", headers={"Retry-After": "1"})
-    await service.check()
+    await asked.service.check()
     return _json({"status": "ready"})
 
 
-async def metrics(request: Request) -> Response:
+async def metrics(asked: Asked) -> Response:
     """Return counts and histograms as Prometheus reads them."""
-    service = service_of(request)
-    return Response(service.metrics.text(service.ready), media_type="text/plain; version=0.0.4")
+    text = asked.service.metrics.text(asked.service.ready)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
-async def _one_outcome(request: Request) -> Outcome:
+def only(body: dict[str, Any], *known: str) -> dict[str, Any]:
+    """Return a body, or refuse fields that are not `known`."""
+    if not body.keys() <= set(known):
+        strange = next(key for key in body if key not in known)
+        raise RefusedError(422, f"known fields are {', '.join(known)}", shown(strange), "leave it out")
+    return body
+
+
+async def _one_outcome(asked: Asked) -> Outcome:
     """Return the outcome in a request whose address has the decision."""
-    body = await json_of(request)
-    only(body, "success")
-    return _outcome({"decision": part_of_path(request, "id"), **body})
+    return _outcome({"decision": asked.part("id"), **only(await asked.json_object(), "success")})
 
 
 def _outcome(given: object) -> Outcome:
@@ -315,15 +356,7 @@ def _outcome(given: object) -> Outcome:
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    content = json.dumps(value, allow_nan=False).encode()
-    return Response(content, status, headers, "application/json")
-
-
-def _file(write: Callable[[Path], object], name: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="elsv") as folder:
-        path = Path(folder) / name
-        write(path)
-        return path.read_bytes()
+    return Response(json.dumps(value, allow_nan=False).encode(), status, headers, "application/json")
 
 
 def _version(if_match: str | None) -> int | None:
@@ -331,12 +364,32 @@ def _version(if_match: str | None) -> int | None:
         return None
     found = re.fullmatch(r'"?([0-9]{1,9})"?', if_match.strip())
     if not found:
-        raise RefusedError(
-            422, "If-Match must be a version of the settings", shown(if_match), 'send it as in ETag: "3"'
-        )
+        remedy = 'send it as in ETag: "3"'
+        raise RefusedError(422, "If-Match must be a version of the settings", shown(if_match), remedy)
     return int(found[1])
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, times = Counter(key for key, _ in pairs).most_common(1)[0]
+        got = f"{shown(twice)} {times} times"
+        raise RefusedError(422, "a JSON object has each key once", got, "send it once")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_unique)
 _KEY = ("header", "idempotency-key", "A retry with the same key gets the first answer.")
 _MATCH = ("header", "if-match", 'The version of the settings that you saw last, such as "3".')
 _SEGMENT = ("query", "segment", "The segment of the next customer, where there are segments.")

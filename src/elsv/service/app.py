@@ -1,4 +1,4 @@
-"""The application: routes, errors, what every request passes, and the OpenAPI document of the calls."""
+"""The application: what every request passes, and the OpenAPI document of the calls."""
 
 from __future__ import annotations
 
@@ -17,16 +17,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic.json_schema import models_json_schema
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
 
 from elsv._version import __version__
-from elsv.errors import ElsvError
 from elsv.service.api import CALLS, Call
 from elsv.service.errors import MEDIA_TYPE, RefusedError, refusal_of
 from elsv.service.models import ProblemBody
@@ -72,79 +68,42 @@ _PLACE = "#/components/schemas/{model}"
 
 def create_app(
     settings: ServiceSettings, tokens: TokenFile | None = None, clock: Callable[[], float] = time.time
-) -> Starlette:
+) -> App:
     """Return the application, with its store open; it gets ready when it is started.
 
-    Parameters
-    ----------
-    settings
-        Options of ``elsv serve``.
-    tokens
-        Instead of the file that `settings` name.
-    clock
-        Returns seconds since 1970; for tests.
+    `tokens` replace the file that `settings` name; `clock` returns seconds since 1970, for tests.
     """
     if tokens is None and settings.tokens is not None:
         tokens = TokenFile(settings.tokens)
-    service = Service(settings, tokens, clock)
+    return App(Service(settings, tokens, clock))
+
+
+class App:
+    """What every request passes: limits on the way in; errors, headers, counts and the log on the way out."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, described = service, document(CALLS)
+        calls = [Route(call.path, call, methods=[call.method]) for call in CALLS]
+        described_at = Route("/openapi.json", lambda request: JSONResponse(described))
+        routes = [*calls, described_at, *page_routes(service)]
+        self.router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
+        self._rates, self._log = Rates(service.settings.rate), service.settings.log_json
+        self._last_host = b""  # b"" is never a good one
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(service.start())
+    async def _lifespan(self, app: object) -> AsyncIterator[None]:
+        warming = asyncio.create_task(self.service.start())
         try:
             yield
         finally:
             warming.cancel()
-            await service.stop()
-
-    described = document(CALLS)
-    routes = [Route(call.path, call.answered, methods=[call.method]) for call in CALLS]
-    routes.append(Route("/openapi.json", lambda request: JSONResponse(described)))
-    app = Starlette(
-        routes=[*routes, *page_routes(service)],
-        middleware=[Middleware(Front, service)],
-        exception_handlers={
-            RefusedError: _refused,
-            ElsvError: _refused,
-            RecursionError: _refused,
-            HTTPException: _not_found,
-        },
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False
-    app.state.service = service
-    return app
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    return refusal_of(error).response()
-
-
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    rule = {404: "the address must be one that /openapi.json lists", 405: "the method must fit the address"}
-    got = f"{request.method} {request.url.path}"[:200]
-    return RefusedError(
-        error.status_code,
-        rule.get(error.status_code, error.detail),
-        got,
-        "see /openapi.json",
-        headers=error.headers,
-    ).response()
-
-
-class Front:
-    """What every request passes: limits on the way in; headers, counts and a line of log on the way out."""
-
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
-        self._rates, self._log = Rates(service.settings.rate), service.settings.log_json
-        self._own_host, self._last_host = service.settings.host, b""  # b"" is never a good one
+            await self.service.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        scope["app"] = self
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.router(scope, receive, send)
             return
         began, status = time.perf_counter(), 0
         scope["path"] = scope["raw_path"].decode("ascii")  # routes see %2F in a name, not a slash
@@ -159,27 +118,25 @@ class Front:
             await send(message)
 
         try:
-            try:
-                self._check(scope)
-            except RefusedError as error:
-                await error.response()(scope, receive, answered)
-            else:
-                await self._app(scope, receive, answered)
+            self._check(scope)
+            await self.router(scope, receive, answered)
         except Exception as error:
+            refusal = _no_route(scope, error) if isinstance(error, HTTPException) else refusal_of(error)
             if not status:
-                await refusal_of(error).response()(scope, receive, answered)
-            raise  # for the log
+                await refusal.response()(scope, receive, answered)
+            if refusal.status == 500:
+                raise  # for the log
         finally:
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "none")
-            self._service.metrics.answered(scope["method"], route, status or 500, seconds)
+            self.service.metrics.answered(scope["method"], route, status or 500, seconds)
             if self._log:
                 _print_line(scope, status or 500, seconds)
 
     def _check(self, scope: Scope) -> None:
         client = scope.get("client")
         self._rates.check(client[0] if client else "")
-        if self._service.tokens is None:
+        if self.service.tokens is None:
             host = next((value for name, value in scope["headers"] if name == b"host"), b"")
             if host != self._last_host:
                 self._check_host(host.decode("latin-1"))
@@ -189,7 +146,8 @@ class Front:
         """Without tokens, refuse names that a page elsewhere may have made to mean this machine."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
-            fine = name in ("localhost", self._own_host) or ipaddress.ip_address(name).is_loopback
+            own = name in ("localhost", self.service.settings.host)
+            fine = own or ipaddress.ip_address(name).is_loopback
         except ValueError:
             fine = False
         if not fine:
@@ -199,6 +157,14 @@ class Front:
                 host[:100] or "no Host",
                 "use http://127.0.0.1, or start it with --tokens FILE",
             )
+
+
+def _no_route(scope: Scope, error: HTTPException) -> RefusedError:
+    """Return how an address is refused that there is not, or not with this method."""
+    rule = {404: "the address must be one that /openapi.json lists", 405: "the method must fit the address"}
+    got = f"{scope['method']} {scope['path']}"[:200]
+    status, headers = error.status_code, error.headers
+    return RefusedError(status, rule.get(status, error.detail), got, "see /openapi.json", headers=headers)
 
 
 class Rates:
@@ -260,43 +226,48 @@ def document(calls: Sequence[Call]) -> dict[str, Any]:
 
 def _operation(call: Call) -> dict[str, Any]:
     name = call.handler.__name__
+    parts = re.findall(r"{(\w+)}", call.path)
+    parameters = [
+        {"name": part, "in": "path", "required": True, "schema": {"type": "string"}} for part in parts
+    ]
+    responses = {"201" if call.path.endswith("/arms") else "200": _success(call)}
+    if call.method == "PUT":
+        responses = {"201": _success(call), "200": _success(call, "It had begun so before.")}
+    for status in sorted({*_ALWAYS, *call.errors, *(_WITH_BODY if call.body else ())}):
+        responses[str(status)] = _content(_ERRORS[status], MEDIA_TYPE, _schema(ProblemBody))
     found: dict[str, Any] = {
         "operationId": name,
         "summary": name.capitalize(),
         "description": inspect.getdoc(call.handler),
         "tags": [call.tag],
-        "parameters": [
-            {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
-            for part in re.findall(r"{(\w+)}", call.path)
-        ],
-        "responses": {"200": _success(call)},
+        "parameters": parameters,
+        "responses": responses,
     }
-    if call.path.endswith("/arms"):
-        found["responses"] = {"201": _success(call)}
-    if call.method == "PUT":
-        found["responses"] = {"201": _success(call), "200": _success(call, "It had begun so before.")}
-    errors = {*_ALWAYS, *call.errors, *(_WITH_BODY if call.body else ())}
-    for status in sorted(errors):
-        content = {MEDIA_TYPE: {"schema": {"$ref": _PLACE.format(model="ProblemBody")}}}
-        found["responses"][str(status)] = {"description": _ERRORS[status], "content": content}
     if call.parameter is not None:
         place, name, text = call.parameter
         schema = {"type": "string", "maxLength": 500}
-        found["parameters"].append(
+        parameters.append(
             {"name": name, "in": place, "required": False, "description": text, "schema": schema}
         )
     if call.body is not None:
         examples: Any = (call.body.model_config.get("json_schema_extra") or {})["examples"]  # type: ignore[index]
         shape: dict[str, Any] = {
-            "schema": {"$ref": _PLACE.format(model=call.body.__name__)},
+            "schema": _schema(call.body),
             "examples": {f"example {k}": {"value": value} for k, value in enumerate(examples, 1)},
         }
         found["requestBody"] = {"required": True, "content": {"application/json": shape}}
     return found
 
 
+def _schema(model: type) -> dict[str, Any]:
+    return {"$ref": _PLACE.format(model=model.__name__)}
+
+
+def _content(text: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": text, "content": {kind: {"schema": schema}}}
+
+
 def _success(call: Call, text: str = "It is done.") -> dict[str, Any]:
     if isinstance(call.answer, str):
-        return {"description": text, "content": {call.answer: {"schema": {}}}}
-    schema = {"$ref": _PLACE.format(model=call.answer.__name__)}
-    return {"description": text, "content": {"application/json": {"schema": schema}}}
+        return _content(text, call.answer, {})
+    return _content(text, "application/json", _schema(call.answer))

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 from elsv.campaign import Decision, RewardReceipt
 from elsv.campaign.batches import DecisionRequest, Outcomes
@@ -25,26 +25,15 @@ LINGER = 0.002  # seconds to wait for companions, at most
 
 Answers = tuple[list[list[Decision]], Sequence[list[RewardReceipt] | Exception]]
 Serve = Callable[[list[DecisionRequest], list[Outcomes]], Answers]
-
-
-class _Request(NamedTuple):
-    """Decisions or outcomes that are asked for, and who waits for the answer."""
-
-    asked: DecisionRequest | Outcomes
-    answer: asyncio.Future[Any]
+Request = DecisionRequest | Outcomes
+Waiting = tuple[Request, asyncio.Future[Any]]  # what is asked for, and who waits for the answer
 
 
 class Lane:
     """One campaign's requests; all methods are called by the event loop.
 
-    Parameters
-    ----------
-    serve
-        Answers a batch; runs in the lane's thread.
-    note
-        Called with the number of requests and the seconds of each batch.
-    most
-        Decisions and outcomes in one batch, about.
+    `serve` answers a batch of about `most` decisions and outcomes, in the lane's thread; `note` is told how
+    many requests it had and its seconds.
     """
 
     def __init__(
@@ -53,28 +42,22 @@ class Lane:
         self._serve, self._note, self._most = serve, note, most
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, f"elsv-lane-{name[:40]}")
-        self._waiting: list[_Request] = []
-        self._expected, self._took = 1, 0.0
-        self._busy, self._timer = False, None  # type: tuple[bool, asyncio.TimerHandle | None]
-        self.used = time.monotonic()
+        self._waiting: list[Waiting] = []
+        self._expected, self._took, self._busy = 1, 0.0, False
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def idle(self) -> bool:
         """Whether nobody waits."""
         return not self._busy and not self._waiting
 
-    async def ask(self, asked: DecisionRequest | Outcomes) -> Any:
+    async def ask(self, asked: Request) -> Any:
         """Return the decisions, or the receipts, that the campaign answers."""
         if len(self._waiting) >= MOST_WAITING:
-            raise RefusedError(
-                503,
-                f"a campaign lets {MOST_WAITING:,} requests wait",
-                "one more",
-                "try again in a moment",
-                headers={"Retry-After": "1"},
-            )
+            rule, remedy = f"a campaign lets {MOST_WAITING:,} requests wait", "try again in a moment"
+            raise RefusedError(503, rule, "one more", remedy, headers={"Retry-After": "1"})
         answer: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting.append(_Request(asked, answer))
+        self._waiting.append((asked, answer))
         self._consider()
         return await answer
 
@@ -84,7 +67,7 @@ class Lane:
 
     def _consider(self) -> None:
         """Begin with a batch if it is time to."""
-        if self._busy or not self._waiting:
+        if self.idle or self._busy:
             return
         if len(self._waiting) >= min(self._expected, self._most):
             self._begin()
@@ -95,45 +78,43 @@ class Lane:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._busy or not self._waiting:
+        if self.idle or self._busy:
             return
-        batch: list[_Request] = []
-        decisions = 0
-        for request in self._waiting:
-            decisions += len(request.asked.customers) if isinstance(request.asked, DecisionRequest) else 1
-            if batch and decisions > self._most:
+        size = decisions = 0
+        for asked, _ in self._waiting:
+            decisions += len(asked.customers) if isinstance(asked, DecisionRequest) else 1
+            if size and decisions > self._most:
                 break
-            batch.append(request)
-        del self._waiting[: len(batch)]
-        self._busy, self.used = True, time.monotonic()
+            size += 1
+        batch, self._waiting = self._waiting[:size], self._waiting[size:]
+        self._busy = True
         self._thread.submit(self._run, batch)
 
-    def _run(self, batch: list[_Request]) -> None:
+    def _run(self, batch: list[Waiting]) -> None:
         began = time.perf_counter()
-        answers = self._answers(batch)
+        answers = self._answers([asked for asked, _ in batch])
         self._loop.call_soon_threadsafe(self._end, batch, answers, time.perf_counter() - began)
 
-    def _answers(self, batch: list[_Request]) -> list[Any]:
-        asked = [r.asked for r in batch if isinstance(r.asked, DecisionRequest)]
-        outcomes = [r.asked for r in batch if not isinstance(r.asked, DecisionRequest)]
+    def _answers(self, batch: list[Request]) -> list[Any]:
+        decisions = [one for one in batch if isinstance(one, DecisionRequest)]
+        outcomes = [one for one in batch if not isinstance(one, DecisionRequest)]
         try:
-            decisions, receipts = self._serve(asked, outcomes)
+            made, receipts = map(iter, self._serve(decisions, outcomes))
         except Exception as error:
             if len(batch) == 1 or isinstance(error, StoreError):
                 return [error] * len(batch)
-            return [answer for request in batch for answer in self._answers([request])]
-        made, receipt = iter(decisions), iter(receipts)
-        return [next(made) if isinstance(r.asked, DecisionRequest) else next(receipt) for r in batch]
+            return [answer for one in batch for answer in self._answers([one])]
+        return [next(made if isinstance(one, DecisionRequest) else receipts) for one in batch]
 
-    def _end(self, batch: list[_Request], answers: list[Any], seconds: float) -> None:
+    def _end(self, batch: list[Waiting], answers: list[Any], seconds: float) -> None:
         self._busy, self._took = False, seconds
         self._expected = len(batch) + len(self._waiting)
-        for request, answer in zip(batch, answers, strict=True):
-            if request.answer.done():
+        for (_, waiting), answer in zip(batch, answers, strict=True):
+            if waiting.done():
                 continue  # nobody waits any more
             if isinstance(answer, Exception):
-                request.answer.set_exception(answer)
+                waiting.set_exception(answer)
             else:
-                request.answer.set_result(answer)
+                waiting.set_result(answer)
         self._note(len(batch), seconds)
         self._consider()

@@ -57,13 +57,11 @@ class Metrics:
 
     def decided(self, campaign: str, decisions: Sequence[Decision]) -> None:
         """Count decisions; those that had been made before apart."""
-        for decision in decisions:
-            self._decisions[campaign, "repeated" if decision.repeated else decision.reason] += 1
+        self._decisions.update((campaign, "repeated" if one.repeated else one.reason) for one in decisions)
 
     def rewarded(self, receipts: Sequence[RewardReceipt]) -> None:
         """Count outcomes by what became of them."""
-        for receipt in receipts:
-            self._rewards[receipt.status,] += 1
+        self._rewards.update((receipt.status,) for receipt in receipts)
 
     def text(self, ready: bool) -> str:
         """Return everything in the format that Prometheus reads."""
@@ -84,9 +82,8 @@ class Metrics:
         for name, kind, what, labels, values in counted:
             lines += [f"# HELP elsv_{name} {what}.", f"# TYPE elsv_{name} {kind}"]
             for key, value in sorted(values.items()):
-                named = ",".join(
-                    f'{label}="{_escaped(part)}"' for label, part in zip(labels, key, strict=True)
-                )
+                pairs = zip(labels, key, strict=True)
+                named = ",".join(f'{label}="{_escaped(part)}"' for label, part in pairs)
                 if isinstance(value, Histogram):
                     lines += value.lines(f"elsv_{name}", named)
                 else:

@@ -1,20 +1,26 @@
-"""The bodies of requests and answers, as the OpenAPI document shows them.
+"""The bodies of requests and answers, as the OpenAPI document shows them, and the problems in them.
 
 Bodies that begin or change a campaign are checked by their models. Those of decisions and outcomes are only
-documented here: `api` reads them by hand, since they come by the thousand each second.
+documented here: `api` reads them by hand. Nothing in a request opens a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
 from elsv.campaign.records import text_of
 from elsv.names import parse
-from elsv.service.reading import no_files
+from elsv.problem import Problem
+from elsv.service.errors import RefusedError
+from elsv.service.settings import MOST_ARMS
 
 MOST_AT_ONCE = 1000
+LARGEST_REWARD, LARGEST_COUNT = 1e12, 1e9
 _EXAMPLE: Any = {
     "problem": {
         "rewards": [0.6, 0.7, 0.85, 1.0],
@@ -332,3 +338,68 @@ class ProblemBody(BaseModel):
     rule: str = Field(description="What must hold.", examples=["rewards must be positive"])
     value: str | None = Field(None, description="What was given.", examples=["-0.2 for arm 3"])
     remedy: str | None = Field(None, description="What to do.", examples=["give positive rewards"])
+
+
+def with_arms_from_0(given: Mapping[str, Any], arms: int) -> dict[str, Any]:
+    """Return settings as the library takes them: here a number is an arm from 1, there it is one from 0.
+
+    A text stays: the library takes it for the name of an arm, and for a number only if there is no such name.
+    """
+
+    def numbered(arm: Any) -> Any:
+        if isinstance(arm, list):
+            return [numbered(one) for one in arm]
+        if not isinstance(arm, int):
+            return arm
+        if not 1 <= arm <= arms:
+            raise RefusedError(422, f"an arm must be a name or a number from 1 to {arms}", shown(arm))
+        return arm - 1
+
+    keys = ("control", "fallback", "withdrawn")
+    return {key: numbered(value) if key in keys else value for key, value in given.items()}
+
+
+def problem_from(values: dict[str, Any]) -> Problem:
+    """Return the problem that a request states; it may take a while, so beside the event loop."""
+    check_no_files(values)
+    arms = values.get("rewards")
+    if isinstance(arms, list) and len(arms) > MOST_ARMS:
+        rule, remedy = f"a campaign has at most {MOST_ARMS} arms here", "leave the unlikely ones out"
+        raise RefusedError(422, rule, f"{len(arms):,}", remedy)
+    problem = Problem.from_dict(values)
+    for name in problem.names:
+        text_of("name of an arm", name)
+    _check_size("rewards", problem.rewards, LARGEST_REWARD)
+    _check_size("counts of the prior", problem.prior, LARGEST_COUNT)
+    return problem
+
+
+def check_no_files(values: object, key: str = "") -> None:
+    """Refuse a problem that names a file: ``file``, ``path``, or draws that are a text instead of numbers."""
+    if key in ("file", "path") or (key in ("samples", "draws") and isinstance(values, str)):
+        raise no_files(values)
+    if isinstance(values, Mapping):
+        for name, value in values.items():
+            check_no_files(value, str(name))
+    elif isinstance(values, list):
+        for value in values:
+            if isinstance(value, Mapping | list | str):
+                check_no_files(value, key)
+
+
+def no_files(value: object) -> RefusedError:
+    """Return how a request is refused that names a file."""
+    return RefusedError(
+        422,
+        "a request cannot name a file of the server",
+        shown(value),
+        "send the numbers themselves, or begin such a campaign on the server itself: `elsv campaign new`",
+    )
+
+
+def _check_size(what: str, values: FloatArray, largest: float) -> None:
+    """Refuse numbers whose sums and products over a campaign are no longer numbers."""
+    if values.max() > largest:
+        raise RefusedError(
+            422, f"{what} must be at most {largest:g} here", f"{values.max():g}", "use a larger unit"
+        )

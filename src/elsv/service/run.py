@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from elsv.errors import InvalidInputError
-from elsv.service.app import create_app
+from elsv.service.app import App, create_app
 from elsv.service.errors import MEDIA_TYPE, RefusedError
 from elsv.service.settings import ServiceSettings
 
 _HANDED_ON = "ELSV_SERVICE_SETTINGS"  # to the processes of --workers
 HEADER_LIMIT = 32_768  # bytes, of the address and all headers together
+_HEADERS_RULE = f"address and headers must have at most {HEADER_LIMIT:,} bytes"
 _FRAMING = 8  # bytes around each byte of a body that comes in pieces, at most
 SECONDS_TO_DRAIN = 30
 MOST_CONNECTIONS = 10_000
@@ -40,6 +40,8 @@ def serve(settings: ServiceSettings) -> None:
     bound = _bind(settings)
     settings = replace(settings, port=bound.getsockname()[1])
     options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
         "http": partial(Connection, settings.body_limit, settings.request_seconds),
         "ws": "none",
         "limit_concurrency": MOST_CONNECTIONS,
@@ -50,48 +52,35 @@ def serve(settings: ServiceSettings) -> None:
         "server_header": False,
     }
     if settings.workers == 1:
-        app = _announcing(create_app(settings), settings)
-        config = uvicorn.Config(app, host=settings.host, port=settings.port, **options)
-        uvicorn.Server(config).run(sockets=[bound])
+        uvicorn.Server(uvicorn.Config(_announcing(settings), **options)).run(sockets=[bound])
         return
     from uvicorn.supervisors import Multiprocess
 
     os.environ[_HANDED_ON] = json.dumps(asdict(settings), default=str)
-    config = uvicorn.Config(
-        "elsv.service.run:worker_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        **options,
-    )
-    Multiprocess(config, sockets=[bound]).run()
+    options |= {"factory": True, "workers": settings.workers}
+    Multiprocess(uvicorn.Config("elsv.service.run:worker_app", **options), sockets=[bound]).run()
 
 
-def worker_app() -> Starlette:
+def worker_app() -> App:
     """Return the application of one of several processes."""
     values = json.loads(os.environ[_HANDED_ON])
     tokens = values.pop("tokens")
-    settings = ServiceSettings(**values, tokens=None if tokens is None else Path(tokens))
-    return _announcing(create_app(settings), settings)
+    return _announcing(ServiceSettings(**values, tokens=None if tokens is None else Path(tokens)))
 
 
-def _announcing(app: Starlette, settings: ServiceSettings) -> Starlette:
-    """Let the service say on stderr when it is ready."""
-    service, began = app.state.service, time.perf_counter()
+def _announcing(settings: ServiceSettings) -> App:
+    """Return an application whose service says on stderr when it is ready."""
+    app, began = create_app(settings), time.perf_counter()
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
 
     def announce() -> None:
         gc.collect()
         gc.freeze()  # what is there by now stays; looking through it again would hold up requests
-        seconds = time.perf_counter() - began
-        print(
-            f"elsv: {service.place} is served at http://{host}:{settings.port} (ready after {seconds:.1f} s)",
-            file=sys.stderr,
-            flush=True,
-        )
+        place, seconds = f"http://{host}:{settings.port}", time.perf_counter() - began
+        said = f"elsv: {app.service.place} is served at {place} (ready after {seconds:.1f} s)"
+        print(said, file=sys.stderr, flush=True)
 
-    service.when_ready = announce
+    app.service.when_ready = announce
     return app
 
 
@@ -117,21 +106,14 @@ class Connection(HttpToolsProtocol):
 
     uvicorn limits headers in its h11 protocol alone, which takes four times the time for a request, and it
     limits neither bodies nor half-sent requests. So this is its httptools protocol, which counts bytes as
-    they come, whatever a Content-Length says, and ends a request that does not come whole in time.
-
-    Parameters
-    ----------
-    body_limit
-        Bytes that a body may have.
-    seconds
-        In which a request must come whole, from its first byte on; the first one from the connection on.
-    options
-        What uvicorn gives to each of its protocols.
+    they come, whatever a Content-Length says, and ends a request that does not come whole in some `seconds`
+    from its first byte on; the first one from the connection on.
     """
 
     def __init__(self, body_limit: int, seconds: float, **options: Any) -> None:
         super().__init__(**options)
         self._body_limit, self._seconds = body_limit, seconds
+        self._body_rule = f"a body must have at most {body_limit:,} bytes"
         self._credit = HEADER_LIMIT  # bytes that may still come beside those of the body
         self._body = 0  # bytes of the body so far
         self._begun = self._whole = False  # whether the request has its headers; whether all of it has come
@@ -154,7 +136,7 @@ class Connection(HttpToolsProtocol):
         self._credit -= len(data)
         super().data_received(data)
         if self._credit < 0:
-            self._refuse_headers()
+            self._refuse(431, _HEADERS_RULE, "send fewer")
         elif self._deadline is None and not self._whole:
             self._deadline = self.loop.call_later(self._seconds, self._too_late)
 
@@ -171,9 +153,9 @@ class Connection(HttpToolsProtocol):
             if name == b"content-length":
                 length = value.strip().lstrip(b"0")
         if size > HEADER_LIMIT:
-            self._refuse_headers()
+            self._refuse(431, _HEADERS_RULE, "send fewer")
         elif len(length) > 15 or int(length or b"0") > self._body_limit:
-            self._refuse_body()
+            self._refuse(413, self._body_rule, "send several requests")
         elif not self.transport.is_closing():
             super().on_headers_complete()
             self._begun = True
@@ -183,7 +165,7 @@ class Connection(HttpToolsProtocol):
         self._credit += (1 + _FRAMING) * len(body)
         self._body += len(body)
         if self._body > self._body_limit:
-            self._refuse_body()
+            self._refuse(413, self._body_rule, "send several requests")
         elif self._begun:
             super().on_body(body)
 
@@ -215,16 +197,10 @@ class Connection(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
 
-    def _refuse_headers(self) -> None:
-        self._refuse(431, f"address and headers must have at most {HEADER_LIMIT:,} bytes", "send fewer")
-
-    def _refuse_body(self) -> None:
-        self._refuse(413, f"a body must have at most {self._body_limit:,} bytes", "send several requests")
-
     def _refuse(self, status: int, rule: str, remedy: str) -> None:
-        """Answer a request that is too large or too late, and close.
+        """Answer a request that is too large or too late, unless an answer is on its way, and close.
 
-        Nothing is sent if an answer is on its way. The application hears that the client has gone.
+        The application hears that the client has gone.
         """
         if self.transport.is_closing():
             return

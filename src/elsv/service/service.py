@@ -25,8 +25,7 @@ from elsv.report.page import slug
 from elsv.service.batching import MOST_DECISIONS, Answers, Lane
 from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
-from elsv.service.reading import MOST_ARMS
-from elsv.service.settings import ServiceSettings, stores_of
+from elsv.service.settings import MOST_ARMS, ServiceSettings, stores_of
 from elsv.service.tokens import TokenFile
 from elsv.stores.base import Transaction
 from elsv.warm import warm_decisions
@@ -38,17 +37,7 @@ MOST_HOMES = 100_000  # decisions whose campaign is remembered
 
 
 class Service:
-    """What routes and pages call.
-
-    Parameters
-    ----------
-    settings
-        What the server was started with.
-    tokens
-        Who may do what; None: everybody may do everything.
-    clock
-        Returns seconds since 1970.
-    """
+    """What routes and pages call; without `tokens` everybody may do everything."""
 
     def __init__(
         self,
@@ -57,8 +46,8 @@ class Service:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings, self.tokens, self._clock = settings, tokens, clock
-        self.metrics, self.ready = Metrics(), False
-        self.starting = False  # whether it is getting ready
+        self.metrics = Metrics()
+        self.starting = self.ready = False
         self.when_ready: Callable[[], None] = lambda: None
         self._stores = stores_of(settings)
         self._store = self._stores.store
@@ -76,20 +65,18 @@ class Service:
 
     async def listed(self) -> list[Listed]:
         """Return all campaigns, in a line each."""
-        found = await self._in(self._quick, lambda: campaigns_of(self._store))
-        for place, one in enumerate(found):
+        found = await self._beside(lambda: campaigns_of(self._store))
+        for one in found:
             if one.unreadable is not None:
                 self._note_unreadable(one.name, one.unreadable)
-            elif one.name in self._unreadable:
-                found[place] = replace(one, unreadable=self._unreadable[one.name])
-        return found
+        return [replace(one, unreadable=self._unreadable.get(one.name)) for one in found]
 
     async def look(self, name: str, call: Callable[[Campaign], T], long: bool = False) -> T:
         """Return what `call` finds out about a campaign, or does to it, such as `Campaign.status`.
 
         Give `long` for what reads the whole log, so that others do not wait for it.
         """
-        return await self._in(self._long if long else self._quick, lambda: call(self._campaign(name)))
+        return await self._beside(lambda: call(self._campaign(name)), long)
 
     async def begin(
         self, name: str, problem: Problem, seed: int | None = None, who: str | None = None, **given: Any
@@ -100,43 +87,38 @@ class Service:
         """
         text_of("name of a campaign", name)
         settings = as_kept(given)
-        return await self._in(
-            self._quick, lambda: begin_once(self._store, name, problem, seed, settings, self.now(), who)
+        return await self._beside(
+            lambda: begin_once(self._store, name, problem, seed, settings, self.now(), who)
         )
 
     async def set(
         self, name: str, given: dict[str, Any], expected: int | None = None, who: str | None = None
     ) -> tuple[Settings, int]:
         """Change settings as one version; return them and its number. `expected`: the version seen last."""
-
-        def work() -> tuple[Settings, int]:
-            self._campaign(name)
-            return change(self._store, name, as_kept(given), self.now(), expected, who)
-
-        return await self._in(self._quick, work)
+        return await self.look(
+            name, lambda _: change(self._store, name, as_kept(given), self.now(), expected, who)
+        )
 
     async def add(
         self, name: str, arm: str, reward: float, who: str | None = None, **about: Any
     ) -> tuple[int, Problem]:
         """Add an arm with the keywords of `Campaign.add`; return its number, from 0, and the problem."""
-        if await self.look(name, lambda campaign: campaign.problem.arms) >= MOST_ARMS:
-            raise InvalidInputError(
-                f"a campaign must have at most {MOST_ARMS} arms here, got one more; begin another campaign"
-            )
-        return await self._in(
-            self._quick, lambda: add(self._store, name, self.now(), who, arm, reward, **about)
-        )
+
+        def work(campaign: Campaign) -> tuple[int, Problem]:
+            if campaign.problem.arms >= MOST_ARMS:
+                rule = f"a campaign must have at most {MOST_ARMS} arms here"
+                raise InvalidInputError(f"{rule}, got one more; begin another campaign")
+            return add(self._store, name, self.now(), who, arm, reward, **about)
+
+        return await self.look(name, work)
 
     async def delete(self, name: str, again: str) -> str:
         """Remove a campaign, whose name is given `again`; return the file that its log is in."""
-        folder = (
-            Path() if self.settings.on_postgres else Path(self.settings.db.removeprefix("sqlite:///")).parent
-        )
+        folder = Path("" if self.settings.on_postgres else self.settings.db.removeprefix("sqlite:///")).parent
         path = folder / f"{slug(name)}-deleted-{round(self.now())}.db"
-        await self._in(self._long, lambda: delete(self._store, name, again, path))
+        await self._beside(lambda: delete(self._store, name, again, path), long=True)
         self._campaigns.pop(name, None)
-        lane = self._lanes.pop(name, None)
-        if lane is not None:
+        if (lane := self._lanes.pop(name, None)) is not None:
             lane.close()
         self._homes = OrderedDict((ident, home) for ident, home in self._homes.items() if home != name)
         return str(path)
@@ -152,14 +134,12 @@ class Service:
 
         `segment` says who has come, where customers are of segments.
         """
-        if key is not None:
-            text_of("key", key)
-        for customer in customers:
-            if customer is not None:
-                text_of("customer", customer)
+        for what, texts in (("key", [key]), ("customer", customers)):
+            for text in texts:
+                if text is not None:
+                    text_of(what, text)
         found: list[Decision] = await (await self._lane(name)).ask(DecisionRequest(customers, key, segment))
-        for decision in found:
-            self._homes[decision.id] = name
+        self._homes.update((decision.id, name) for decision in found)
         while len(self._homes) > MOST_HOMES:
             self._homes.popitem(last=False)
         self.metrics.decided(name, found)
@@ -167,16 +147,15 @@ class Service:
 
     async def reward(self, outcomes: Sequence[Outcome]) -> list[RewardReceipt]:
         """Record what is reported of decisions, of any campaigns, by their ids; all or none."""
-        unknown = list({id_of(told.id) for told in outcomes if told.id not in self._homes})
         homes = {told.id: self._homes[told.id] for told in outcomes if told.id in self._homes}
-        if unknown:
-            homes |= await self._in(self._quick, lambda: self._look_up(unknown))
+        if unknown := list({id_of(told.id) for told in outcomes if told.id not in homes}):
+            homes |= await self._beside(lambda: self._look_up(unknown))
         names = set(homes.values())
         if len(names) == 1:
             lane = await self._lane(names.pop())
             found: list[RewardReceipt] = await lane.ask(outcomes)
         else:
-            found = await self._in(self._quick, lambda: self._record_apart(outcomes, homes))
+            found = await self._beside(lambda: self._record_apart(outcomes, homes))
         self.metrics.rewarded(found)
         return found
 
@@ -187,11 +166,11 @@ class Service:
             with self._store.reading() as reading:
                 return reading.rows(query, values)
 
-        return await self._in(self._quick, work)
+        return await self._beside(work)
 
     async def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Run a statement; on disk when this returns."""
-        await self._in(self._quick, lambda: self._stores.run(lambda writing: writing.run(statement, values)))
+        await self._beside(lambda: self._stores.run(lambda writing: writing.run(statement, values)))
 
     def now(self) -> float:
         """Return seconds since 1970, by the service's clock."""
@@ -199,17 +178,16 @@ class Service:
 
     async def check(self) -> None:
         """Read something; an error says that the store cannot be used now."""
-        await self._in(self._quick, lambda: self._look_up(["?"]))
+        await self._beside(lambda: self._look_up(["?"]))
 
     async def start(self) -> None:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
         self.starting = True
-        await self._in(self._long, warm_decisions)
-        listed = await self.listed()
-        known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
+        await self._beside(warm_decisions, long=True)
+        known = [one.name for one in await self.listed() if one.policy and not one.unreadable][:MOST_LANES]
         for name in known:
             try:
-                await self._in(self._long, Batches(self._store, name, self._clock).prepare)
+                await self._beside(Batches(self._store, name, self._clock).prepare, long=True)
             except InvalidInputError:
                 pass  # one that cannot decide any more, such as one whose tables have ended
             except Exception as error:  # it must not keep the others from being served
@@ -225,8 +203,8 @@ class Service:
         self.ready = False
         for lane in self._lanes.values():
             lane.close()
-        await asyncio.to_thread(self._long.shutdown)
-        await asyncio.to_thread(self._quick.shutdown)
+        for pool in (self._long, self._quick):
+            await asyncio.to_thread(pool.shutdown)
         self._stores.close()
 
     def _note_unreadable(self, name: str, why: str) -> None:
@@ -245,7 +223,7 @@ class Service:
     async def _lane(self, name: str) -> Lane:
         lane = self._lanes.get(name)
         if lane is None:
-            batches = await self._in(self._quick, lambda: Batches(self._stores.of_lane(), name, self._clock))
+            batches = await self._beside(lambda: Batches(self._stores.of_lane(), name, self._clock))
             most = MOST_DECISIONS if self.settings.together else 1
             lane = Lane(name, self._server(batches), self.metrics.batched, most)
             lane = self._lanes.setdefault(name, lane)
@@ -274,12 +252,11 @@ class Service:
 
     def _record_apart(self, outcomes: Outcomes, homes: dict[str, str]) -> list[RewardReceipt]:
         """Record outcomes of several campaigns in one transaction."""
+        parts: dict[str, list[Outcome]] = {name: [] for name in sorted({*homes.values()})}
         for told in outcomes:
             if told.id not in homes:
                 raise UnknownDecisionError(f"there is no decision {told.id!r}; give an id from a decision")
-        parts = {
-            name: [told for told in outcomes if homes[told.id] == name] for name in sorted({*homes.values()})
-        }
+            parts[homes[told.id]].append(told)
         batches = {name: Batches(self._store, name, self._clock) for name in parts}
 
         def work(writing: Transaction) -> list[RewardReceipt]:
@@ -293,6 +270,7 @@ class Service:
 
         return self._stores.run(work)
 
-    @staticmethod
-    async def _in(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    async def _beside(self, call: Callable[[], T], long: bool = False) -> T:
+        """Return what `call` returns, in a thread beside the event loop."""
+        pool = self._long if long else self._quick
         return await asyncio.get_running_loop().run_in_executor(pool, call)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from elsv._base.files import fcntl
 from elsv._base.numbers import shown
@@ -17,6 +17,7 @@ from elsv.stores.base import Store, Transaction
 from elsv.stores.sharing import Apart, Pool, SharedCommits
 
 PORT = 8763
+MOST_ARMS = 200  # of a campaign
 T = TypeVar("T")
 READERS = 4
 
@@ -71,72 +72,67 @@ class ServiceSettings:
             )
 
 
-def stores_of(settings: ServiceSettings) -> SingleFile | SharedDatabase:
+def stores_of(settings: ServiceSettings) -> Stores:
     """Return the connections that a server needs."""
-    return SharedDatabase(settings) if settings.on_postgres else SingleFile(settings)
+    return _of_database(settings) if settings.on_postgres else _of_file(settings)
 
 
-class SingleFile:
-    """An SQLite file: it has one writer at a time, so lanes plan before and share its commits.
+class Run(Protocol):
+    """Runs a piece of work and returns what that returns, when it is on disk."""
 
-    `store` is for everything but decisions and outcomes; `run` returns what its work returns, when it is on
-    disk.
+    def __call__(self, work: Callable[[Transaction], T]) -> T:
+        """Run it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The connections of a server."""
+
+    store: Store  # for everything but decisions and outcomes
+    of_lane: Callable[[], Store]
+    run: Run
+    plans_first: bool  # whether decisions are planned before the transaction that writes them
+    close: Callable[[], None]  # lets others serve a file
+
+
+def _of_file(settings: ServiceSettings) -> Stores:
+    """Return those to an SQLite file: it has one writer at a time, so lanes plan before and share commits.
+
+    A lane reads by a connection of its own: a plan may take long.
     """
+    lock, writer = _lock_file(settings), open_store(settings.db)
 
-    plans_first = True  # decisions are planned before the transaction that writes them
+    def reader() -> Store:
+        return open_store(settings.db, create=False)
 
-    def __init__(self, settings: ServiceSettings) -> None:
-        self._path = settings.db
-        self._lock = lock_file(settings)
-        self._writer = open_store(self._path)
-        self._readers = Pool(self._reader, READERS, settings.patience)
-        self.store: Store = Apart(self._readers, self._writer)
-        self.run = SharedCommits(self._writer).run
+    def close() -> None:
+        readers.close()
+        writer.close()
+        if lock is not None:
+            os.close(lock)
 
-    def of_lane(self) -> Store:
-        """Return a store that reads by a connection of its own: a plan may take long."""
-        return Apart(self._reader(), self._writer)
-
-    def close(self) -> None:
-        """Close the file and let others serve it."""
-        self._readers.close()
-        self._writer.close()
-        if self._lock is not None:
-            os.close(self._lock)
-
-    def _reader(self) -> Store:
-        return open_store(self._path, create=False)
+    readers = Pool(reader, READERS, settings.patience)
+    run = SharedCommits(writer).run
+    return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), run, True, close)
 
 
-class SharedDatabase:
-    """PostgreSQL: writers of different campaigns do not wait for each other.
+def _of_database(settings: ServiceSettings) -> Stores:
+    """Return those to PostgreSQL: writers of different campaigns do not wait for each other.
 
     Other servers may write the same campaign, so that a plan made before the transaction would seldom hold:
-    it is made inside, with the campaign's row held.
+    it is made inside, with the campaign's row held. A lane takes a connection for as long as that lasts.
     """
+    pool = Pool(lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience)
 
-    plans_first = False
-
-    def __init__(self, settings: ServiceSettings) -> None:
-        self.store: Store = Pool(
-            lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience
-        )
-
-    def of_lane(self) -> Store:
-        """Return the pool: a lane takes a connection for as long as its transaction lasts."""
-        return self.store
-
-    def run(self, work: Callable[[Transaction], T]) -> T:
-        """Return what `work` returns, when it is on disk."""
-        with self.store.writing() as writing:
+    def run(work: Callable[[Transaction], T]) -> T:
+        with pool.writing() as writing:
             return work(writing)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self.store.close()
+    return Stores(pool, lambda: pool, run, False, pool.close)
 
 
-def lock_file(settings: ServiceSettings) -> int | None:
+def _lock_file(settings: ServiceSettings) -> int | None:
     """Keep other servers from a file; return what holds the lock until it is closed."""
     if fcntl is None:
         return None

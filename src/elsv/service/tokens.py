@@ -86,12 +86,7 @@ def digest_of(token: str) -> str:
 class TokenFile:
     """Tokens of a file; a change of the file is noticed by the next question.
 
-    Parameters
-    ----------
-    path
-        Where it is, or will be.
-    must_exist
-        Whether a file that is not there is an error; otherwise it holds no tokens.
+    `must_exist`: whether a file that is not there is an error; otherwise it holds no tokens.
     """
 
     def __init__(self, path: str | Path, must_exist: bool = True) -> None:
@@ -124,16 +119,8 @@ class TokenFile:
 
         Every digest is compared, in a time that does not depend on where they differ.
         """
-        found = None
-        for known in self.tokens():
-            if hmac.compare_digest(known.digest, digest) and known.live:
-                found = known
-        return found
-
-    def role_of(self, token: str) -> Role | None:
-        """Return what the bearer of a token may do; None if it is not valid."""
-        found = self.find(digest_of(token))
-        return None if found is None else found.may
+        same = [known for known in self.tokens() if hmac.compare_digest(known.digest, digest)]
+        return next((known for known in reversed(same) if known.live), None)
 
     def new(self, name: str, role: str, days: float | None = None) -> str:
         """Add a token and return it: this is the only time that it can be seen.
@@ -156,23 +143,22 @@ class TokenFile:
                     f"there is a token {name!r} already; choose another name, or revoke it first: "
                     f"elsv token revoke {name}"
                 )
-            token = PREFIX + secrets.token_urlsafe(32)
-            until = None if days is None else _now(days)
-            self._write(
-                (*before, Token(name, role, digest_of(token), _now(), expires=until, link=days is not None))
-            )
+            token, until = PREFIX + secrets.token_urlsafe(32), None if days is None else _now(days)
+            made = Token(name, role, digest_of(token), _now(), expires=until, link=days is not None)
+            self._write((*before, made))
         return token
 
     def revoke(self, name: str) -> Token:
         """End a token; it stays listed, with the date."""
         with self._changing() as before:
-            live = [known for known in before if known.name == name and known.revoked is None]
-            if not live:
-                names = ", ".join(repr(known.name) for known in before if known.revoked is None)
+            valid = [known for known in before if known.revoked is None]
+            live = next((known for known in valid if known.name == name), None)
+            if live is None:
+                names = ", ".join(repr(known.name) for known in valid)
                 ended = "is revoked already" if any(k.name == name for k in before) else "is unknown"
                 raise InvalidInputError(f"token {name!r} {ended}; valid ones: {names or 'none'}")
-            ended_now = replace(live[0], revoked=_now())
-            self._write(tuple(ended_now if known is live[0] else known for known in before))
+            ended_now = replace(live, revoked=_now())
+            self._write(tuple(ended_now if known is live else known for known in before))
         return ended_now
 
     @contextmanager
@@ -181,10 +167,8 @@ class TokenFile:
         try:
             handle = self._held()
         except OSError as error:
-            reason = error.strerror or error
-            raise InvalidInputError(
-                f"cannot write {self._path}: {reason}; choose a path where you may write"
-            ) from error
+            rule = f"cannot write {self._path}: {error.strerror or error}"
+            raise InvalidInputError(f"{rule}; choose a path where you may write") from error
         try:
             yield self.tokens()
         finally:

@@ -1,7 +1,7 @@
 """Decisions for pages that must not wait: a fallback, an outbox, and a rest for a service that is not there.
 
-`Care` says what to send and what to make of the reply, as generators: they yield a call with the seconds that
-it may take, and get its reply. So both clients share them. The outbox is a folder with one small file for
+`Care` says what to send and what to make of the reply, as generators: they yield a `Step` and get its reply.
+So both clients share them. The outbox is a folder with one small file for
 each thing that the service does not know yet; the clients in other languages write the same files.
 """
 
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import httpx
 
@@ -28,7 +28,6 @@ from elsv_client.values import Decision, RewardReceipt
 
 T = TypeVar("T")
 Reply = httpx.Response | httpx.TransportError
-Work = Generator[tuple[Call[Any], float], Reply, T]
 Entry = dict[str, Any]
 
 _FAILURES = 3  # in a row; then the service is left alone
@@ -37,6 +36,18 @@ _BATCH = 500  # outcomes in one request of `flush`
 _DOUBT = 60.0  # seconds in which a request that got no answer may still be decided
 _UNDECIDED = (408, 429, 503)  # the service says that it did nothing
 _log = logging.getLogger("elsv_client")
+
+
+class Step(NamedTuple):
+    """A request of some work, which gets its reply; the clients send it, each in its way."""
+
+    call: Call[Any]
+    seconds: float  # for each part of it: to connect, to write, to read
+    pause: float = 0.0  # seconds to wait before it
+    within: bool = False  # whether all of it must end in these seconds
+
+
+Work = Generator[Step, Reply, T]
 
 
 @dataclass(frozen=True)
@@ -130,7 +141,7 @@ class Care:
         try:
             call = calls.decide(name, customer, segment=segment, key=key)
             self._check_rest()
-            reply = yield call, _SHARE * self._seconds
+            reply = yield Step(call, _SHARE * self._seconds, within=True)
             unknown = _may_have_decided(reply)
             made = self._result(call, reply)[0]
         except Exception as error:
@@ -217,7 +228,7 @@ class Care:
         self, call: Call[Any], receipts: list[RewardReceipt] | None = None
     ) -> Work[ServiceError | None]:
         """Send a call of the outbox; return the error if it will never be taken."""
-        reply = yield call, 10.0
+        reply = yield Step(call, 10.0, within=True)
         try:
             found = self._result(call, reply)
             if receipts is not None:
@@ -231,7 +242,7 @@ class Care:
     def _told(self, call: Call[RewardReceipt], mine: str, entry: Entry) -> Work[RewardReceipt]:
         try:
             self._check_rest()
-            reply = yield call, _SHARE * self._seconds
+            reply = yield Step(call, _SHARE * self._seconds, within=True)
             return self._result(call, reply)
         except ServiceError as error:
             if not _passes(error):

@@ -1,4 +1,7 @@
-"""`Client` and `AsyncClient`: the calls of `calls`, sent in two ways by the same rules."""
+"""`Client` and `AsyncClient`: the same calls, sent in two ways.
+
+`_Calls` describes every call of both, as work that yields steps and gets their replies. A client sends them.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 from urllib.parse import urlsplit
 
 import httpx
 
 from elsv_client import __version__, calls
 from elsv_client.calls import Call
-from elsv_client.care import Care, Flushed, Reply, Work
+from elsv_client.care import Care, Flushed, Reply, Step, Work
 from elsv_client.errors import InvalidInputError, UnavailableError, error_of
 from elsv_client.values import Decision, RewardReceipt
 
@@ -63,31 +66,6 @@ class Retries:
         return own if asked is None else max(own, min(asked, self.patience))
 
 
-def _exchange(call: Call[T], retries: Retries, chance: random.Random) -> Generator[float, Reply, T]:
-    """Give the seconds to wait before each request; take the reply; return the result.
-
-    There is no input or output here, so that both clients share it.
-    """
-    tried, pause = 0, 0.0
-    while True:
-        reply = yield pause
-        tried += 1
-        answer = reply if isinstance(reply, httpx.Response) else None
-        if answer is not None and (answer.status_code < 300 or (call.once and answer.status_code in _AGAIN)):
-            return call.read(answer)
-        if answer is not None and (answer.status_code not in _AGAIN or tried > retries.most):
-            raise error_of(answer.status_code, answer.content)
-        if answer is None and call.once and call.unanswered is not None:
-            return call.unanswered()
-        if answer is None and (tried > retries.most or _hopeless(reply)):
-            tries = "1 try" if tried == 1 else f"{tried} tries"
-            raise UnavailableError(
-                f"no answer from the service in {tries}: {reply or type(reply).__name__}; check its "
-                "address and that it runs, and repeat the call: with the same key nothing is decided twice"
-            )
-        pause = retries.pause(tried, _retry_after(answer), chance.random())
-
-
 def _hopeless(error: object) -> bool:
     """Return whether trying again cannot help: a certificate that is not trusted, a name that nobody has."""
     while isinstance(error, BaseException):
@@ -107,13 +85,13 @@ def _retry_after(answer: httpx.Response | None) -> float | None:
 
 
 class _Asked(Generic[P, T]):
-    """A method that sends the call which `describe` returns; its result is awaited in `AsyncClient`."""
+    """A method that does the work which `describe` returns; its result is awaited in `AsyncClient`."""
 
-    def __init__(self, describe: Callable[P, Call[T]]) -> None:
+    def __init__(self, describe: Callable[Concatenate[Any, P], Work[T]]) -> None:
         self.describe, self.__doc__ = describe, describe.__doc__
 
     @overload
-    def __get__(self, client: None, owner: type[Any]) -> Callable[P, Call[T]]: ...
+    def __get__(self, client: None, owner: type[Any]) -> Callable[Concatenate[Any, P], Work[T]]: ...
     @overload
     def __get__(self, client: Client, owner: type[Any]) -> Callable[P, T]: ...
     @overload
@@ -124,9 +102,20 @@ class _Asked(Generic[P, T]):
 
         @functools.wraps(self.describe)
         def send(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client._do(self.describe(*args, **kwargs))
+            return client._run(self.describe(client, *args, **kwargs))
 
         return send
+
+
+def _sent(call: Callable[P, Call[T]]) -> _Asked[P, T]:
+    """Return the method that sends a call, again and again if need be."""
+
+    @functools.wraps(call)
+    def describe(client: Any, *args: P.args, **kwargs: P.kwargs) -> Work[T]:
+        work: Work[T] = client._exchange(call(*args, **kwargs))
+        return work
+
+    return _Asked(describe)  # type: ignore[arg-type]  # of what `wraps` returns
 
 
 class Options(TypedDict, total=False):
@@ -142,18 +131,18 @@ class Options(TypedDict, total=False):
 class _Calls:
     """The calls of both clients."""
 
-    create = _Asked(calls.create)
-    campaigns = _Asked(calls.campaigns)
-    status = _Asked(calls.status)
-    change = _Asked(calls.change)
-    void_request = _Asked(calls.void_request)
-    rewards = _Asked(calls.rewards)
-    explain = _Asked(calls.explain)
-    audit = _Asked(calls.audit)
-    export = _Asked(calls.export)
-    report = _Asked(calls.report)
-    metrics = _Asked(calls.metrics)
-    ready = _Asked(calls.ready)
+    create = _sent(calls.create)
+    campaigns = _sent(calls.campaigns)
+    status = _sent(calls.status)
+    change = _sent(calls.change)
+    void_request = _sent(calls.void_request)
+    rewards = _sent(calls.rewards)
+    explain = _sent(calls.explain)
+    audit = _sent(calls.audit)
+    export = _sent(calls.export)
+    report = _sent(calls.report)
+    metrics = _sent(calls.metrics)
+    ready = _sent(calls.ready)
 
     def __init__(
         self,
@@ -171,8 +160,70 @@ class _Calls:
         self._care, self._outbox = Care(outbox, float(timeout), rest), outbox is not None
         self._timeout = float(timeout)
 
-    def _seconds(self, call: Call[Any]) -> float:
-        return self._timeout if call.waited else max(self._timeout, _SLOW)
+    @_Asked
+    def reward(self, decision: str | Decision, success: bool) -> Work[RewardReceipt]:
+        """Report an outcome; the receipt says what became of it.
+
+        It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
+        With an outbox, an outcome that cannot be sent now waits there (``later``).
+        """
+        if self._outbox or calls.id_of(decision) == "":
+            return self._care.reward(decision, success)
+        return self._exchange(calls.reward(decision, success))
+
+    @_Asked
+    def void(self, decision: str | Decision) -> Work[RewardReceipt]:
+        """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
+        if self._outbox or calls.id_of(decision) == "":
+            return self._care.void(decision)
+        return self._exchange(calls.void(decision))
+
+    @_Asked
+    def flush(self) -> Work[Flushed]:
+        """Send what waits in the outbox, and void what was decided too late to be shown.
+
+        Call it every minute or so. It stops when the service does not answer; nothing is lost.
+        """
+        return self._care.flush()
+
+    def _decided(
+        self,
+        name: str,
+        customer: str | None,
+        fallback: str | None,
+        count: int | None,
+        segment: str | None,
+        key: str | None,
+    ) -> Work[Any]:
+        if fallback is not None:
+            return (yield from self._care.decide(name, customer, fallback, segment))
+        call = calls.decide(name, customer, count=count, segment=segment, key=key)
+        made = yield from self._exchange(call)
+        return made[0] if count is None else made
+
+    def _exchange(self, call: Call[T]) -> Work[T]:
+        """Send a call, again if it got no answer or is to come later; return its result."""
+        retries, tried, pause = self._retries, 0, 0.0
+        seconds = self._timeout if call.waited else max(self._timeout, _SLOW)
+        while True:
+            reply = yield Step(call, seconds, pause)
+            tried += 1
+            answer = reply if isinstance(reply, httpx.Response) else None
+            later = answer is not None and answer.status_code in _AGAIN
+            if answer is not None and (answer.status_code < 300 or (call.once and later)):
+                return call.read(answer)
+            if answer is not None and (not later or tried > retries.most):
+                raise error_of(answer.status_code, answer.content)
+            if answer is None and call.once and call.unanswered is not None:
+                return call.unanswered()
+            if answer is None and (tried > retries.most or _hopeless(reply)):
+                tries = "1 try" if tried == 1 else f"{tried} tries"
+                raise UnavailableError(
+                    f"no answer from the service in {tries}: {reply or type(reply).__name__}; check its "
+                    "address and that it runs, and repeat the call: with the same key nothing is decided "
+                    "twice"
+                )
+            pause = retries.pause(tried, _retry_after(answer), self._chance.random())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
@@ -268,75 +319,40 @@ class Client(_Calls):
             The same key gets the same decisions, whenever it is sent. Default: a new key for each call, so
             that the client's own retries decide once.
         """
-        if fallback is not None:
-            return self._careful(self._care.decide(name, customer, fallback, segment))
-        made = self._do(calls.decide(name, customer, count=count, segment=segment, key=key))
-        return made[0] if count is None else made
+        work: Work[Decision | list[Decision]] = self._decided(name, customer, fallback, count, segment, key)
+        return self._run(work)
 
-    def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
-        """Report an outcome; the receipt says what became of it.
-
-        It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
-        With an outbox, an outcome that cannot be sent now waits there (``later``).
-        """
-        if self._outbox or calls.id_of(decision) == "":
-            return self._careful(self._care.reward(decision, success))
-        return self._do(calls.reward(decision, success))
-
-    def void(self, decision: str | Decision) -> RewardReceipt:
-        """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
-        if self._outbox or calls.id_of(decision) == "":
-            return self._careful(self._care.void(decision))
-        return self._do(calls.void(decision))
-
-    def flush(self) -> Flushed:
-        """Send what waits in the outbox, and void what was decided too late to be shown.
-
-        Call it every minute or so. It stops when the service does not answer; nothing is lost.
-        """
-        return self._careful(self._care.flush())
-
-    def _do(self, call: Call[T]) -> T:
-        work = _exchange(call, self._retries, self._chance)
-        pause = next(work)
-        while True:
-            time.sleep(pause)
-            try:
-                pause = work.send(self._reply(call, self._seconds(call)))
-            except StopIteration as end:
-                result: T = end.value
-                return result
-
-    def _reply(self, call: Call[Any], seconds: float) -> Reply:
-        try:
-            return self._http.request(**_request(call), timeout=seconds)
-        except httpx.TransportError as error:
-            return error
-
-    def _careful(self, work: Work[T]) -> T:
+    def _run(self, work: Work[T]) -> T:
         try:
             step = next(work)
             while True:
-                step = work.send(self._within(*step))
+                time.sleep(step.pause)
+                step = work.send(self._within(step) if step.within else self._reply(step))
         except StopIteration as end:
             result: T = end.value
             return result
 
-    def _within(self, call: Call[Any], seconds: float) -> Reply:
+    def _reply(self, step: Step) -> Reply:
+        try:
+            return self._http.request(**_request(step.call), timeout=step.seconds)
+        except httpx.TransportError as error:
+            return error
+
+    def _within(self, step: Step) -> Reply:
         """Ask in a thread: httpx counts the time of each read anew, and looks names up without end."""
         answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
         def ask() -> None:
             try:
-                answers.put(self._reply(call, seconds))
+                answers.put(self._reply(step))
             except BaseException as error:  # goes to the caller
                 answers.put(error)
 
         threading.Thread(target=ask, daemon=True, name="elsv-client").start()
         try:
-            reply = answers.get(timeout=seconds)
+            reply = answers.get(timeout=step.seconds)
         except queue.Empty:
-            return httpx.ReadTimeout(f"no answer in {seconds:g} s")
+            return _too_late(step)
         if isinstance(reply, httpx.Response | httpx.TransportError):
             return reply
         raise reply
@@ -390,64 +406,33 @@ class AsyncClient(_Calls):
         key: str | None = None,
     ) -> Decision | list[Decision]:
         """Return the arm for a customer, or for `count` customers; see `Client.decide`."""
-        if fallback is not None:
-            return await self._careful(self._care.decide(name, customer, fallback, segment))
-        made = await self._do(calls.decide(name, customer, count=count, segment=segment, key=key))
-        return made[0] if count is None else made
+        work: Work[Decision | list[Decision]] = self._decided(name, customer, fallback, count, segment, key)
+        return await self._run(work)
 
-    async def reward(self, decision: str | Decision, success: bool) -> RewardReceipt:
-        """Report an outcome; the receipt says what became of it.
-
-        It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
-        With an outbox, an outcome that cannot be sent now waits there (``later``).
-        """
-        if self._outbox or calls.id_of(decision) == "":
-            return await self._careful(self._care.reward(decision, success))
-        return await self._do(calls.reward(decision, success))
-
-    async def void(self, decision: str | Decision) -> RewardReceipt:
-        """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
-        if self._outbox or calls.id_of(decision) == "":
-            return await self._careful(self._care.void(decision))
-        return await self._do(calls.void(decision))
-
-    async def flush(self) -> Flushed:
-        """Send what waits in the outbox, and void what was decided too late to be shown.
-
-        Call it every minute or so. It stops when the service does not answer; nothing is lost.
-        """
-        return await self._careful(self._care.flush())
-
-    async def _do(self, call: Call[T]) -> T:
-        work = _exchange(call, self._retries, self._chance)
-        pause = next(work)
-        while True:
-            if pause:
-                await asyncio.sleep(pause)
-            try:
-                pause = work.send(await self._reply(call, self._seconds(call)))
-            except StopIteration as end:
-                result: T = end.value
-                return result
-
-    async def _reply(self, call: Call[Any], seconds: float) -> Reply:
+    async def _run(self, work: Work[T]) -> T:
         try:
-            return await self._http.request(**_request(call), timeout=seconds)
-        except httpx.TransportError as error:
-            return error
-
-    async def _careful(self, work: Work[T]) -> T:
-        try:
-            call, seconds = next(work)
+            step = next(work)
             while True:
+                if step.pause:
+                    await asyncio.sleep(step.pause)
                 try:
-                    reply = await asyncio.wait_for(self._reply(call, seconds), seconds)
+                    reply = await asyncio.wait_for(self._reply(step), step.seconds if step.within else None)
                 except TimeoutError:
-                    reply = httpx.ReadTimeout(f"no answer in {seconds:g} s")
-                call, seconds = work.send(reply)
+                    reply = _too_late(step)
+                step = work.send(reply)
         except StopIteration as end:
             result: T = end.value
             return result
+
+    async def _reply(self, step: Step) -> Reply:
+        try:
+            return await self._http.request(**_request(step.call), timeout=step.seconds)
+        except httpx.TransportError as error:
+            return error
+
+
+def _too_late(step: Step) -> httpx.ReadTimeout:
+    return httpx.ReadTimeout(f"no answer in {step.seconds:g} s")
 
 
 def _options(url: str, token: str | None, timeout: float, ca: str | Path | None) -> dict[str, Any]:

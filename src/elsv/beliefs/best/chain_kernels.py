@@ -12,7 +12,7 @@ import numpy as np
 
 from elsv._base.jit import helper, kernel, merged
 from elsv._base.typing import FloatArray, IntArray
-from elsv.beliefs.best.integral_kernels import Rule, add_up, collect, first_nodes, open_field
+from elsv.beliefs.best.integral_kernels import Rule, collect, first_nodes, open_field
 from elsv.beliefs.chain import Placed
 from elsv.beliefs.chain.messages_kernels import (
     NODES,
@@ -26,7 +26,6 @@ from elsv.beliefs.chain.messages_kernels import (
     lower_message,
     new_messages,
     new_panels,
-    new_room,
     solve,
     stack_windows,
     upper_message,
@@ -36,7 +35,7 @@ from elsv.beliefs.chain.messages_kernels import (
 @kernel
 def open_chain(alpha: FloatArray, beta: FloatArray, placed: Placed) -> Solution:
     """Return the panels and messages of the only state ``[1, N]``."""
-    return solve(alpha, beta, placed, len(alpha) - 1, new_room(placed))
+    return solve(alpha, beta, placed, len(alpha) - 1)
 
 
 @merged
@@ -229,11 +228,10 @@ def first_look(
     rewards: FloatArray,
     rule: Rule,
     budget: float,
-    chance: FloatArray,
-) -> tuple[float, float, float]:
-    """Set P(best) ``[N]`` of the only state ``[1, N]``, none but `paying` ``[A]`` having any; see `add_up`.
+) -> tuple[IntArray, float, FloatArray, FloatArray, FloatArray]:
+    """Return what `add_up` takes of the only state ``[1, N]``, none but `paying` ``[A]`` having a chance.
 
-    It is what `Contenders` does with `cut_off` before any panel is refined, without the way to Python and
+    It is what `integrate` does with `cut_off` before any panel is refined, without the way to Python and
     back between the steps, which takes as long as they do.
     """
     edges, first, last, won, lost = placed.edges[0], placed.first[0], placed.last[0], alpha[0], beta[0]
@@ -248,11 +246,11 @@ def first_look(
     arms = np.empty(len(field.alive), np.int64)
     for c in range(len(arms)):
         arms[c] = paying[field.alive[c]]
-    solution = solve(alpha, beta, placed, 0, new_room(placed))
+    solution = solve(alpha, beta, placed, len(alpha) - 1)
     below = np.empty(len(field.limit))
     cut_off(won, lost, solution, arms, field.high, field.limit, below, np.empty((0, len(arms))))
     spans, v, limit, rate = first_nodes(field, below, budget, rule.nodes)
     density = np.empty(limit.shape)
     cut_off(won, lost, solution, arms, field.high, limit, np.empty(0), density)
     parts, worth, error = collect(density, rate, v, spans, rule)
-    return add_up(arms, field.unit, parts, worth, error, chance)
+    return arms, field.unit, parts, worth, error

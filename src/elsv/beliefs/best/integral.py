@@ -28,7 +28,6 @@ from elsv.beliefs.best.integral_kernels import (
     Field,
     Rule,
     Spans,
-    add_up,
     beyond,
     collect,
     first_nodes,
@@ -59,7 +58,7 @@ Evaluate = Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]
 class Largest(NamedTuple):
     """What is known of the largest reward."""
 
-    chance: FloatArray  # [A], that an arm is the best one
+    chance: FloatArray  # [N], that an arm is the best one
     mean: float  # E[max]
     error: float  # of a chance, and of the mean as a share of the largest reward
 
@@ -86,94 +85,68 @@ def goal_of(tolerance: float) -> Goal:
     return Goal(rule, goal, 0.8 * goal, 0.05 * goal)
 
 
-class _Panels(NamedTuple):
-    """Panels of u and what they add."""
+def integrate(
+    field: Field, arms: IntArray, chance: FloatArray, evaluate: Evaluate, tolerance: float, noise: float
+) -> Largest:
+    """Integrate over the largest reward, to about `tolerance`, and set the chances of `arms` ``[C]``.
 
-    spans: Spans
-    chance: FloatArray  # [P, C]
-    worth: FloatArray  # [P], integral of v
-    error: FloatArray  # [P]
-
-    def with_finer(self, kept: AnyArray, finer: _Panels) -> _Panels:
-        """Return the panels that are kept, and others."""
-        spans = zip(self.spans, finer.spans, strict=True)
-        return _Panels(
-            Spans(*(np.concatenate([mine[kept], other]) for mine, other in spans)),
-            *(np.concatenate([mine[kept], other]) for mine, other in zip(self[1:], finer[1:], strict=True)),
-        )
-
-
-class Contenders:
-    """Arms that can be best, and the way from the largest reward to their means; see `open_field`."""
-
-    def __init__(self, rewards: FloatArray, low: FloatArray, high: FloatArray, power: FloatArray) -> None:
-        self.arms, self._field = len(rewards), open_field(rewards, low, high, power)
-        self.alive = self._field.alive
-
-    def largest(self, evaluate: Evaluate, tolerance: float, noise: float) -> Largest:
-        """Integrate over the largest reward, to about `tolerance`.
-
-        `evaluate` gives G and its derivatives for the arms that are `alive`. Nothing is refined below its
-        rounding error, `noise`.
-        """
-        goal, field = goal_of(tolerance), self._field
-        if not len(field.limit):
-            refuse(1.0)
-        below = evaluate(field.limit, 0)[0]
-        spans, v, limit, rate = first_nodes(field, below, goal.budget, goal.rule.nodes)
-        density = evaluate(limit, len(v))[1]
-        panels = _Panels(spans, *collect(density, rate, v, spans, goal.rule))
-        stalled = 0
-        for _ in range(_ROUNDS):
-            before = panels.error.sum()
-            if before <= goal.enough or len(panels.error) > _MOST_PANELS:
-                break
-            coarse = beyond(panels.error, 0.4 * goal.tolerance) & (panels.error > noise)
-            if not coarse.any():
-                break
-            finer = _halves(field, Spans(*(column[coarse] for column in panels.spans)), evaluate, goal.rule)
-            panels = panels.with_finer(~coarse, finer)
-            stalled = stalled + 1 if panels.error.sum() > 0.99 * before else 0
-            if stalled == _PATIENCE:
-                break
-        chance = np.zeros(self.arms)
-        mean, left, short = add_up(field.alive, field.unit, *panels[1:], chance)
-        error = left + short + noise
-        refuse(error)
-        return Largest(chance, mean, error)
+    `evaluate` gives G and its derivatives for the arms of the `field`, which have these numbers. Nothing is
+    refined below its rounding error, `noise`.
+    """
+    goal = goal_of(tolerance)
+    if not len(field.limit):
+        refuse(1.0)
+    below = evaluate(field.limit, 0)[0]
+    spans, v, limit, rate = first_nodes(field, below, goal.budget, goal.rule.nodes)
+    # Ends of panels, and what they add to P(best) [P, C] and to E[max], and their errors [P].
+    panels = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, goal.rule)]
+    stalled = 0
+    for _ in range(_ROUNDS):
+        before = panels[-1].sum()
+        if before <= goal.enough or len(panels[-1]) > _MOST_PANELS:
+            break
+        coarse = beyond(panels[-1], 0.4 * goal.tolerance) & (panels[-1] > noise)
+        if not coarse.any():
+            break
+        spans = _halves(field, Spans(*(column[coarse] for column in panels[:6])), evaluate)
+        v, limit, rate = spread(*spans[:3], spans.straight, goal.rule.nodes, field.rewards, field.cut)
+        finer = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, goal.rule)]
+        panels = [np.concatenate([old[~coarse], new]) for old, new in zip(panels, finer, strict=True)]
+        stalled = stalled + 1 if panels[-1].sum() > 0.99 * before else 0
+        if stalled == _PATIENCE:
+            break
+    mean, left, short = add_up(arms, field.unit, panels[6], panels[7], panels[8], chance)
+    error = left + short + noise
+    refuse(error)
+    return Largest(chance, mean, error)
 
 
-def _halves(field: Field, whole: Spans, evaluate: Evaluate, rule: Rule) -> _Panels:
-    """Integrate over both halves of every panel."""
+def add_up(
+    arms: IntArray, unit: float, parts: FloatArray, worth: FloatArray, error: FloatArray, chance: FloatArray
+) -> tuple[float, float, float]:
+    """Set P(best) of `arms` from what panels add ``[P, C]``; rewards are relative to `unit`.
+
+    Return E[max], the error of the panels, and what their probabilities fall short of 1 by.
+    """
+    add = np.add.reduce  # what `sum` calls
+    mass, left = add(parts, axis=None), add(error)
+    short = abs(1 - mass)
+    if not mass > 0:
+        return 0.0, left, short
+    chance[arms] = np.minimum((add(parts) if len(arms) > 1 else mass) / mass, 1.0)
+    return unit * (add(worth) / mass), left, short
+
+
+def _halves(field: Field, whole: Spans, evaluate: Evaluate) -> Spans:
+    """Return both halves of every panel."""
     left, right, reward, before, after, straight = whole
     # With a reward of 1 alone the logit is u itself.
     alone = np.ones(1), np.ones(1, bool)
     middle = spread(left, right, np.ones(len(left)), straight, _MIDDLE, *alone)[1][:, 0].copy()
     inside = spread(middle, middle, reward, np.zeros(len(left), bool), _MIDDLE, field.rewards, field.cut)[1]
     between = evaluate(inside, 0)[0]
-    spans = Spans(
-        np.concatenate([left, middle]),
-        np.concatenate([middle, right]),
-        np.tile(reward, 2),
-        np.concatenate([before, between]),
-        np.concatenate([between, after]),
-        np.tile(straight, 2),
-    )
-    v, limit, rate = spread(*spans[:3], spans.straight, rule.nodes, field.rewards, field.cut)
-    return _Panels(spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, rule))
-
-
-def best_of_states(
-    alpha: FloatArray,
-    beta: FloatArray,
-    rewards: FloatArray,
-    best_of: Callable[[FloatArray, FloatArray, FloatArray], Largest],
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return P(arm is best) ``[B, N]``, E[max] and the error ``[B]``, one state after another."""
-    chance, mean, error = np.empty(alpha.shape), np.empty(len(alpha)), np.empty(len(alpha))
-    for k in range(len(alpha)):
-        chance[k], mean[k], error[k] = best_of(alpha[k], beta[k], rewards)
-    return chance, mean, error
+    pairs = (left, middle), (middle, right), (reward, reward), (before, between), (between, after)
+    return Spans._make([*map(np.concatenate, pairs), np.tile(straight, 2)])
 
 
 def refuse(error: float) -> None:
@@ -205,9 +178,10 @@ def best_of_independent(
         raise InvalidInputError(f"P(best) needs counts up to {_LARGEST:g}, got {largest:g}; scale them down")
     a, b = np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)
     curves = _Curves(a, b)
-    contenders = Contenders(rewards, *curves.ranges(3.0 - float(np.log(tolerance))), b)
+    field = open_field(rewards, *curves.ranges(3.0 - float(np.log(tolerance))), b)
     noise = 1e-13 + 1e-15 * float(np.sqrt((alpha + beta).max()))
-    return contenders.largest(curves.only(contenders.alive), tolerance, noise)
+    evaluate = curves if len(field.alive) == len(a) else _Curves(a[field.alive], b[field.alive])
+    return integrate(field, field.alive, np.zeros(len(a)), evaluate, tolerance, noise)
 
 
 class _Curves:
@@ -225,10 +199,6 @@ class _Curves:
         if self.fewer.max() > _STIRLING:
             series = 0.5 * np.log(a / (a + b) * b / (2 * np.pi)) + (1 / (a + b) - 1 / a - 1 / b) / 12
             self.log_peak = np.where(self.fewer > _STIRLING, series, self.log_peak)
-
-    def only(self, arms: IntArray) -> _Curves:
-        """Return the curves of some of the arms."""
-        return self if len(arms) == len(self.a) else _Curves(self.a[arms], self.b[arms])
 
     def __call__(self, limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         """Return the product of the distribution functions, and its derivatives in the first `count` rows."""
@@ -286,7 +256,7 @@ def best_of_chain(
     alpha: FloatArray, beta: FloatArray, rewards: FloatArray, tolerance: float, nats: float, cut: float
 ) -> Largest:
     """Return P(arm is best) ``[N]`` and E[max] of one state whose means decrease with i."""
-    from elsv.beliefs.best.chain_kernels import first_look
+    from elsv.beliefs.best.chain_kernels import cut_off, first_look, open_chain
 
     # Messages are exponentials of sums that are as large as the counts.
     noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
@@ -298,39 +268,25 @@ def best_of_chain(
     mean, left, short = 0.0, np.inf, 0.0
     if coarse:
         placed = place(row, other, nats, deep)
-        mean, left, short = first_look(row, other, placed, paying, pays, goal.rule, goal.budget, chance)
+        found = first_look(row, other, placed, paying, pays, goal.rule, goal.budget)
+        mean, left, short = add_up(*found, chance)
     error = left + short + noise
     if left > goal.enough:
-        chance[paying], mean, error = _step_by_step(row, other, paying, pays, tolerance, noise, nats, deep)
+        chance[:] = 0.0
+        placed = place(row, other, nats, deep)
+        low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
+        solution = open_chain(row, other, placed)
+        field = open_field(pays, low[paying], high[paying], beta.cumsum()[paying])
+        arms = paying[field.alive]
+
+        def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+            below, density = np.empty(len(limit)), np.empty((count, len(arms)))
+            cut_off(alpha, beta, solution, arms, high[arms], limit, below, density)
+            return below, density
+
+        _, mean, error = integrate(field, arms, chance, evaluate, tolerance, noise)
     refuse(error)
     return Largest(chance, mean, error + 0.1 * tolerance)
-
-
-def _step_by_step(
-    row: FloatArray,
-    other: FloatArray,
-    paying: IntArray,
-    pays: FloatArray,
-    tolerance: float,
-    noise: float,
-    nats: float,
-    deep: float,
-) -> Largest:
-    """Return what is known of the largest of the arms `paying` of one state ``[1, N]``, panels refined."""
-    from elsv.beliefs.best.chain_kernels import cut_off, open_chain
-
-    placed = place(row, other, nats, deep)
-    low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
-    solution = open_chain(row, other, placed)
-    contenders = Contenders(pays, low[paying], high[paying], other[0].cumsum()[paying])
-    arms = paying[contenders.alive]
-
-    def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-        below, density = np.empty(len(limit)), np.empty((count, len(arms)))
-        cut_off(row[0], other[0], solution, arms, high[arms], limit, below, density)
-        return below, density
-
-    return contenders.largest(evaluate, tolerance, noise)
 
 
 @lru_cache(maxsize=64)
@@ -362,41 +318,36 @@ def best_of_ladder(
     refuse(noise)
     nats, cut = 5.0 * min((tolerance / 1e-8) ** (1 / 16), 1.2), 7.0 - float(np.log(tolerance))
     low, high = np.empty(len(alpha)), np.empty(len(alpha))
-    opened = []
+    parts = []
     for part, program, axis in solvers:
-        own = np.array(part.arms)
-        ends = np.empty(len(own)), np.empty(len(own))
-        opened.append(open_ladder(alpha[own], beta[own], Setup(program, axis, nats, cut), *ends))
+        own, setup = np.array(part.arms), Setup(program, axis, nats, cut)
+        ends, state = (np.empty(len(own)), np.empty(len(own))), (alpha[own], beta[own])
+        parts.append((own, (*state, setup, *open_ladder(*state, setup, *ends))))
         low[own], high[own] = ends
     # An arm cannot be best if another arm has at least its mean and at least its reward.
     payoff = rewards if unit is None else rewards / unit
     beaten = above & (payoff[:, None] >= payoff)
     paying = np.flatnonzero(~beaten.any(axis=0))
     power = beta + above.T @ beta
-    contenders = Contenders(rewards[paying], low[paying], high[paying], power[paying])
-    arms = paying[contenders.alive]
+    field = open_field(rewards[paying], low[paying], high[paying], power[paying])
+    arms = paying[field.alive]
 
     def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
         whole = np.full((len(limit), len(alpha)), np.inf)
         whole[:, arms] = limit
         below, rate = np.ones(len(limit)), np.zeros((count, len(alpha)))
         shares = []
-        for (part, program, axis), (panels, weight) in zip(solvers, opened, strict=True):
-            own = np.array(part.arms)
+        for own, opened in parts:
             share, density = np.empty(len(limit)), np.empty((count, len(own)))
-            state = alpha[own], beta[own]
-            setup, bounds = Setup(program, axis, nats, cut), np.ascontiguousarray(whole[:, own])
-            cut_off(*state, setup, panels, weight, bounds, share, density)
+            cut_off(*opened, np.ascontiguousarray(whole[:, own]), share, density)
             rate[:, own] = density
             below *= share
             shares.append(share[:count])
-        for k, (part, _, _) in enumerate(solvers):
+        for k, (own, _) in enumerate(parts):
             for other, share in enumerate(shares):
                 if other != k:
-                    rate[:, part.arms] *= share[:, None]
+                    rate[:, own] *= share[:, None]
         return below, np.ascontiguousarray(rate[:, arms])
 
-    found = contenders.largest(evaluate, tolerance, noise)
-    chance = np.zeros(len(alpha))
-    chance[paying] = found.chance
-    return Largest(chance, found.mean, found.error + 0.1 * tolerance)
+    found = integrate(field, arms, np.zeros(len(alpha)), evaluate, tolerance, noise)
+    return found._replace(error=found.error + 0.1 * tolerance)

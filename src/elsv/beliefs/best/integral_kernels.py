@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._base.jit import helper, kernel
+from elsv._base.jit import kernel
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.best.panels_kernels import NEAR_ONE, contend, lay_panels
 
 SAFETY = 0.02  # measured: what the square of the last coefficients is at most, against the error of a rule
 _SMOOTH = 4.0  # powers of a distance that a rule takes for smooth
 _ROOM = 256  # panels to begin with that there is room for at first
-_ROW = 128  # numbers that are added without halving
-_DEPTH = 64  # number of times the largest count is halved
 
 
 class Field(NamedTuple):
@@ -128,67 +126,6 @@ def collect(
             for j in range(size):
                 chance[p, j] *= factor
     return chance, worth, error
-
-
-@helper
-def _row_total(values: FloatArray, start: int, end: int) -> float:
-    """Return the sum of up to `_ROW` of the values: eight sums side by side, and what is left over."""
-    total, whole = 0.0, end - (end - start) % 8
-    if whole > start:
-        side = values[start : start + 8].copy()
-        for k in range(start + 8, whole):
-            side[(k - start) % 8] += values[k]
-        total = ((side[0] + side[1]) + (side[2] + side[3])) + ((side[4] + side[5]) + (side[6] + side[7]))
-    for k in range(whole, end):
-        total += values[k]
-    return total
-
-
-@helper
-def _total(values: FloatArray) -> float:
-    """Return the sum of values, halved until they are few: to the last bit what NumPy gives."""
-    waiting, levels, sums = np.empty((_DEPTH, 3), np.int64), np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, len(values), 0
-    left, done = 1, 0
-    while left:
-        left -= 1
-        start, end, level = waiting[left, 0], waiting[left, 1], waiting[left, 2]
-        half = (end - start) // 2
-        if end - start > _ROW:
-            middle = start + half - half % 8
-            waiting[left, 0], waiting[left, 1], waiting[left, 2] = middle, end, level + 1
-            waiting[left + 1, 0], waiting[left + 1, 1], waiting[left + 1, 2] = start, middle, level + 1
-            left += 2
-            continue
-        total = _row_total(values, start, end)
-        while done and levels[done - 1] == level:
-            done -= 1
-            level -= 1
-            total = sums[done] + total
-        levels[done], sums[done] = level, total
-        done += 1
-    return float(sums[0])
-
-
-@kernel
-def add_up(
-    alive: IntArray, unit: float, chance: FloatArray, worth: FloatArray, error: FloatArray, out: FloatArray
-) -> tuple[float, float, float]:
-    """Set P(best) of the arms that are `alive` from what panels add; rewards are relative to `unit`.
-
-    Return E[max], the error of the panels, and what their probabilities fall short of 1 by.
-    """
-    panels, arms = chance.shape
-    mass = _total(chance.reshape(chance.size))
-    left, short = _total(error), abs(1 - mass)
-    if not mass > 0:
-        return 0.0, left, short
-    for c in range(arms):
-        mine = 0.0
-        for p in range(panels):
-            mine += chance[p, c]
-        out[alive[c]] = min((mine if arms > 1 else mass) / mass, 1.0)
-    return unit * (_total(worth) / mass), left, short
 
 
 @kernel

@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
-    MeasuredBest,
+    Measured,
     MethodUsed,
     Order,
+    best_one_by_one,
     check_level,
     check_order,
     check_rewards,
@@ -32,14 +33,15 @@ from elsv.beliefs.base import (
 from elsv.beliefs.chain.panels import fill
 from elsv.beliefs.points import FEW, check_count, power_from, rule_sizes, some_uniforms
 from elsv.lattice.numbering import Lattice, Layer
-from elsv.lattice.workers import Crew
+from elsv.lattice.workers import Crew, crew
 from elsv.state import Arms, State
 
 _NESTED = (12.0, 20.0)  # nats on a panel and cut under Gauss rules: scores within about 1e-8 of themselves
+_BATCH = 4096  # states of a layer that are integrated at once
 
 
 @dataclass(frozen=True)
-class Chain(MeasuredBest):
+class Chain(Measured):
     """Posterior of the means given that they are in order, by quadrature.
 
     Parameters
@@ -66,24 +68,17 @@ class Chain(MeasuredBest):
 
     def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
         r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
-        return self._marginals(state, (), _rule(self.tolerance))[0]
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        return self._moments(state, *_rule(self.tolerance))[1]
+        mean: FloatArray = self._read(state, _rule(self.tolerance), 1)[1][0]
+        return mean
 
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        return self._moments(state, *_rule(self.tolerance))[:2]
+        mean, variance = self._read(state, _rule(self.tolerance), 2)[1]
+        return mean, variance
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
-        from elsv.beliefs.chain.messages_kernels import batch_log_weight
-
-        rows = self._rows(state)
-        out = np.empty(len(rows[0]))
-        fill(batch_log_weight, rows, _rule(self.tolerance), (), out)
-        return out.reshape(state.shape)
+        return self._read(state, _rule(self.tolerance), 0)[0]
 
     def error(self, state: State) -> FloatArray:
         r"""Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``.
@@ -92,10 +87,10 @@ class Chain(MeasuredBest):
         total weight is no estimate: Gauss–Legendre messages make it zero on any panels.)
         """
         nats, cut = _rule(self.tolerance)
-        mean, _, weight = self._moments(state, nats, cut)
+        weight, mean = self._read(state, (nats, cut), 1)
         # Half of what the usual rule allows: the width of panels is halved with it (`finer`).
-        finer, _, finer_weight = self._moments(state, min(0.5 * nats, 3.5), cut + 8)
-        change: FloatArray = np.abs(mean - finer).max(axis=-1)
+        finer_weight, finer = self._read(state, (min(0.5 * nats, 3.5), cut + 8), 1)
+        change: FloatArray = np.abs(mean - finer)[0].max(axis=-1)
         return np.maximum(change, np.abs(weight - finer_weight))
 
     def describe_method(self, state: State) -> MethodUsed:
@@ -108,17 +103,11 @@ class Chain(MeasuredBest):
         from elsv.beliefs.chain.readout_kernels import batch_draw
 
         rows = self._rows(state)
-        out, uniform = np.empty_like(rows[0]), rng.random(rows[0].shape)
-        fill(batch_draw, rows, _rule(self.tolerance), (), uniform, out)
-        return self._shaped(out, state)
+        out, uniform = np.empty((len(rows[0]), 1, state.arms)), rng.random(rows[0].shape)
+        fill(batch_draw, rows, _rule(self.tolerance), (), uniform[:, None], out)
+        return self._turned(out).reshape(state.alpha.shape)
 
-    def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return joint points ``[..., M, N]`` and weights ``[..., M]``; see `some_points`."""
-        return self.some_points(state, count)
-
-    def some_points(
-        self, state: State, count: int, arms: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def points(self, state: State, count: int, arms: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
 
         Up to three arms: Gauss rules, one arm given another, at most `count` points. More: evenly spread
@@ -138,29 +127,24 @@ class Chain(MeasuredBest):
         if wanted > FEW:
             theta, weight = self.spread_points(state, number)
             return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
-        from elsv.beliefs.chain.readout_kernels import batch_nested_points
-
-        alpha, beta = self._rows(state)
+        rows = self._rows(state)
         chosen = np.arange(wanted) if arms is None else arms
-        rows = np.broadcast_to(chosen, (*state.shape, wanted)).reshape(-1, wanted)
+        chosen = np.broadcast_to(chosen, (*state.shape, wanted)).reshape(-1, wanted)
         if self.order == "increasing":
-            rows = (state.arms - 1 - rows)[:, ::-1]
+            chosen = (state.arms - 1 - chosen)[:, ::-1]
         outer, inner = rule_sizes(number, wanted)
         size = outer * inner ** (wanted - 1)
-        theta, weight = np.empty((len(alpha), size, wanted)), np.empty((len(alpha), size))
-        chosen = np.ascontiguousarray(rows)
-        sizes = outer, inner, _NESTED[0]
-        fill(batch_nested_points, (alpha, beta), _NESTED, sizes, chosen, theta, weight, known=True)
-        for s in _lost(theta, weight):
-            whole = self._inverse(alpha[s : s + 1], beta[s : s + 1], size)[0]
-            theta[s], weight[s] = whole[:, chosen[s]], 1 / size
+        theta, weight = np.empty((len(chosen), size, wanted)), np.empty((len(chosen), size))
+        self._fill_points(rows, outer, inner, chosen.copy(), theta, weight)
         if self.order == "increasing":
             # The last arm of the loop is then the first one: those that share the other two stay together.
-            sides = (len(alpha), -1, inner, inner) if wanted == FEW else (len(alpha), -1, 1, 1)
+            sides = (len(chosen), -1, inner, inner) if wanted == FEW else (len(chosen), -1, 1, 1)
             theta = theta[..., ::-1].reshape(*sides, wanted).swapaxes(2, 3)
             weight = weight.reshape(sides).swapaxes(2, 3)
         shape = (*state.shape, size)
         return np.ascontiguousarray(theta).reshape(*shape, wanted), weight.reshape(shape)
+
+    some_points = points
 
     def arm_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return `count` points of every arm with the means of all arms there, and their weights.
@@ -168,40 +152,23 @@ class Chain(MeasuredBest):
         Shapes ``[..., N, K, N]`` and ``[..., N, K]``: a Gauss rule for the arm alone, at whose points the
         other arms have the means that they have given it.
         """
-        from elsv.beliefs.chain.readout_kernels import batch_arm_points
-
-        alpha, beta = self._rows(state)
-        theta = np.empty((len(alpha), state.arms, check_count(count), state.arms))
+        rows = self._rows(state)
+        theta = np.empty((len(rows[0]), state.arms, check_count(count), state.arms))
         weight = np.empty(theta.shape[:-1])
-        fill(batch_arm_points, (alpha, beta), _NESTED, _NESTED[:1], theta, weight, known=True)
-        for s in _lost(theta, weight):
-            theta[s] = self._inverse(alpha[s : s + 1], beta[s : s + 1], count)[0]
-            weight[s] = 1 / count
+        self._fill_points(rows, count, 1, np.empty((len(theta), 0), np.int64), theta, weight)
         if self.order == "increasing":
             theta, weight = np.ascontiguousarray(theta[:, ::-1, :, ::-1]), weight[:, ::-1].copy()
         return theta.reshape(*state.shape, *theta.shape[1:]), weight.reshape(*state.shape, *weight.shape[1:])
 
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points of all arms from uniform numbers, all of the same weight."""
-        theta = self._inverse(*self._rows(state), power_from(count))
-        if self.order == "increasing":
-            theta = np.ascontiguousarray(theta[..., ::-1])
-        shape = (*state.shape, theta.shape[1])
-        return theta.reshape(*shape, state.arms), np.full(shape, 1 / theta.shape[1])
+        theta = self._turned(self._inverse(self._rows(state), 0, power_from(count)))
+        theta = theta.reshape(*state.shape, -1, state.arms)
+        return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
         """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
-        theta = self._inverse(*self._rows(state), stop, start)[0]
-        return np.ascontiguousarray(theta[:, ::-1]) if self.order == "increasing" else theta
-
-    def _inverse(self, alpha: FloatArray, beta: FloatArray, count: int, start: int = 0) -> FloatArray:
-        """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
-        from elsv.beliefs.chain.readout_kernels import batch_points
-
-        uniform = np.ascontiguousarray(some_uniforms(start, count, alpha.shape[1]))
-        theta = np.empty((len(alpha), *uniform.shape))
-        fill(batch_points, (alpha, beta), _rule(self.tolerance), (uniform,), theta)
-        return theta
+        return self._turned(self._inverse(self._rows(state), start, stop)[0])
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``."""
@@ -212,7 +179,8 @@ class Chain(MeasuredBest):
         """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
         # A quantile reads the density inside a panel, where it has half the order of the means.
         nats, cut = _rule(self.tolerance)
-        return self._marginals(state, levels, (0.25 * nats, cut))
+        found = self._read(state, (0.25 * nats, cut), 2 + len(levels), levels)[1]
+        return found[0], found[2:]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -223,75 +191,103 @@ class Chain(MeasuredBest):
         arm i is integrated over v, with an error of at most `tolerance` (default: the belief's own). An arm
         that the order says is never above another one paying as much has probability zero.
         """
-        from elsv.beliefs.best.integral import best_of_chain, best_of_states
+        from elsv.beliefs.best.integral import best_of_chain
 
-        payoff = check_rewards(state, rewards)
+        payoff = check_rewards(state, rewards)[:: self._step]
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
         nats, cut = _rule(goal)
-        payoff = payoff[::-1] if self.order == "increasing" else payoff
-        best_of = partial(best_of_chain, tolerance=goal, nats=nats, cut=cut)
-        chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
-        return self._shaped(chance, state), largest.reshape(state.shape), error.reshape(state.shape)
+        best_of = partial(best_of_chain, rewards=payoff, tolerance=goal, nats=nats, cut=cut)
+        return best_one_by_one(state, best_of, self._step)
 
     def factor_tables(self, arms: Arms, made: int) -> tuple[list[FloatArray], ...]:
         """Return tables of two or three arms whose products add up to W."""
-        from elsv.beliefs.layers.weights import factor_tables
+        from elsv.beliefs.layers.tables import factor_tables
 
         return factor_tables(arms, self, made)
 
     def layer_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
         """Return W of all states of the lattice after `made` pulls, divided by one number."""
-        from elsv.beliefs.layers.weights import weights_in_order
+        from elsv.beliefs.layers.tables import MOST_ARMS, contradicts
+        from elsv.beliefs.layers.weights import chain_ways, weights_by_parts
 
-        return weights_in_order(arms, self, lattice, made, workers)
+        relative = contradicts(arms, self)
+        if not relative or arms.arms <= MOST_ARMS:
+            parts = chain_ways(arms.arms, self.order)
+            return weights_by_parts(arms, parts, lattice, made, workers, relative)
+        layer, precise = lattice.layer(made), self.precise()
+        out, start = np.empty(layer.size), precise.log_weight(State.initial(arms))
+
+        def weigh(batch: tuple[slice, State]) -> None:
+            here, state = batch
+            out[here] = 2.0 ** (lattice.most // 2) * np.exp(precise.log_weight(state) - start)
+
+        with crew(workers) as threads:
+            threads.map(weigh, layer.batches(arms, _BATCH))
+        return out
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
         """Return P(arm i is best) in all states of a layer ``[N, states]``; None for four arms and more."""
         from elsv.beliefs.layers.best import best_in_order
 
-        weight = float(self.log_weight(State.initial(arms)))
-        return best_in_order(arms, self.order, weight, layer, crew)
+        return best_in_order(arms, self, layer, crew)
 
     def precise(self) -> Chain:
         """Return the same belief with the finest tolerance, for what is integrated once."""
         return Chain(self.order, tolerance=1e-12)
 
+    @property
+    def _step(self) -> int:
+        return -1 if self.order == "increasing" else 1
+
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""
-        return state.rows(-1 if self.order == "increasing" else 1)
+        return state.rows(self._step)
 
-    def _shaped(self, rows: FloatArray, state: State) -> FloatArray:
-        ordered = rows[:, ::-1].copy() if self.order == "increasing" else rows
-        return ordered.reshape(state.alpha.shape)
+    def _turned(self, found: FloatArray) -> FloatArray:
+        """Return what is known of arms in decreasing order of their means in the order of the problem."""
+        return found[..., ::-1].copy() if self.order == "increasing" else found
 
-    def _marginals(
-        self, state: State, levels: tuple[float, ...], rule: tuple[float, float]
+    def _read(
+        self, state: State, rule: tuple[float, float], rows: int, levels: tuple[float, ...] = ()
     ) -> tuple[FloatArray, FloatArray]:
-        from elsv.beliefs.chain.readout_kernels import batch_marginals
+        """Return log W ``[...]`` and `rows` of means, variances and quantiles, ``[rows, ..., N]``."""
+        from elsv.beliefs.chain.readout_kernels import batch_read
 
-        rows = self._rows(state)
+        states = self._rows(state)
         wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
-        mean, found = np.empty_like(rows[0]), np.empty((len(rows[0]), len(wanted), state.arms))
-        fill(batch_marginals, rows, rule, (wanted,), mean, found)
-        quantiles = np.array([self._shaped(found[:, k], state) for k in range(len(wanted))])
-        return self._shaped(mean, state), quantiles
+        weight, out = np.empty(len(states[0])), np.empty((len(states[0]), rows, state.arms))
+        fill(batch_read, states, rule, (wanted,), weight, out)
+        if rows:
+            out = np.ascontiguousarray(self._turned(out).transpose(1, 0, 2)).reshape(rows, *state.alpha.shape)
+        return weight.reshape(state.shape), out
 
-    def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return means and variances ``[..., N]`` and log W ``[...]``."""
-        from elsv.beliefs.chain.messages_kernels import batch_moments
+    def _inverse(self, rows: tuple[FloatArray, FloatArray], start: int, stop: int) -> FloatArray:
+        """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
+        from elsv.beliefs.chain.readout_kernels import batch_draw
 
-        rows = self._rows(state)
-        mean, variance, weight = np.empty_like(rows[0]), np.empty_like(rows[0]), np.empty(len(rows[0]))
-        fill(batch_moments, rows, (nats, cut), (), mean, variance, weight)
-        return self._shaped(mean, state), self._shaped(variance, state), weight.reshape(state.shape)
+        uniform = np.ascontiguousarray(some_uniforms(start, stop, rows[0].shape[1]))[None]
+        theta = np.empty((len(rows[0]), *uniform.shape[1:]))
+        fill(batch_draw, rows, _rule(self.tolerance), (uniform,), theta)
+        return theta
 
+    def _fill_points(
+        self,
+        rows: tuple[FloatArray, FloatArray],
+        outer: int,
+        inner: int,
+        arms: IntArray,
+        theta: FloatArray,
+        weight: FloatArray,
+    ) -> None:
+        """Set points by rules; where these leave the range of a double, far from the order, spread ones."""
+        from elsv.beliefs.chain.readout_kernels import batch_rule_points
 
-def _lost(theta: FloatArray, weight: FloatArray) -> IntArray:
-    """Return the states whose rules left the range of a double: data far from the order."""
-    rows = len(weight)
-    return np.flatnonzero(
-        ~np.isfinite(theta.reshape(rows, -1).sum(axis=1) + weight.reshape(rows, -1).sum(axis=1))
-    )
+        flat = theta.reshape(len(theta), -1, theta.shape[-1]), weight.reshape(len(weight), -1)
+        fill(batch_rule_points, rows, _NESTED, (outer, inner, _NESTED[0]), arms, *flat, known=True)
+        size = weight.shape[-1]
+        for s in np.flatnonzero(~np.isfinite(flat[0].sum(axis=(1, 2)) + flat[1].sum(axis=1))):
+            spread = self._inverse((rows[0][s : s + 1], rows[1][s : s + 1]), 0, size)[0]
+            theta[s], weight[s] = (spread[:, arms[s]] if arms.size else spread), 1 / size
 
 
 @lru_cache(maxsize=64)

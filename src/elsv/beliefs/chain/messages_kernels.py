@@ -23,13 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from elsv._base.jit import borrowing, helper, kernel
+from elsv._base.jit import borrowing, helper
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.chain import Placed
 from elsv.beliefs.quadrature import integrals_to
 
 POINTS = 10
-ROWS = 64  # panels in the window of an arm of a long chain, on average
 NOTHING = 700.0  # nats by which a panel falls short of all panels before it, and adds nothing
 
 
@@ -256,7 +255,7 @@ def marginal(
     Return the sum of these, and of them times x.
     """
     if i > 0:
-        upper_message(i - 1, 0, panels, messages)
+        upper_message(i - 1, panels.first[i - 1], panels, messages)
     total, first = 0.0, 0.0
     constant = messages.upper_log[panels.first[i - 1]] if i > 0 else 0.0
     for p in range(panels.first[i], panels.last[i]):
@@ -275,16 +274,6 @@ def marginal(
     return total, first
 
 
-class Room(NamedTuple):
-    """Storage that the states of a batch share; messages that do not fit get their own."""
-
-    y: FloatArray
-    complement: FloatArray
-    x: FloatArray
-    start: IntArray
-    messages: Messages
-
-
 class Solution(NamedTuple):
     """Panels and downward messages of one state."""
 
@@ -294,54 +283,11 @@ class Solution(NamedTuple):
 
 
 @helper
-def new_room(placed: Placed) -> Room:
-    """Return storage for the states of a batch."""
-    widest, arms = placed.edges.shape[1] - 1, placed.first.shape[1]
-    nodes, rows = np.empty((3, widest, POINTS)), min(arms * widest, max(arms * ROWS, widest))
-    return Room(nodes[0], nodes[1], nodes[2], np.empty(arms, np.int64), new_messages(rows, widest))
-
-
-@helper
-def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int, room: Room) -> Solution:
+def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int) -> Solution:
     """Fill the panels of state s and send the messages down its chain."""
-    panels = Panels(
-        placed.edges[s], room.y, room.complement, room.x, placed.first[s], placed.last[s], room.start
-    )
-    fill_nodes(panels, placed.panels[s])
-    rows = stack_windows(panels)
-    messages = room.messages
-    if rows > len(messages.lower_log):
-        messages = new_messages(rows, len(room.y))
+    count, start = placed.panels[s], np.empty(placed.first.shape[1], np.int64)
+    nodes = np.empty((3, count, POINTS))
+    panels = Panels(placed.edges[s], nodes[0], nodes[1], nodes[2], placed.first[s], placed.last[s], start)
+    fill_nodes(panels, count)
+    messages = new_messages(stack_windows(panels), count)
     return Solution(panels, messages, lower_messages(alpha[s], beta[s], panels, messages))
-
-
-@kernel
-def batch_moments(
-    alpha: FloatArray,
-    beta: FloatArray,
-    placed: Placed,
-    mean: FloatArray,
-    variance: FloatArray,
-    log_weight: FloatArray,
-) -> None:
-    """Set means and variances ``[B, N]`` and log W ``[B]``."""
-    room = new_room(placed)
-    out = np.empty(room.y.shape)
-    for s in range(len(alpha)):
-        panels, messages, log_weight[s] = solve(alpha, beta, placed, s, room)
-        for i in range(alpha.shape[1]):
-            total, first = marginal(i, log_weight[s], panels, messages, out)
-            mean[s, i] = first / total
-            second = 0.0
-            for p in range(panels.first[i], panels.last[i]):
-                for k in range(POINTS):
-                    second += out[p, k] * (panels.x[p, k] - mean[s, i]) ** 2
-            variance[s, i] = second / total
-
-
-@kernel
-def batch_log_weight(alpha: FloatArray, beta: FloatArray, placed: Placed, log_weight: FloatArray) -> None:
-    """Set log W ``[B]``: the downward messages alone."""
-    room = new_room(placed)
-    for s in range(len(alpha)):
-        log_weight[s] = solve(alpha, beta, placed, s, room).log_weight

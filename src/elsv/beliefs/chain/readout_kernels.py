@@ -27,7 +27,6 @@ from elsv.beliefs.chain.messages_kernels import (
     Panels,
     integrate,
     marginal,
-    new_room,
     probability,
     solve,
 )
@@ -125,11 +124,12 @@ def draw_chain(panels: Panels, messages: Messages, uniform: FloatArray, out: Flo
 def batch_draw(
     alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
 ) -> None:
-    """Set one joint draw ``[B, N]`` for every state from uniform numbers ``[B, N]``."""
-    room = new_room(placed)
+    """Set joint draws ``[B, M, N]`` from uniform numbers ``[B, M, N]``, or the same for all states."""
     for s in range(len(alpha)):
-        panels, messages, _ = solve(alpha, beta, placed, s, room)
-        draw_chain(panels, messages, uniform[s], out[s])
+        panels, messages, _ = solve(alpha, beta, placed, s)
+        numbers = uniform[s if len(uniform) > 1 else 0]
+        for m in range(len(numbers)):
+            draw_chain(panels, messages, numbers[m], out[s, m])
 
 
 @borrowing
@@ -163,36 +163,34 @@ def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -
 
 
 @kernel
-def batch_marginals(
+def batch_read(
     alpha: FloatArray,
     beta: FloatArray,
     placed: Placed,
     levels: FloatArray,
-    mean: FloatArray,
-    quantile: FloatArray,
+    log_weight: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """Set the mean ``[B, N]`` and the quantiles at all `levels` ``[B, levels, N]`` of every arm."""
-    room = new_room(placed)
-    probabilities = np.empty(room.y.shape)
-    for s in range(len(alpha)):
-        panels, messages, log_weight = solve(alpha, beta, placed, s, room)
-        for i in range(alpha.shape[1]):
-            total, first = marginal(i, log_weight, panels, messages, probabilities)
-            mean[s, i] = first / total
-            for k in range(len(levels)):
-                quantile[s, k, i] = _quantile(panels, i, levels[k], probabilities)
+    """Set log W ``[B]`` and in `out` ``[B, rows, N]`` means, variances and the quantiles at all `levels`.
 
-
-@kernel
-def batch_points(
-    alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
-) -> None:
-    """Set joint points ``[B, M, N]`` for every state from the same uniform numbers ``[M, N]``."""
-    room = new_room(placed)
+    Only what there are rows for is read; with none the downward messages alone are sent.
+    """
+    rows = out.shape[1]
     for s in range(len(alpha)):
-        panels, messages, _ = solve(alpha, beta, placed, s, room)
-        for m in range(len(uniform)):
-            draw_chain(panels, messages, uniform[m], out[s, m])
+        panels, messages, log_weight[s] = solve(alpha, beta, placed, s)
+        probabilities = np.empty(panels.y.shape)
+        for i in range(alpha.shape[1] if rows > 0 else 0):
+            total, first = marginal(i, log_weight[s], panels, messages, probabilities)
+            mean = first / total
+            out[s, 0, i] = mean
+            if rows > 1:
+                second = 0.0
+                for p in range(panels.first[i], panels.last[i]):
+                    for k in range(POINTS):
+                        second += probabilities[p, k] * (panels.x[p, k] - mean) ** 2
+                out[s, 1, i] = second / total
+            for k in range(rows - 2):
+                out[s, 2 + k, i] = _quantile(panels, i, levels[k], probabilities)
 
 
 @merged
@@ -224,7 +222,7 @@ def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
 
 
 @kernel
-def batch_nested_points(
+def batch_rule_points(
     alpha: FloatArray,
     beta: FloatArray,
     placed: Placed,
@@ -238,42 +236,48 @@ def batch_nested_points(
     """Set points ``[B, M, A]`` of up to three arms ``[B, A]`` of every state, and weights ``[B, M]``.
 
     M is outer times inner to the A - 1. The arm below changes fastest, so that points that share the
-    other two follow one another.
+    other two follow one another. With no arms, ``[B, 0]``, there are `outer` points of every arm by itself,
+    with the means of all arms there: ``[B, N outer, N]``.
     """
     place, sides = arms.shape[1] // 2, arms.shape[1] - 1
-    x, share = np.empty(outer), np.empty(outer)
-    nodes, shares = np.empty((2, outer, inner)), np.empty((2, outer, inner))
-    for j in range(outer):
-        for k in range(inner):
-            shares[0, j, k] = shares[1, j, k] = 1.0
+    rules = alpha.shape[1] if sides < 0 else 1
+    at, x, share = np.empty((rules, outer)), np.empty((rules, outer)), np.empty((rules, outer))
+    nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
     for s in range(len(alpha)):
-        middle = arms[s, place]
-        at = np.empty(0)
         for turn in range(2 if sides > 0 else 1):
-            more = 2.0 * (outer if turn == 0 else inner)
+            more, ends = 2.0 * (outer if turn == 0 else inner), at[0, : outer * turn]
             edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
-            grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, more, nats, at)
+            grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, more, nats, ends)
             if turn == 0:
                 scale = scale_for(grid, alpha[s], beta[s])
-                gauss_rule(scale.nodes, marginal_of(grid, middle), x, share)
-                at = np.empty(outer)
-                for j in range(outer):
-                    at[j] = read_scale(grid, scale, x[j])
-                    x[j] = probability(at[j])
+                for k in range(rules):
+                    arm = k if sides < 0 else arms[s, place]
+                    total = gauss_rule(scale.nodes, marginal_of(grid, arm), at[k], share[k])
+                    for j in range(outer):
+                        if total == 0.0:  # nothing in doubles: the caller sees that there is no rule
+                            at[k, j], share[k, j] = 0.0, np.nan
+                        at[k, j] = read_scale(grid, scale, at[k, j])
+                        x[k, j] = probability(at[k, j])
             else:
                 for side in range(sides):
-                    table = reaches(grid, middle, arms[s, 2 * side], at)
+                    table = reaches(grid, arms[s, place], arms[s, 2 * side], at[0])
                     for j in range(outer):
                         if gauss_rule(grid.x, table[j], nodes[side, j], shares[side, j]) == 0.0:
                             for k in range(inner):
-                                nodes[side, j, k] = x[j]
+                                nodes[side, j, k] = x[0, j]
                                 shares[side, j, k] = 1.0 / inner
+            if sides < 0:
+                for k in range(rules):
+                    for j in range(outer):
+                        theta[s, k * outer + j, k], weight[s, k * outer + j] = x[k, j], share[k, j]
+                for down in (True, False):
+                    fill_means(grid, down, at, theta[s])
         m = 0
-        for j in range(outer):
+        for j in range(outer if sides >= 0 else 0):
             for k in range(inner if sides > 0 else 1):
                 for below in range(inner if sides > 1 else 1):
-                    weight[s, m] = share[j] * shares[0, j, k] * shares[1, j, below]
-                    theta[s, m, place] = x[j]
+                    weight[s, m] = share[0, j] * shares[0, j, k] * shares[1, j, below]
+                    theta[s, m, place] = x[0, j]
                     if sides > 0:
                         theta[s, m, 0] = nodes[0, j, k]
                     if sides > 1:
@@ -362,7 +366,7 @@ def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: F
 
 @helper
 def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
-    """Set the means of the arms above (`down`) or below each arm, given it at its logits ``[N, K]``."""
+    """Set means ``[N K, N]`` of the arms above (`down`) or below each, given it at its logits ``[N, K]``."""
     arms, size = at.shape
     nodes = len(grid.x)
     table, spare, found = np.empty((nodes, arms)), np.empty((nodes, arms)), np.empty(arms)
@@ -372,31 +376,11 @@ def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> Non
         side = grid.upper[arm] if down else grid.lower[arm + 1]
         for k in range(size):
             read_means(grid, at[arm, k], side, table, found[:passed])
-            here = theta[arm, k, arm]
+            here, row = theta[arm * size + k, arm], theta[arm * size + k]
             low, high = (here, 1.0) if down else (0.0, here)
             for i in range(passed):
-                theta[arm, k, i if down else arms - 1 - i] = min(max(found[i], low), high)
+                row[i if down else arms - 1 - i] = min(max(found[i], low), high)
         for g in range(nodes):
             table[g, passed] = side[g] * grid.x[g]
         carry(grid.density[arm], table, passed + 1, grid.half, down, spare)
         table, spare = spare, table
-
-
-@kernel
-def batch_arm_points(
-    alpha: FloatArray, beta: FloatArray, placed: Placed, nats: float, theta: FloatArray, weight: FloatArray
-) -> None:
-    """Set a Gauss rule for each arm, with the means of all arms at its points: ``[B, N, K, N]``."""
-    arms, size = theta.shape[1], theta.shape[2]
-    at, nowhere = np.empty((arms, size)), np.empty(0)
-    for s in range(len(alpha)):
-        edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
-        grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, 2.0 * size, nats, nowhere)
-        scale = scale_for(grid, alpha[s], beta[s])
-        for arm in range(arms):
-            gauss_rule(scale.nodes, marginal_of(grid, arm), at[arm], weight[s, arm])
-            for k in range(size):
-                at[arm, k] = read_scale(grid, scale, at[arm, k])
-                theta[s, arm, k, arm] = probability(at[arm, k])
-        for down in (True, False):
-            fill_means(grid, down, at, theta[s])

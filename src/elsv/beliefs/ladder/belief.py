@@ -21,11 +21,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
+from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
     Belief,
-    MeasuredBest,
+    Measured,
     MethodUsed,
+    best_one_by_one,
     check_level,
     check_rewards,
     check_tolerance,
@@ -34,8 +35,8 @@ from elsv.beliefs.base import (
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.independent import Independent
 from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, known_rankings
-from elsv.beliefs.layers import ladder_weights
-from elsv.beliefs.layers.weights import contradicts
+from elsv.beliefs.layers.tables import contradicts
+from elsv.beliefs.layers.weights import Ways, ways_of, weights_by_parts
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice
@@ -48,7 +49,7 @@ _DRAWN = 0.7  # the same for draws, which need fewer digits
 
 
 @dataclass(frozen=True)
-class Ladder(MeasuredBest):
+class Ladder(Measured):
     r"""Posterior of the means given what ranks them, by quadrature.
 
     Parameters
@@ -93,42 +94,31 @@ class Ladder(MeasuredBest):
         """Number of messages: what a state costs is proportional to it."""
         return sum(part.nodes for part in self.parts)
 
-    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
-        r"""Return :math:`p_i(s) = E[\mu_i \mid s]`, shape ``[..., N]``; `rng` is not used."""
-        return self.mean_and_variance(state)[0]
-
-    def variance(self, state: State) -> FloatArray:
-        """Return posterior variances, shape ``[..., N]``."""
-        return self.mean_and_variance(state)[1]
-
     def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Return `mean` and `variance` at the cost of one."""
-        return self._moments(state, *_rule(self.tolerance))[:2]
+        mean, variance = self._read(state, *_rule(self.tolerance))[1]
+        return mean, variance
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` where possible."""
-        return self._moments(state, *_rule(self.tolerance))[2]
+        return self._read(state, *_rule(self.tolerance))[0]
 
-    def shared_ways(self, arms: Arms) -> tuple[ladder_weights.Ways, ...] | None:
+    def shared_ways(self, arms: Arms) -> tuple[Ways, ...] | None:
         """Return the parts whose weights can be worked out for a whole layer at once, or None."""
-        if self.bounds is not None or self.rewards is not None:
+        if self.bounds is not None or self.rewards is not None or contradicts(arms, self):
             return None
-        if contradicts(arms, float(self.log_weight(State.initial(arms)))):
-            return None
-        return ladder_weights.ways_of(self.arms, self.order, self.unimodal)
+        return ways_of(self.arms, self.order, self.unimodal)
 
     def shared_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray | None:
         """Return W of all states after `made` pulls on nodes that they share; None: state by state."""
         parts = self.shared_ways(arms)
-        if parts is None:
-            return None
-        return ladder_weights.weights_by_parts(arms, parts, lattice, made, workers)
+        return None if parts is None else weights_by_parts(arms, parts, lattice, made, workers)
 
     def error(self, state: State) -> FloatArray:
         """Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``."""
         nats, cut = _rule(self.tolerance)
-        mean, _, weight = self._moments(state, nats, cut)
-        finer, _, finer_weight = self._moments(state, 0.6 * nats, cut + 8)
+        weight, (mean, _) = self._read(state, nats, cut)
+        finer_weight, (finer, _) = self._read(state, 0.6 * nats, cut + 8)
         change: FloatArray = np.abs(mean - finer).max(axis=-1)
         return np.maximum(change, np.abs(weight - finer_weight))
 
@@ -186,19 +176,9 @@ class Ladder(MeasuredBest):
 
     def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
         """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
-        from elsv.beliefs.ladder.readout_kernels import batch_quantiles
-
-        alpha, beta = self._rows(state)
-        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
-        mean, found = np.empty_like(alpha), np.empty((len(wanted), *alpha.shape))
         nats, cut = _rule(self.tolerance)
-        for part, setup in self._setups(_INNER * nats, cut):
-            own, own_mean = _of(part, alpha, beta), np.empty((len(alpha), len(part.arms)))
-            own_found = np.empty((len(wanted), *own_mean.shape))
-            batch_quantiles(*own, setup, wanted, own_mean, own_found)
-            mean[:, part.arms], found[:, :, part.arms] = own_mean, own_found
-        shape = state.alpha.shape
-        return mean.reshape(shape), found.reshape(len(wanted), *shape)
+        found = self._read(state, _INNER * nats, cut, levels)[1]
+        return found[0], found[2:]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -214,24 +194,20 @@ class Ladder(MeasuredBest):
             from elsv.beliefs.base import best_of_points
 
             return best_of_points(partial(self.points, count=_POINTS), state, payoff)
-        from elsv.beliefs.best.integral import best_of_ladder, best_of_states
+        from elsv.beliefs.best.integral import best_of_ladder
 
-        best_of = partial(
-            best_of_ladder,
-            self._solvers(),
-            self._above(),
-            None if self.rewards is None else np.array(self.rewards),
-            tolerance=goal,
-        )
-        chance, largest, error = best_of_states(*self._rows(state), payoff, best_of)
-        return chance.reshape(state.alpha.shape), largest.reshape(state.shape), error.reshape(state.shape)
+        unit, above = None if self.rewards is None else np.array(self.rewards), closure(self.arms, self.order)
+        solvers = _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
+        best_of = partial(best_of_ladder, solvers, above, unit, rewards=payoff, tolerance=goal)
+        self._rows(state)
+        return best_one_by_one(state, best_of)
 
     def apart(self, groups: Sequence[Sequence[int]]) -> tuple[Belief, ...] | None:
         """Return the belief of each of these groups of arms by itself; None if one tells of another."""
         if self.unimodal:
             return None
         place = {arm: (g, k) for g, group in enumerate(groups) for k, arm in enumerate(group)}
-        pairs = [(place[a], place[b]) for a, b in covers(self._above())]
+        pairs = [(place[a], place[b]) for a, b in covers(closure(self.arms, self.order))]
         if any(a[0] != b[0] for a, b in pairs):
             return None
         found = []
@@ -246,9 +222,6 @@ class Ladder(MeasuredBest):
         """Return the same belief with the finest tolerance, for what is integrated once."""
         return replace(self, tolerance=1e-12)
 
-    def _above(self) -> AnyArray:
-        return closure(self.arms, self.order)
-
     @property
     def _dimensions(self) -> int:
         return sum(len(part.arms) * (1 if part.single else 2) for part in self.parts)
@@ -258,14 +231,11 @@ class Ladder(MeasuredBest):
             raise InvalidInputError(f"this belief is one of {self.arms} arms, got a state of {state.arms}")
         return state.rows()
 
-    def _solvers(self) -> tuple[tuple[Ranking, Any, Any], ...]:
-        return _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
-
     def _setups(self, nats: float, cut: float) -> Iterator[tuple[Ranking, Any]]:
         """Yield each part and what the kernels solve for it."""
         from elsv.beliefs.ladder.solve_kernels import Setup
 
-        for part, program, axis in self._solvers():
+        for part, program, axis in _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards):
             yield part, Setup(program, axis, nats, cut)
 
     def _walks(
@@ -287,19 +257,22 @@ class Ladder(MeasuredBest):
             first = last
         return out
 
-    def _moments(self, state: State, nats: float, cut: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        from elsv.beliefs.ladder.readout_kernels import batch_moments
+    def _read(
+        self, state: State, nats: float, cut: float, levels: tuple[float, ...] = ()
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log W ``[...]``, and means, variances and quantiles, ``[2 + levels, ..., N]``."""
+        from elsv.beliefs.ladder.readout_kernels import batch_read
 
         alpha, beta = self._rows(state)
-        mean, variance, weight = np.empty_like(alpha), np.empty_like(alpha), np.zeros(len(alpha))
+        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
+        weight, found = np.zeros(len(alpha)), np.empty((2 + len(wanted), *alpha.shape))
         for part, setup in self._setups(nats, cut):
-            own = _of(part, alpha, beta)
-            found = np.empty_like(own[0]), np.empty_like(own[0]), np.empty(len(alpha))
-            batch_moments(*own, setup, *found)
-            mean[:, part.arms], variance[:, part.arms] = found[:2]
-            weight += found[2]
-        shape = state.alpha.shape
-        return mean.reshape(shape), variance.reshape(shape), weight.reshape(state.shape)
+            own, log = _of(part, alpha, beta), np.empty(len(alpha))
+            read = np.empty((len(found), *own[0].shape))
+            batch_read(*own, setup, wanted, log, read)
+            weight += log
+            found[:, :, part.arms] = read
+        return weight.reshape(state.shape), found.reshape(len(found), *state.alpha.shape)
 
 
 def exact_belief(

@@ -30,44 +30,6 @@ _BARYCENTRIC = 1 / _GAPS.prod(axis=1)
 _NOTHING = -700.0
 
 
-@helper
-def total_and_first(mass: FloatArray, place: FloatArray) -> tuple[float, float]:
-    """Return the sum of an arm's probabilities at all nodes, and that of them times the place."""
-    total, first = 0.0, 0.0
-    for p in range(len(place)):
-        for k in range(POINTS):
-            total += mass[p, k]
-            first += mass[p, k] * place[p, k]
-    return total, first
-
-
-@kernel
-def batch_moments(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    mean: FloatArray,
-    variance: FloatArray,
-    log_weight: FloatArray,
-) -> None:
-    """Set means and variances ``[B, N]`` and log W ``[B]``."""
-    axis = setup.axis
-    for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], setup)
-        log_weight[b] = solved.log_weight
-        mass = solved.mass
-        place = solved.densities.place
-        for i in range(alpha.shape[1]):
-            total, first = total_and_first(mass[i], place)
-            middle = first / total
-            second = 0.0
-            for p in range(len(place)):
-                for k in range(POINTS):
-                    second += mass[i, p, k] * (place[p, k] - middle) ** 2
-            mean[b, i] = middle / axis.support[i]
-            variance[b, i] = second / total / axis.support[i] ** 2
-
-
 @borrowing
 def between(knots: FloatArray, t: float) -> float:
     """Return the polynomial through `knots`, values at both ends and the nodes of a panel, at t in [0, 1]."""
@@ -141,29 +103,36 @@ def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) ->
 
 
 @kernel
-def batch_quantiles(
+def batch_read(
     alpha: FloatArray,
     beta: FloatArray,
     setup: Setup,
     levels: FloatArray,
-    mean: FloatArray,
-    quantile: FloatArray,
+    log_weight: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """Set means ``[B, N]`` and quantiles ``[levels, B, N]``."""
-    axis = setup.axis
-    knots = np.empty(POINTS + 2)
+    """Set log W ``[B]`` and, in `out` ``[2 + levels, B, N]``, means, variances and quantiles at `levels`."""
+    axis, knots = setup.axis, np.empty(POINTS + 2)
     for b in range(len(alpha)):
         solved = solve(alpha[b], beta[b], setup)
-        mass = solved.mass
+        log_weight[b] = solved.log_weight
         panels, place = solved.panels, solved.densities.place
         for i in range(alpha.shape[1]):
-            total, first = total_and_first(mass[i], place)
-            mean[b, i] = first / total / axis.support[i]
+            mass, total, first, second = solved.mass[i], 0.0, 0.0, 0.0
+            for p in range(len(place)):
+                for k in range(POINTS):
+                    total += mass[p, k]
+                    first += mass[p, k] * place[p, k]
+            middle = first / total
+            for p in range(len(place)):
+                for k in range(POINTS):
+                    second += mass[p, k] * (place[p, k] - middle) ** 2
+            out[0, b, i] = middle / axis.support[i]
+            out[1, b, i] = second / total / axis.support[i] ** 2
             for level in range(len(levels)):
-                wanted, below, at = levels[level] * total, 0.0, 0
-                held = 0.0
+                wanted, below, at, held = levels[level] * total, 0.0, 0, 0.0
                 for p in range(len(place)):
-                    held = mass[i, p].sum()
+                    held = mass[p].sum()
                     at = p
                     if below + held >= wanted:
                         break
@@ -172,9 +141,9 @@ def batch_quantiles(
                 for k in range(POINTS):
                     knots[k + 1] = 0.0
                     for j in range(POINTS):
-                        knots[k + 1] += CUMULATIVE[k, j] * mass[i, at, j] / WEIGHTS[j]
+                        knots[k + 1] += CUMULATIVE[k, j] * mass[at, j] / WEIGHTS[j]
                 t = inverse(knots, min(wanted - below, held))
-                quantile[level, b, i] = place_of(axis, panels, at, t) / axis.support[i]
+                out[2 + level, b, i] = place_of(axis, panels, at, t) / axis.support[i]
 
 
 @borrowing
@@ -225,26 +194,7 @@ class Walker(NamedTuple):
     logs: FloatArray  # [N + 1], of the message there
     knots: FloatArray  # [POINTS + 2]
     leaning: FloatArray  # [POINTS + 2]
-    terms: FloatArray  # [most terms of a message]
-
-
-@helper
-def new_walker(setup: Setup, panels: Panels, inner: Messages) -> Walker:
-    """Return what walks take, with room of their own."""
-    program, arms, most = setup.program, len(setup.axis.support), 0
-    for m in range(len(program.from_above)):
-        most = max(most, program.terms[m + 1] - program.terms[m])
-    return Walker(
-        setup,
-        panels,
-        inner,
-        np.empty((arms + 1, 2), np.int64),
-        np.empty(arms + 1),
-        np.empty(arms + 1),
-        np.empty(POINTS + 2),
-        np.empty(POINTS + 2),
-        np.empty(most),
-    )
+    terms: FloatArray  # [T], room for those of a message
 
 
 @borrowing
@@ -330,10 +280,18 @@ def batch_draw(
 
     `uniform` has a row for each draw, or fewer rows, which every state then uses from the first one on.
     """
-    shared = len(uniform) < len(out)
+    shared, program, arms = len(uniform) < len(out), setup.program, alpha.shape[1]
+    waiting, ends, knots = (
+        np.empty((arms + 1, 2), np.int64),
+        np.empty((2, arms + 1)),
+        np.empty((2, POINTS + 2)),
+    )
+    terms = np.empty(len(program.arm))
     for b in range(len(alpha)):
         solved = solve(alpha[b], beta[b], setup)
-        walker = new_walker(setup, solved.panels, solved.inner)
+        walker = Walker(
+            setup, solved.panels, solved.inner, waiting, ends[0], ends[1], knots[0], knots[1], terms
+        )
         for k in range(starts[b], starts[b + 1]):
             row = k - starts[b] if shared else k
             walk(alpha[b], beta[b], walker, uniform[row], out[k])

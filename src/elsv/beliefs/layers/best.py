@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order
-from elsv.beliefs.layers.weights import contradicts
+from elsv.beliefs.layers.tables import MOST_ARMS, contradicts
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
@@ -41,16 +42,14 @@ def best_of_independent(problem: Arms, layer: Layer, crew: Crew) -> FloatArray |
     return _filled(problem, _independent(problem, layer.made), layer, crew)
 
 
-def best_in_order(
-    problem: Arms, order: Order, log_weight: float, layer: Layer, crew: Crew
-) -> FloatArray | None:
+def best_in_order(problem: Arms, belief: Any, layer: Layer, crew: Crew) -> FloatArray | None:
     """Return the probabilities ``[N, states]`` of arms in order, or None where each state must be integrated.
 
-    That is so with four arms and more, and if the prior, of which log W is given, contradicts the order.
+    That is so with four arms and more, and if the prior contradicts the order.
     """
-    if problem.arms > 3 or contradicts(problem, log_weight):
+    if problem.arms > MOST_ARMS or contradicts(problem, belief):
         return None
-    return _filled(problem, (_InOrder(problem, order, layer.made) for _ in range(1)), layer, crew)
+    return _filled(problem, (_InOrder(problem, belief.order, layer.made) for _ in range(1)), layer, crew)
 
 
 def _filled(problem: Arms, fills: Iterable[Fill], layer: Layer, crew: Crew) -> FloatArray:
@@ -128,49 +127,37 @@ class _InOrder:
         least = max(1.0, r[1] / r[0])
         self.above = _at(prior[0], nodes, 1.0, made).integrals(from_above=True)
         self.above_least = _at(prior[0], nodes, least, made).integrals(from_above=True)
-        self.low: _Low | None = None
-        if problem.arms == 3:
-            self.low = _Low(problem, prior, r, nodes, made)
-
-    def __call__(self, pulls: list[int], out: FloatArray) -> None:
-        n = [pulls[arm] for arm in self.arms]
-        above, least = self.above[n[0]][:, None], self.above_least[n[0]][:, None]  # [s_1, 1, G]
-        ones = np.ones((1, len(self.weights)))
-        below, capped = (ones, ones) if self.low is None else (self.low.below[n[2]], self.low.capped[n[2]])
-        second = (above - least) * capped
-        first = least * below if self.low is None else self.low.first_is_best(n[0], n[2], least)
-        rest = above * below - first - second
-        density = self.middle.density(n[1]) * self.weights  # [s_2, G]
-        for k, part in zip(self.arms, (first, second, rest), strict=False):
-            worth = _product(part, density)  # [s_1, s_3, s_2]
-            worth = np.moveaxis(worth, 2, 1).reshape([count + 1 for count in n])
-            out[k] += worth.transpose() if self.arms[0] else worth
-
-
-class _Low:
-    """The third of three arms in order: its integrals, and how it meets the first arm."""
-
-    def __init__(self, problem: Arms, prior: FloatArray, r: list[float], nodes: Nodes, made: int) -> None:
-        least, meets = max(1.0, r[1] / r[0]), r[2] / r[0]
+        if problem.arms == 2:
+            return
+        meets = r[2] / r[0]
         self.below = _at(prior[2], nodes, 1.0, made).integrals(from_above=False)
         self.capped = _at(prior[2], nodes, min(1.0, r[1] / r[2]), made).integrals(from_above=False)
         self.crosses = meets > least  # else the first arm beats the third wherever it beats the second
         if self.crosses:
-            y = np.exp(nodes.log_x)
-            inner = place_nodes(problem, made)
+            y, inner = np.exp(nodes.log_x), place_nodes(problem, made)
             self.above_meeting = _at(prior[0], nodes, meets, made).integrals(from_above=True)
             self.first = ArmTables(prior[0], inner.log_x, inner.log_rest, made)
             self.third = _at(prior[2], inner, r[0] / r[2], made).integrals(from_above=False)
             upper, lower = np.minimum(meets * y, 1.0), np.minimum(least * y, 1.0)
             self.between = inner.rule_up_to(upper) - inner.rule_up_to(lower)  # [G, inner nodes]
 
-    def first_is_best(self, n_first: int, n_third: int, least: FloatArray) -> FloatArray:
-        """Return the integral over the first arm above ℓ of its density times F_3, ``[s_1, s_3, G]``."""
-        below = self.below[n_third]
-        if not self.crosses:
-            return np.asarray(least * below)
-        product = self.first.density(n_first)[:, None] * self.third[n_third]
-        return np.asarray(self.above_meeting[n_first][:, None] * below + _product(product, self.between))
+    def __call__(self, pulls: list[int], out: FloatArray) -> None:
+        n = [pulls[arm] for arm in self.arms]
+        above, least = self.above[n[0]][:, None], self.above_least[n[0]][:, None]  # [s_1, 1, G]
+        below = capped = np.ones((1, len(self.weights)))
+        if len(n) == 3:
+            below, capped = self.below[n[2]], self.capped[n[2]]
+        first, second = least * below, (above - least) * capped
+        if len(n) == 3 and self.crosses:
+            # The integral over the first arm above ℓ of its density times F_3, [s_1, s_3, G].
+            product = self.first.density(n[0])[:, None] * self.third[n[2]]
+            first = self.above_meeting[n[0]][:, None] * below + _product(product, self.between)
+        rest = above * below - first - second
+        density = self.middle.density(n[1]) * self.weights  # [s_2, G]
+        for k, part in zip(self.arms, (first, second, rest), strict=False):
+            worth = _product(part, density)  # [s_1, s_3, s_2]
+            worth = np.moveaxis(worth, 2, 1).reshape([count + 1 for count in n])
+            out[k] += worth.transpose() if self.arms[0] else worth
 
 
 def _product(stack: FloatArray, rows: FloatArray) -> FloatArray:

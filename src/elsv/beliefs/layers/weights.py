@@ -1,311 +1,222 @@
-r"""The weight W of every state of a layer when the means are in order (past the paper).
+r"""The weight W of every state of a layer under anything that ranks the arms (past the paper).
 
 .. math::
 
-    W(s) = E\Bigl[\prod_i \mu_i^{s_i} (1-\mu_i)^{f_i}\; 1\{\mu_1 \ge \dots \ge \mu_N\}\Bigr]
-         = \int f_k(x)\, U_{k-1}(x)\, L_{k+1}(x)\, dx
+    W(s) = E\Bigl[\prod_i \mu_i^{s_i} (1-\mu_i)^{f_i}\; 1\{\text{what ranks the arms holds}\}\Bigr]
 
-over the independent prior, with the messages of `elsv.beliefs.chain` and any arm k. U depends on the arms
-before k alone and L on those after it, so each is tabulated once for all states that share them, and a block
-of W is one product over the quadrature nodes. Only the last layer needs this: every earlier one
-is :math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)`.
+over the independent prior. Arms are placed from one end to the other: a chain of falling means from the
+largest down, all else from the smallest up. Where I can be the first k of them, i the next one and J the
+rest, going up
 
-The message of a single arm is exact in relative terms (`elsv.beliefs.quadrature`); only chains of two and
-more arms on one side of k (four arms or more) are integrated numerically.
+.. math::
 
-All weights are multiplied by :math:`2^{T/2}`: they lie between :math:`2^{-T}` and 1, less what the prior
-finds unlikely, so neither end leaves the range of a double up to T = 2000.
+    W(s) = \sum_{I \to i \to J} \int L_I(x)\, f_i(x)\, U_J(x)\, dx, \quad
+    L_I(x) = \int_0^x \sum_{i \in I} f_i L_{I \setminus i}, \quad
+    U_J(x) = \int_x^1 \sum_{i \in J} f_i U_{J \setminus i},
 
-If it is the order itself that the prior finds unlikely (565 pulls of each of two arms that say the opposite
-give it the probability :math:`10^{-160}`), products leave that range long before their logarithms do. So then
-everything is relative to the prior. With :math:`\pi_g` the probability of node :math:`x_g` for the middle
-arm, given the order,
+each sum over the arms that may come there. L depends on the states of the arms in I alone and U on those in
+J, so each is tabulated once on nodes that all states share, and a block of W is some products over the nodes.
+Parts that do not depend on one another are multiplied. Only the last layer needs this: every earlier one is
+:math:`W(s) = W(s{+}\text{success}_i) + W(s{+}\text{failure}_i)`.
 
-.. math:: \frac{W(s)}{W(s_0)} = \sum_g \pi_g\, E[\mu_1^{s_1}(1-\mu_1)^{f_1} \mid \mu_1 \ge x_g]\;
-    x_g^{s_2}(1-x_g)^{f_2}\; E[\mu_3^{s_3}(1-\mu_3)^{f_3} \mid \mu_3 \le x_g],
-
-every factor of which lies between 0 and 1. Only single arms on either side of the middle one have such
-messages; four and more arms are integrated state by state.
+The message of a single arm is exact in relative terms (`elsv.beliefs.quadrature`); only those of several arms
+are integrated numerically. All weights are multiplied by :math:`2^{T/2}`: they lie between :math:`2^{-T}` and
+1, less what the prior finds unlikely, so neither end leaves the range of a double up to T = 2000.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from typing import Protocol
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from math import comb
 
 import numpy as np
 
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order
-from elsv.beliefs.quadrature import ArmTables, Nodes, beta_share, limited_logs, place_nodes
-from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import Lattice, Layer
-from elsv.state import Arms, State
+from elsv.beliefs.ladder.ranking import closure, components, covers
+from elsv.beliefs.layers.tables import MOST_ARMS, RelativeTables, probable_nodes
+from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
+from elsv.lattice.numbering import Lattice, Layer, shares
+from elsv.state import Arms
 
-_BATCH = 4096
-_LEAST = -140.0  # log P(order) from which doubles have room for all that matters
-_DEEP = 1e-30  # share of a Beta distribution below which it is its own tail
-_TINY = 1e-290  # and below which the library's function may underflow
-_MOST_TERMS = 10_000
-Table = dict[tuple[int, ...], FloatArray]  # pulls of some arms: [states of that block, G]
-MOST_ARMS = 3
-
-Tables = tuple[list[FloatArray], ...]  # for each arm, by its pulls n: [n + 1, G]
+Some = frozenset[int]
+Blocks = dict[tuple[int, ...], FloatArray]  # pulls of some arms: [states of that block, …]
+Part = tuple[tuple[int, ...], Callable[..., FloatArray]]  # arms, and W by their pulls, an axis for each
+MOST_SETS = 512  # messages that are tabulated; an order with more is integrated state by state
 
 
-class InOrder(Protocol):
-    """A belief under an order, as far as it is needed here."""
+@dataclass(frozen=True)
+class Ways:
+    """In which order some connected arms may be placed."""
 
-    @property
-    def order(self) -> Order:
-        """The direction."""
-        ...
+    arms: tuple[int, ...]
+    before: tuple[Some, ...]  # by arm of the problem: the arms that must be placed before it
+    unimodal: bool = False
+    falling: bool = False  # whether the largest is placed first, and not the smallest
 
-    def log_weight(self, state: State) -> FloatArray:
-        """Return log W."""
-        ...
+    def after(self, placed: Some) -> tuple[int, ...]:
+        """Return the arms that may come next after those placed."""
+        left = [arm for arm in self.arms if arm not in placed]
+        if self.unimodal:
+            left = left[:1] + left[1:][-1:]  # the smallest of what is left is at one of its ends
+        return tuple(arm for arm in left if self.before[arm] <= placed)
 
-    def precise(self) -> InOrder:
-        """Return the same belief with the finest tolerance."""
-        ...
+    def sets(self, size: int) -> set[Some]:
+        """Return the sets of `size` arms that can be the first ones."""
+        found: set[Some] = {frozenset()}
+        for _ in range(size):
+            found = {placed | {arm} for placed in found for arm in self.after(placed)}
+        return found
+
+    def middle(self) -> list[tuple[Some, int, Some]]:
+        """Return the first arms, the next one and the last ones, for every way through the middle."""
+        whole = frozenset(self.arms)
+        return [
+            (placed, arm, whole - placed - {arm})
+            for placed in sorted(self.sets((len(self.arms) - 1) // 2), key=sorted)
+            for arm in self.after(placed)
+        ]
+
+    def tabulated(self) -> Iterator[int]:
+        """Yield the number of arms of every message that is tabulated."""
+        number = len(self.arms)
+        for size in range(1, number):
+            arms = size if size <= (number - 1) // 2 else number - size
+            yield from [arms] * len(self.sets(size))
 
 
-def weights_in_order(
-    problem: Arms, belief: InOrder, lattice: Lattice, made: int, workers: int = 1
+def chain_ways(arms: int, order: Order) -> tuple[Ways]:
+    """Return how arms in an order are placed: one after the other."""
+    before = tuple(frozenset(range(arm)) for arm in range(arms))
+    return (Ways(tuple(range(arms)), before, falling=order == "decreasing"),)
+
+
+@lru_cache(maxsize=64)
+def ways_of(arms: int, order: tuple[tuple[int, int], ...], unimodal: bool) -> tuple[Ways, ...] | None:
+    """Return the parts of an order, or None where there are too many messages to tabulate."""
+    above = closure(arms, order)
+    below = tuple(frozenset(int(b) for b in np.flatnonzero(row)) for row in above)
+    parts = [list(range(arms))] if unimodal else components(arms, covers(above))
+    found = tuple(Ways(tuple(part), below, unimodal) for part in parts)
+    few = all(len(ways.sets(size)) <= MOST_SETS for ways in found for size in range(len(ways.arms)))
+    return found if few else None
+
+
+def size_of_tables(parts: tuple[Ways, ...], made: int) -> float:
+    """Return how many numbers are tabulated at each node."""
+    return sum((float(comb(made + 2 * k, 2 * k)) for ways in parts for k in ways.tabulated()), 0.0)
+
+
+def weights_by_parts(
+    problem: Arms,
+    parts: tuple[Ways, ...],
+    lattice: Lattice,
+    made: int,
+    workers: int = 1,
+    relative: bool = False,
 ) -> FloatArray:
     """Return W of all states after `made` pulls, in the lattice's numbering, times 2^(T/2).
 
-    If the prior contradicts the order, W is relative to that of the prior.
+    If the prior contradicts a chain of up to three arms, W is `relative` to that of the prior.
     """
     layer, unit = lattice.layer(made), 2.0 ** (lattice.most // 2)
-    out = np.zeros(layer.size)
-    relative = contradicts(problem, float(belief.log_weight(State.initial(problem))))
-    with ThreadPoolExecutor(workers) as pool:
-        if relative and problem.arms > 3:
-            weigh = partial(_weigh, problem, belief.precise(), unit, out)
-            list(pool.map(weigh, layer.batches(problem, _BATCH)))
-            return out
-        nodes = place_nodes(problem, made)
-        if relative:
-            nodes = probable_nodes(problem, belief.order, nodes)
-        # Chains of two arms need all nodes at once.
-        for part in [nodes] if problem.arms > 3 else nodes.parts(made):
-            tables = _Tables(problem, belief.order, part, made, part.weights * unit, relative)
-            chunks = layer.chunks(max(layer.size // (16 * workers), 1 << 16))
-            list(pool.map(partial(_add_blocks, tables, layer, out), chunks))
+    nodes, out = place_nodes(problem, made), np.zeros(layer.size)
+    if relative:
+        nodes = probable_nodes(problem, parts[0].falling, nodes)
+    # Messages of several arms and products of parts need all nodes at once.
+    alone = len(parts) == 1 and problem.arms <= MOST_ARMS
+    for some in nodes.parts(made) if alone else [nodes]:
+        scales = [some.weights * (1.0 if k else unit) for k in range(len(parts))]
+        tables = [
+            _Tables(problem, ways, some, made, scale, relative)
+            for ways, scale in zip(parts, scales, strict=True)
+        ]
+        # Parts are met in many blocks.
+        blocks = [table.block if len(parts) == 1 else cache(table.block) for table in tables]
+        found = [(ways.arms, block) for ways, block in zip(parts, blocks, strict=True)]
+        with ThreadPoolExecutor(workers) as pool:
+            list(
+                pool.map(
+                    partial(_fill, layer, found, out), layer.chunks(max(layer.size // (16 * workers), 1))
+                )
+            )
     return out
 
 
-def _weigh(problem: Arms, belief: InOrder, unit: float, out: FloatArray, batch: tuple[slice, State]) -> None:
-    """Set W of some states, relative to the prior's, state by state."""
-    here, state = batch
-    out[here] = unit * np.exp(belief.log_weight(state) - belief.log_weight(State.initial(problem)))
-
-
-def _add_blocks(tables: _Tables, layer: Layer, out: FloatArray, bounds: tuple[int, int]) -> None:
+def _fill(layer: Layer, parts: list[Part], out: FloatArray, bounds: tuple[int, int]) -> None:
+    """Add to W of some blocks the products of the parts that do not depend on one another."""
     for b in range(*bounds):
-        tables.add_block(layer.pulls[b].tolist(), out[layer.starts[b] : layer.starts[b + 1]])
+        pulls = layer.pulls[b].tolist()
+        total = np.ones([1] * len(pulls))
+        for arms, block in parts:
+            shape = [n + 1 if arm in arms else 1 for arm, n in enumerate(pulls)]
+            total = total * block(*(pulls[arm] for arm in arms)).reshape(shape)
+        out[layer.starts[b] : layer.starts[b + 1]] += total.reshape(-1)
 
 
 class _Tables:
-    """Densities and messages at some nodes, for all numbers of pulls up to `made`."""
+    """Densities and messages of one part at some nodes, for all numbers of pulls up to `made`."""
 
     def __init__(
-        self, problem: Arms, order: Order, nodes: Nodes, made: int, scale: FloatArray, relative: bool
+        self, problem: Arms, ways: Ways, nodes: Nodes, made: int, scale: FloatArray, relative: bool
     ) -> None:
-        self.arms = [_arm_tables(row, nodes, made, relative) for row in problem.prior]
-        self.nodes = nodes
-        self.made = made
-        self.scale = scale
-        self.middle = (problem.arms - 1) // 2
-        falling = order == "decreasing"
-        self.before = self.messages(range(self.middle), falling)
-        self.behind = self.messages(range(problem.arms - 1, self.middle, -1), not falling)
+        kind = RelativeTables if relative else ArmTables
+        self.ways, self.nodes, self.made, self.scale = ways, nodes, made, scale
+        self.arms = {i: kind(problem.prior[i], nodes.log_x, nodes.log_rest, made) for i in ways.arms}
+        self._known: dict[tuple[Some, bool], Blocks] = {}
+        self._middle = [
+            (sorted(first), arm, sorted(last), self.message(first, True), self.message(last, False))
+            for first, arm, last in ways.middle()
+        ]
 
-    def add_block(self, pulls: list[int], out: FloatArray) -> None:
-        """Add these nodes' part of W of a block."""
-        from elsv.beliefs.layers.weights_kernels import add_products
+    def message(self, some: Some, first: bool) -> Blocks:
+        """Return the integrals over the means of `some`, which are placed first (or last), to every node."""
+        if (some, first) not in self._known:
+            self._known[some, first] = self._message(some, first)
+        return self._known[some, first]
 
-        density = self.arms[self.middle].density(pulls[self.middle]) * self.scale
-        before = self.before[tuple(pulls[: self.middle])]
-        add_products(before, density, self.behind[tuple(pulls[self.middle + 1 :])], out)
-
-    def messages(self, arms: range, from_above: bool) -> Table:
-        """Return the integrals over ordered means of `arms`, the first outermost, up to every node."""
+    def _message(self, some: Some, first: bool) -> Blocks:
+        ways, arms, from_above = self.ways, sorted(some), first == self.ways.falling
         if not arms:
             return {(): np.ones((1, len(self.nodes.log_x)))}
-        single = self.arms[arms[0]].integrals(from_above)
-        table: Table = {(n,): single[n] for n in range(self.made + 1)}
-        for arm in arms[1:]:
-            longer: Table = {}
-            for pulls, message in table.items():
-                for n in range(self.made - sum(pulls) + 1):
-                    density = self.arms[arm].density(n)
-                    forward = arms.step > 0
-                    product = message[:, None] * density if forward else density[:, None] * message
-                    key = (*pulls, n) if forward else (n, *pulls)
-                    longer[key] = self.nodes.integrals(product.reshape(-1, density.shape[1]), from_above)
-            table = longer
-        return table
-
-
-def factor_tables(problem: Arms, belief: InOrder, made: int) -> Tables:
-    r"""Return the tables of every arm for up to `made` pulls, multiplied by 2^(made/2) in all.
-
-    .. math:: W(s) = \sum_g A_1(n_1, s_1, g)\, A_2(n_2, s_2, g)\, A_3(n_3, s_3, g)
-
-    over quadrature nodes :math:`x_g`: the middle arm is at the node and the others are integrated above or
-    below it. Whoever can add up products quickly needs no array of weights.
-    """
-    if not 2 <= problem.arms <= MOST_ARMS:
-        raise InvalidInputError(f"factor tables are those of 2 or {MOST_ARMS} arms, got {problem.arms}")
-    relative = contradicts(problem, float(belief.log_weight(State.initial(problem))))
-    nodes = nodes_for(problem, made)
-    if relative:
-        nodes = probable_nodes(problem, belief.order, place_nodes(problem, made))
-    middle, falling = (problem.arms - 1) // 2, belief.order == "decreasing"
-    scale = nodes.weights * 2.0 ** (made // 2)
-    found = []
-    for arm, row in enumerate(problem.prior):
-        own = _arm_tables(row, nodes, made, relative)
-        if arm == middle:
-            found.append([own.density(n) * scale for n in range(made + 1)])
+        if len(arms) == 1:  # an incomplete Beta function, exact in relative terms
+            return {(n,): table for n, table in enumerate(self.arms[arms[0]].integrals(from_above))}
+        if first:
+            known = ways.sets(len(arms) - 1)
+            next_to = [i for i in arms if some - {i} in known and i in ways.after(some - {i})]
         else:
-            found.append(own.integrals(falling == (arm < middle)))
-    return tuple(found)
+            next_to = list(ways.after(frozenset(ways.arms) - some))
+        rests = {arm: self.message(some - {arm}, first) for arm in next_to}
+        densities = {arm: [self.arms[arm].density(n) for n in range(self.made + 1)] for arm in next_to}
+        blocks: Blocks = {}
+        for total in range(self.made + 1):
+            for row in shares(len(arms), total).tolist():
+                values = np.zeros((*(n + 1 for n in row), len(self.nodes.log_x)))
+                for arm, rest in rests.items():
+                    k = arms.index(arm)
+                    own = [n + 1 if j == k else 1 for j, n in enumerate(row)]
+                    others = [1 if j == k else n + 1 for j, n in enumerate(row)]
+                    below = rest[(*row[:k], *row[k + 1 :])].reshape(*others, -1)
+                    values += below * densities[arm][row[k]].reshape(*own, -1)
+                flat = values.reshape(-1, values.shape[-1])
+                blocks[tuple(row)] = self.nodes.integrals(flat, from_above)
+        return blocks
 
+    def block(self, *pulls: int) -> FloatArray:
+        """Return these nodes' part of W of a block, by the pulls of the part's arms, one axis for each."""
+        from elsv.beliefs.layers.weights_kernels import add_products
 
-def nodes_for(problem: Arms, made: int) -> Nodes:
-    """Return the nodes on which the weights of all states with up to `made` pulls are exact.
-
-    If all prior counts are whole numbers the integrand is a polynomial of degree T + Σ(α + β) − N − 1, on
-    which half as many Gauss–Legendre nodes in x are exact; otherwise the nodes are those of whole layers.
-    """
-    if (problem.prior != np.rint(problem.prior)).any():
-        return place_nodes(problem, made)
-    degree = made + int(problem.prior.sum()) - problem.arms - 1
-    points, weights = np.polynomial.legendre.leggauss(max(1, degree // 2 + 1))
-    x, rest = (1.0 + points) / 2.0, (1.0 - points) / 2.0
-    # Densities come times x (1 - x).
-    return Nodes(np.empty(0), np.log(x), np.log(rest), weights / (2.0 * x * rest))
-
-
-def _arm_tables(row: FloatArray, nodes: Nodes, made: int, relative: bool) -> ArmTables:
-    kind = RelativeTables if relative else ArmTables
-    return kind(row, nodes.log_x, nodes.log_rest, made)
-
-
-def contradicts(problem: Arms, log_weight: float) -> bool:
-    """Return whether the prior, whose log W under the order is given, finds the order all but impossible."""
-    from scipy.special import betaln
-
-    return log_weight - float(betaln(*problem.prior.T).sum()) < _LEAST
-
-
-def probable_nodes(problem: Arms, order: Order, nodes: Nodes) -> Nodes:
-    """Return the nodes that the middle one of up to three arms may be at, weighted by their probabilities.
-
-    All others have none in doubles: what any number of pulls makes of them is less still.
-    """
-    from scipy.special import betaln
-
-    middle, falling = (problem.arms - 1) // 2, order == "decreasing"
-    alpha, beta = problem.prior[middle]
-    log_x, log_rest = limited_logs(nodes)
-    joint = alpha * log_x + beta * log_rest - betaln(alpha, beta) + np.log(nodes.weights)
-    for arm, (a, b) in enumerate(problem.prior):
-        if arm != middle:
-            from_above = falling == (arm < middle)
-            joint = joint + log_share(*_turned(a, b, log_x, log_rest, from_above))
-    share: FloatArray = np.exp(joint - joint.max())
-    here = share > 0
-    return replace(
-        nodes, log_x=nodes.log_x[here], log_rest=nodes.log_rest[here], weights=share[here] / share.sum()
-    )
-
-
-class RelativeTables(ArmTables):
-    """The same tables relative to the prior: at every node 1 without pulls."""
-
-    def density(self, n: int) -> FloatArray:
-        """Return what n pulls multiply the density by, ``[n + 1, G]``."""
-        factor: FloatArray = self._won[: n + 1] * self._lost[n::-1]
-        return factor
-
-    def integrals(self, from_above: bool) -> list[FloatArray]:
-        """Return the expectations of the same over means below (above) every node: [n][s, G]."""
-        a0, b0, log_x, log_rest = _turned(self.alpha, self.beta, self.log_x, self.log_rest, from_above)
-        won = np.arange(self.most + 1.0)[:, None]
-        a, b = a0 + won, b0 + (self.most - won)
-        start, end = beta_share(a0, b0, log_x, log_rest), beta_share(a, b, log_x, log_rest)
-        deep = (start < _DEEP) & (end < _DEEP)
-        top = np.empty(deep.shape)
-        wide = ~deep
-        if wide.any():
-            spread = np.broadcast_arrays(a, b, log_x, log_rest, _log_moments(a0, b0, self.most)[:, None])
-            ratio = log_share(*(array[wide] for array in spread[:4])) + spread[4][wide]
-            top[wide] = np.exp(ratio - np.broadcast_to(log_share(a0, b0, log_x, log_rest), wide.shape)[wide])
-        if deep.any():
-            spread = np.broadcast_arrays(a, b, won, log_x, log_rest)
-            a, b, won, log_x, log_rest = (array[deep] for array in spread)
-            powers = np.exp(won * log_x + (self.most - won) * log_rest)
-            ends = tail_factor(a, b, log_x) / tail_factor(np.full(a.shape, a0), np.full(a.shape, b0), log_x)
-            top[deep] = powers * ends
-        levels = [top if not from_above else top[::-1]]
-        for _ in range(self.most):
-            levels.append(levels[-1][1:] + levels[-1][:-1])
-        return levels[::-1]
-
-
-def log_share(
-    alpha: FloatArray | float, beta: FloatArray | float, log_x: FloatArray, log_rest: FloatArray
-) -> FloatArray:
-    """Return the logarithm of the incomplete Beta function, however far in its tail."""
-    from scipy.special import betaln
-
-    a, b, x, rest = np.broadcast_arrays(alpha, beta, log_x, log_rest)
-    share = beta_share(a, b, x, rest)
-    far = share < _TINY
-    found = np.log(np.where(far, 1.0, share))
-    a, b, x, rest = a[far], b[far], x[far], rest[far]
-    found[far] = a * x + b * rest - betaln(a, b) + np.log(tail_factor(a, b, x))
-    return found
-
-
-def tail_factor(alpha: FloatArray, beta: FloatArray, log_x: FloatArray) -> FloatArray:
-    r"""Return :math:`\int_0^x t^{a-1}(1-t)^{b-1}dt` by :math:`x^a(1-x)^b`, x being in the lower tail.
-
-    A continued fraction (Abramowitz and Stegun 26.5.8), from its beginning by Lentz's method.
-    """
-    x = np.exp(log_x)
-    c, d = np.ones(x.shape), 1.0 / (1.0 - (alpha + beta) * x / (alpha + 1.0))
-    value = d / alpha
-    for m in range(1, _MOST_TERMS):
-        step = m * (beta - m) * x / ((alpha + (2 * m - 1)) * (alpha + 2 * m))
-        c, d = 1.0 + step / c, 1.0 / (1.0 + step * d)
-        value *= c * d
-        step = -(alpha + m) * (alpha + beta + m) * x / ((alpha + 2 * m) * (alpha + (2 * m + 1)))
-        c, d = 1.0 + step / c, 1.0 / (1.0 + step * d)
-        value *= c * d
-        if (np.abs(c * d - 1.0) < 1e-15).all():
-            break
-    return value
-
-
-def _turned(
-    alpha: float, beta: float, log_x: FloatArray, log_rest: FloatArray, from_above: bool
-) -> tuple[float, float, FloatArray, FloatArray]:
-    """Return what makes the part above x one below 1 - x."""
-    return (beta, alpha, log_rest, log_x) if from_above else (alpha, beta, log_x, log_rest)
-
-
-def _log_moments(alpha: float, beta: float, pulls: int) -> FloatArray:
-    """Return log E[μ^s (1 - μ)^(pulls - s)] of a Beta distribution for all s, without large terms."""
-    count = np.arange(float(pulls))
-    both = np.log(alpha + beta + count).sum()
-    won = np.concatenate([[0.0], np.cumsum(np.log(alpha + count))])
-    lost = np.concatenate([[0.0], np.cumsum(np.log(beta + count))])
-    logs: FloatArray = won + lost[::-1] - both
-    return logs
+        arms = self.ways.arms
+        made = dict(zip(arms, pulls, strict=True))
+        total = np.zeros([n + 1 for n in pulls])
+        for first, arm, last, before, behind in self._middle:
+            part, axes = np.zeros(total.size), [*first, arm, *last]
+            density = self.arms[arm].density(made[arm]) * self.scale
+            add_products(
+                before[tuple(made[i] for i in first)], density, behind[tuple(made[i] for i in last)], part
+            )
+            total += part.reshape([made[i] + 1 for i in axes]).transpose([axes.index(i) for i in arms])
+        return total

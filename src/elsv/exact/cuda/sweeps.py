@@ -2,7 +2,7 @@ r"""The GPU of this process, and sweeps over layers of two or three arms on it.
 
 Layer m is computed from layer m + 1 by **batches** of whole groups (blocks with one :math:`n_1`): group k
 reads the groups k and k + 1 of the next layer. Weights are not kept: those of the groups that a batch reads
-are added up from the arms' tables (`elsv.beliefs.layers.weights`) when it is their turn, each once.
+are added up from the arms' tables (`elsv.beliefs.layers.tables`) when it is their turn, each once.
 """
 
 from __future__ import annotations

@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from jinja2 import Environment, PackageLoader
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from elsv.campaign.views import environment, style_sheet
-from elsv.service.api import service_of
+from elsv.errors import InvalidInputError
+from elsv.service.api import Asked, check_role
+from elsv.service.errors import RefusedError
 from elsv.service.service import Service
 from elsv.service.tokens import LONGEST_LINK, Role, digest_of
 
@@ -44,6 +45,7 @@ HEADERS = {
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
 _SERVED = ("page.js", "icon.svg", "vendor/htmx.min.js")
 COOKIE = "elsv_session"
+_MOST_FIELDS = 500  # of a form
 LIFETIME = 12 * 3600  # seconds
 _LONGEST = LONGEST_LINK * 86400  # of a session by a link, which ends with it
 _CLOCKS_APART = 60  # seconds that two hosts of one service may differ by
@@ -70,13 +72,20 @@ class Visitor:
         return self.role == Role.ADMIN
 
 
-async def visitor_of(request: Request) -> Visitor:
-    """Return who sends a request."""
-    service, cookie = service_of(request), request.cookies.get(COOKIE, "")
+async def visitor_of(asked: Asked) -> Visitor:
+    """Return who sends a asked."""
+    service, cookie = asked.service, asked.cookies.get(COOKIE, "")
     if not re.fullmatch(r"[\w-]{43}", cookie, re.ASCII):
         return Visitor(secrets.token_urlsafe(32), Role.ADMIN if service.tokens is None else None, fresh=True)
-    role, who = await _role_of(service, cookie)
-    return Visitor(cookie, role, False, who)
+    if service.tokens is None:
+        return Visitor(cookie, Role.ADMIN, fresh=False)
+    query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
+    for digest, made in await service.read(query, (digest_of(cookie),)):
+        token = service.tokens.find(digest)
+        most = _LONGEST if token is not None and token.link else LIFETIME
+        if token is not None and -_CLOCKS_APART <= service.now() - made <= most:
+            return Visitor(cookie, token.may, False, token.name)
+    return Visitor(cookie, None, fresh=False)
 
 
 async def logged_in(service: Service, token: str, by_link: bool = False) -> Visitor | None:
@@ -97,15 +106,15 @@ async def logged_in(service: Service, token: str, by_link: bool = False) -> Visi
     return Visitor(cookie, found.may, fresh=True, lasts=lasts)
 
 
-async def log_out(request: Request, response: Response) -> None:
+async def log_out(asked: Asked, response: Response) -> None:
     """End the session here, and take the cookie back."""
-    visitor: Visitor = request.state.visitor
-    service = service_of(request)
+    visitor: Visitor = asked.state.visitor
+    service = asked.service
     await service.write("DELETE FROM elsv_session WHERE cookie = ?", (digest_of(visitor.cookie),))
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
 
 
-def keep(response: Response, request: Request, visitor: Visitor) -> None:
+def keep(response: Response, asked: Asked, visitor: Visitor) -> None:
     """Send the visitor's cookie if the browser does not have it."""
     if visitor.fresh:
         response.set_cookie(
@@ -115,32 +124,48 @@ def keep(response: Response, request: Request, visitor: Visitor) -> None:
             path="/",
             httponly=True,
             samesite="lax",
-            secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto")),
+            secure="https" in (asked.url.scheme, asked.headers.get("x-forwarded-proto")),
         )
 
 
-def from_our_page(request: Request, visitor: Visitor, code: str) -> bool:
-    """Return whether a form was sent by this visitor from a page of ours."""
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+async def form_of(asked: Asked) -> list[tuple[str, str]]:
+    """Return the fields of a form, if its visitor sent it from a page of ours."""
+    body = (await asked.body()).decode("utf-8", "replace")
+    try:
+        fields = parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise InvalidInputError(f"a form must have at most {_MOST_FIELDS} fields") from error
+    visitor: Visitor = asked.state.visitor
+    site, origin = asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
     if site is not None:
         same = site == "same-origin"
     else:
-        host = request.headers.get("host", "").lower()
-        same = origin is None or urlsplit(origin).netloc.lower() == host
-    return same and not visitor.fresh and hmac.compare_digest(visitor.code.encode(), code.encode())
+        same = origin is None or urlsplit(origin).netloc.lower() == asked.headers.get("host", "").lower()
+    code = dict(fields).get("code", "").encode()
+    if visitor.fresh or not same or not hmac.compare_digest(visitor.code.encode(), code):
+        got = "another origin or an old page"
+        raise RefusedError(403, "a form must be sent from its page", got, "load the page again")
+    return fields
 
 
-async def _role_of(service: Service, cookie: str) -> tuple[Role | None, str | None]:
-    """Return what the token of a session allows, and its name; None without a session that lasts."""
-    if service.tokens is None:
-        return Role.ADMIN, None
-    query = "SELECT token, made FROM elsv_session WHERE cookie = ?"
-    for digest, made in await service.read(query, (digest_of(cookie),)):
-        token = service.tokens.find(digest)
-        most = _LONGEST if token is not None and token.link else LIFETIME
-        if token is not None and -_CLOCKS_APART <= service.now() - made <= most:
-            return token.may, token.name
-    return None, None
+async def admin_form(asked: Asked) -> list[tuple[str, str]]:
+    """Return the fields of a form that only an admin may send."""
+    fields = await form_of(asked)
+    check_role(asked.state.visitor.role, Role.ADMIN)
+    return fields
+
+
+def inner_address(text: str) -> str:
+    """Return an address on this server to go to after the login; any other becomes the list.
+
+    Examples
+    --------
+    >>> inner_address("/ui/new"), inner_address("//elsewhere"), inner_address("https://elsewhere/ui/")
+    ('/ui/new', '/', '/')
+    """
+    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
+    inner = parts is not None and not parts.scheme and not parts.netloc and parts.path.startswith("/ui/")
+    return text if inner else "/"
 
 
 @cache
@@ -150,13 +175,13 @@ def _environment() -> Environment:
     return found
 
 
-def page(request: Request, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
+def page(asked: Asked, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
     """Return a page, or a part of one, with the HTTP status `answer`; values are escaped."""
-    visitor, with_tokens = request.state.visitor, service_of(request).tokens is not None
+    visitor, with_tokens = asked.state.visitor, asked.service.tokens is not None
     found = _environment().get_template(template)
     content = found.render(visitor=visitor, with_tokens=with_tokens, here=here, **values)
-    response = HTMLResponse(content, answer, headers={**HEADERS, "Cache-Control": "no-store"})
-    keep(response, request, visitor)
+    response = HTMLResponse(content, answer)
+    keep(response, asked, visitor)
     return response
 
 
@@ -175,9 +200,9 @@ def page_of(name: str) -> str:
     return f"/ui/campaigns/{quote(name.replace('%', '%25').replace('/', '%2F'), safe='')}"
 
 
-def name_in(request: Request) -> str:
+def name_in(asked: Asked) -> str:
     """Return the name of the campaign whose page is asked for."""
-    part = unquote(request.path_params["name"])
+    part = unquote(asked.path_params["name"])
     return part.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
 
 

@@ -5,18 +5,18 @@ Every error says which field it is about.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from itertools import starmap, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
-from starlette.requests import Request
 
 from elsv._base.numbers import shown
 from elsv._base.progress import Progress
@@ -32,11 +32,10 @@ from elsv.prior.history import from_history
 from elsv.prior.sources import read_history
 from elsv.prior.untried import from_neighbours, known_arms, neutral, nothing_said
 from elsv.problem import Problem
-from elsv.simulation.rehearsal import Rehearsal
+from elsv.simulation.precision import HEADS
 from elsv.simulation.rehearse import rehearse
 
 MOST_ARMS = 50
-_MOST_FIELDS = 500
 _LONGEST_ARM = 100  # characters of its name
 MOST_REHEARSED = 10_000  # customers
 _INSTANCES = 60  # imaginary shops of a rehearsal
@@ -98,25 +97,15 @@ class NewForm:
     timezone: str = ""
 
 
-async def fields_of(request: Request) -> list[tuple[str, str]]:
-    """Return the fields of a form that was sent."""
-    body = (await request.body()).decode("utf-8", "replace")
-    try:
-        return parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    except ValueError as error:
-        raise InvalidInputError(f"a form must have at most {_MOST_FIELDS} fields") from error
-
-
 def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     """Return the form that was sent."""
     single = {key: value.strip() for key, value in fields}
-    keys = ("arm", "reward", "expected", "won", "seen")
-    columns = {key: [v.strip() for k, v in fields if k == key] for key in keys}
-    rows = max(map(len, columns.values()), default=0)
-    padded = {key: [*column, *[""] * (rows - len(column))] for key, column in columns.items()}
-    arms = tuple(map(ArmFields, *(padded[key] for key in keys)))
-    blank = asdict(NewForm())
-    rest = {key: single.get(key, blank[key]) for key in blank.keys() - {"arms", "softened"}}
+    columns = [
+        [v.strip() for k, v in fields if k == key] for key in ("arm", "reward", "expected", "won", "seen")
+    ]
+    arms = tuple(starmap(ArmFields, zip_longest(*columns, fillvalue="")))
+    texts = {one.name for one in dataclasses.fields(NewForm)} - {"arms", "softened"}
+    rest = {key: value for key, value in single.items() if key in texts}
     return NewForm(arms=arms or NewForm().arms, softened=single.get("softened") == "yes", **rest)
 
 
@@ -188,10 +177,9 @@ def _history(
             path = Path(folder) / "history.csv"
             path.write_text(form.history + "\n", encoding="utf-8")
             try:
-                found = read_history(path, problem)
+                return (found := read_history(path, problem)).successes, found.failures
             except InvalidInputError as error:
                 raise FieldError("history", str(error).replace(str(path), "the file")) from error
-        return found.successes, found.failures
     if not any(arm.won or arm.seen for arm in arms):
         return None
     if problem.segments.stated:
@@ -304,33 +292,34 @@ def best_beforehand(found: Check, unit: str) -> str:
     return f"Before any customer {name} is expected to earn most, {money} a customer, {rest}."
 
 
-def rehearsed(
-    problem: Problem, policy: str, today: Arm | None, unit: str = "", progress: Progress | None = None
-) -> Rehearsal:
-    """Return a small rehearsal around the customers asked for: a third, the half, all, and the double."""
+def rehearsed(form: NewForm, problem: Problem, today: Arm | None, progress: Progress) -> dict[str, Any]:
+    """Return what a small rehearsal says and how precisely the gain will be known, or what to type for it.
+
+    It is of the customers asked for, a third, the half and the double of them.
+    """
     against = "+".join(str(arm + 1) for arm in today) if isinstance(today, tuple) else today
-    asked = max(1, min(MOST_REHEARSED, problem.horizon or MOST_REHEARSED))
-    sizes = {-(-asked // 3), -(-asked // 2), asked, 2 * asked}
-    policies = None if policy == "plan" else policy
-    problem = problem if problem.horizon == asked else problem.with_horizon(asked)
-    return rehearse(
-        problem,
-        sorted(sizes),
+    horizon = problem.horizon or MOST_REHEARSED
+    asked = min(MOST_REHEARSED, horizon)
+    found = rehearse(
+        problem if horizon == asked else problem.with_horizon(asked),
+        sorted({-(-asked // 3), -(-asked // 2), asked, 2 * asked}),
         against=against,
-        policies=policies,
+        policies=None if form.policy == "plan" else form.policy,
         instances=_INSTANCES,
         jobs=1,
-        unit=unit,
-        progress=progress or False,
+        unit=form.unit,
+        progress=progress,
     )
-
-
-def verdict(found: Rehearsal) -> dict[str, Any]:
-    """Return what the rehearsal says and how precisely the gain will be known, or what to type for it."""
     nothing = nothing_said(found.problem, "Say above what share of your visitors buys today.")
-    if nothing is not None:
-        return {"answers": [nothing], "precision": None}
-    return {"answers": found.answers(), "precision": found.precision()}
+    return {
+        "error": None,
+        "found": found,
+        "cut": MOST_REHEARSED if horizon > MOST_REHEARSED else None,
+        "against": found.today,
+        "heads": HEADS,
+        "answers": found.answers() if nothing is None else [nothing],
+        "precision": found.precision() if nothing is None else None,
+    }
 
 
 @contextmanager

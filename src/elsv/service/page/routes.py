@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from elsv.assumptions import check
 from elsv.campaign import Campaign, UnknownCampaignError
@@ -23,16 +23,26 @@ from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
 from elsv.campaign.views import answers, method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
-from elsv.policies.single import choice_name
-from elsv.service.api import CSV, REPORT_POLICY, check_role, exported, report_of
+from elsv.service.api import CSV, HTML, REPORT_POLICY, Asked, check_role, file_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import browser, forms
-from elsv.service.page.browser import HEADERS, Visitor, keep, logged_in, name_in, page, page_of, static_files
+from elsv.service.page.browser import (
+    HEADERS,
+    Visitor,
+    admin_form,
+    form_of,
+    inner_address,
+    keep,
+    logged_in,
+    name_in,
+    page,
+    page_of,
+    static_files,
+)
 from elsv.service.service import Service
 from elsv.service.tokens import Role
-from elsv.simulation.precision import HEADS
 
-Handler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Asked], Awaitable[Response]]
 MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
@@ -83,78 +93,54 @@ def page_routes(service: Service) -> list[Route]:
         ("POST", "/ui/campaigns/{name}/{what}", pages.change),
     )
     return [
-        Route(path, _guarded(handler, needs_login), methods=[method])
+        Route(path, Page(handler, needs_login), methods=[method])
         for group, needs_login in ((for_all, False), (for_visitors, True))
         for method, path, handler in group
     ]
 
 
-def _guarded(handler: Handler, needs_login: bool) -> Handler:
-    """Return a page that knows its visitor, and whose errors are pages too."""
+@dataclass(frozen=True)
+class Page:
+    """A page that knows its visitor, and whose errors are pages too."""
 
-    async def answer(request: Request) -> Response:
+    handler: Handler
+    needs_login: bool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a asked."""
+        asked = Asked(scope, receive)
+        asked.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
         try:
-            request.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
-            visitor = request.state.visitor = await browser.visitor_of(request)
-            return _to_login(request) if needs_login and visitor.role is None else await handler(request)
+            visitor = asked.state.visitor = await browser.visitor_of(asked)
+            to_login = self.needs_login and visitor.role is None
+            response = _to_login(asked) if to_login else await self.handler(asked)
         except (ElsvError, RefusedError, RecursionError) as error:
-            return _error_page(request, refusal_of(error))
+            response = _error_page(asked, refusal_of(error))
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        await response(scope, receive, send)
 
-    return answer
 
-
-def _to_login(request: Request) -> Response:
-    if request.headers.get("hx-request"):
-        return Response(status_code=401, headers={**HEADERS, "HX-Refresh": "true"})
-    asked = request.scope["raw_path"].decode("ascii", "replace") if request.method == "GET" else "/"
-    return _to("/ui/login" + ("" if asked == "/" else f"?next={quote(asked, safe='')}"))
+def _to_login(asked: Asked) -> Response:
+    if asked.headers.get("hx-request"):
+        return Response(status_code=401, headers={"HX-Refresh": "true"})
+    address = asked.scope["raw_path"].decode("ascii", "replace") if asked.method == "GET" else "/"
+    return _to("/ui/login" + ("" if address == "/" else f"?next={quote(address, safe='')}"))
 
 
 def _to(address: str) -> Response:
-    return RedirectResponse(address, 303, headers=HEADERS)
+    return RedirectResponse(address, 303)
 
 
-def _error_page(request: Request, refusal: RefusedError) -> Response:
+def _error_page(asked: Asked, refusal: RefusedError) -> Response:
     heading = _HEADINGS.get(refusal.status, HTTPStatus(refusal.status).phrase)
-    response = page(request, "message.html", refusal.status, heading=heading, text=_sentence(refusal.detail))
-    if (wait := refusal.headers.get("Retry-After")) is not None:
-        response.headers["Retry-After"] = wait
+    response = page(asked, "message.html", refusal.status, heading=heading, text=_sentence(refusal.detail))
+    response.headers.update({k: v for k, v in refusal.headers.items() if k == "Retry-After"})
     return response
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
-
-
-async def form_of(request: Request) -> list[tuple[str, str]]:
-    """Return the fields of a form, if it was sent from a page of ours."""
-    fields = await forms.fields_of(request)
-    if not browser.from_our_page(request, request.state.visitor, dict(fields).get("code", "")):
-        raise RefusedError(
-            403, "a form must be sent from its page", "another origin or an old page", "load the page again"
-        )
-    return fields
-
-
-async def admin_form(request: Request) -> list[tuple[str, str]]:
-    """Return the fields of a form that only an admin may send."""
-    fields = await form_of(request)
-    check_role(request.state.visitor.role, Role.ADMIN)
-    return fields
-
-
-def inner_address(text: str) -> str:
-    """Return an address on this server to go to after the login; any other becomes the list.
-
-    Examples
-    --------
-    >>> inner_address("/ui/new"), inner_address("//elsewhere"), inner_address("https://elsewhere/ui/")
-    ('/ui/new', '/', '/')
-    """
-    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
-    if parts is None or parts.scheme or parts.netloc or not parts.path.startswith("/ui/"):
-        return "/"
-    return text
 
 
 @dataclass
@@ -185,85 +171,83 @@ class Pages:
         self._jobs: dict[str, Job] = {}  # rehearsals, one for each visitor
         self._first: dict[str, asyncio.Future[Any]] = {}  # what is looked up while the server gets ready
 
-    async def login(self, request: Request) -> Response:
+    async def login(self, asked: Asked) -> Response:
         """Show the form for a token."""
-        onward = inner_address(request.query_params.get("next", "/"))
-        if request.state.visitor.role is not None:
+        onward = inner_address(asked.query_params.get("next", "/"))
+        if asked.state.visitor.role is not None:
             return _to(onward)
-        return page(request, "login.html", next=onward, errors={})
+        return page(asked, "login.html", next=onward, errors={})
 
-    async def logging_in(self, request: Request) -> Response:
+    async def logging_in(self, asked: Asked) -> Response:
         """Begin a session."""
-        fields = dict(await form_of(request))
+        fields = dict(await form_of(asked))
         onward = inner_address(fields.get("next", "/"))
         if self._service.tokens is None:
             return _to(onward)
         visitor = await logged_in(self._service, fields.get("token", "").strip())
         if visitor is None:
             errors = {"token": "This token is unknown or was revoked; check that it was copied whole."}
-            return page(request, "login.html", 401, next=onward, errors=errors)
+            return page(asked, "login.html", 401, next=onward, errors=errors)
         response = _to(onward)
-        keep(response, request, visitor)
+        keep(response, asked, visitor)
         return response
 
-    async def link(self, request: Request) -> Response:
+    async def link(self, asked: Asked) -> Response:
         """Log in whoever was sent a link; who may do as much already stays who they are."""
-        onward = inner_address(request.query_params.get("next", "/"))
+        onward = inner_address(asked.query_params.get("next", "/"))
         if self._service.tokens is None:
             return _to(onward)
-        visitor = await logged_in(self._service, request.path_params["token"], by_link=True)
+        visitor = await logged_in(self._service, asked.path_params["token"], by_link=True)
         if visitor is None:
             text = "It was revoked, its time is over, or it was not copied whole; ask for a new one."
-            return page(request, "message.html", 401, heading="This link does not log in", text=text)
+            return page(asked, "message.html", 401, heading="This link does not log in", text=text)
         response = _to(onward)
-        if (request.state.visitor.role or 0) < (visitor.role or 0):
-            keep(response, request, visitor)
+        if (asked.state.visitor.role or 0) < (visitor.role or 0):
+            keep(response, asked, visitor)
         return response
 
-    async def logging_out(self, request: Request) -> Response:
+    async def logging_out(self, asked: Asked) -> Response:
         """End a session."""
-        await form_of(request)
+        await form_of(asked)
         response = _to("/ui/login")
-        await browser.log_out(request, response)
+        await browser.log_out(asked, response)
         return response
 
-    async def static(self, request: Request) -> Response:
+    async def static(self, asked: Asked) -> Response:
         """Return a file that pages load."""
-        name, digest = request.path_params["name"], request.path_params["digest"]
+        name, digest = asked.path_params["name"], asked.path_params["digest"]
         if name not in static_files():
             raise RefusedError(404, "there is no such file")
         content, kind, known = static_files()[name]
         kept = _FOR_GOOD if digest == known else "no-cache"
-        return Response(content, headers={**HEADERS, "Cache-Control": kept, "Content-Type": kind})
+        return Response(content, headers={"Cache-Control": kept, "Content-Type": kind})
 
-    async def list(self, request: Request) -> Response:
+    async def list(self, asked: Asked) -> Response:
         """Show all campaigns."""
-        said = SAID["delete"] if request.query_params.get("said") == "delete" else ""
-        return page(request, "list.html", here="list", said=said, **await self._all())
+        said = SAID["delete"] if asked.query_params.get("said") == "delete" else ""
+        return page(asked, "list.html", here="list", said=said, **await self._all())
 
-    async def list_again(self, request: Request) -> Response:
+    async def list_again(self, asked: Asked) -> Response:
         """Return the rows of the list, brought up to date."""
-        return page(request, "parts/list.html", **await self._all())
+        return page(asked, "parts/list.html", **await self._all())
 
-    async def campaign(self, request: Request) -> Response:
+    async def campaign(self, asked: Asked) -> Response:
         """Show a campaign; while the server gets ready, its counts until all else is known."""
-        if self._service.starting and (shown := await self._counts(request, name_in(request))):
+        if self._service.starting and (shown := await self._counts(asked, name_in(asked))):
             return shown
-        said = SAID.get(request.query_params.get("said", ""), "")
-        return page(
-            request, "campaign.html", said=said, **await self._service.look(name_in(request), _moment_of)
-        )
+        said = SAID.get(asked.query_params.get("said", ""), "")
+        return page(asked, "campaign.html", said=said, **await self._service.look(name_in(asked), _moment_of))
 
-    async def _counts(self, request: Request, name: str) -> Response | None:
+    async def _counts(self, asked: Asked, name: str) -> Response | None:
         """Return a page of counts, and to it, when it asks again, that all is known; None if that is soon."""
-        asks_again = request.headers.get("hx-request") is not None
+        asks_again = asked.headers.get("hx-request") is not None
         known = await self._within(
             name, lambda: self._service.look(name, _moment_of, long=True), None if asks_again else SOON
         )
         if asks_again:
-            return Response(headers={**HEADERS, "HX-Refresh": "true"})
+            return Response(headers={"HX-Refresh": "true"})
         one = None if known else next((one for one in await self._service.listed() if one.name == name), None)
-        return None if one is None else page(request, "counts.html", one=one)
+        return None if one is None else page(asked, "counts.html", one=one)
 
     async def _within(self, what: str, work: Callable[[], Awaitable[Any]], seconds: float | None) -> bool:
         """Return whether work is done within some seconds; it goes on, and is not begun twice."""
@@ -272,31 +256,25 @@ class Pages:
         done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
         return bool(done)
 
-    async def live(self, request: Request) -> Response:
+    async def live(self, asked: Asked) -> Response:
         """Return the parts of a campaign's page, brought up to date."""
-        return page(request, "live.html", **await self._service.look(name_in(request), _moment_of))
+        return page(asked, "live.html", **await self._service.look(name_in(asked), _moment_of))
 
-    async def report(self, request: Request) -> Response:
+    async def report(self, asked: Asked) -> Response:
         """Show the report of a campaign, to be sent, printed or kept."""
-        content = await self._service.look(name_in(request), report_of, long=True)
-        kept = {
-            "Content-Security-Policy": REPORT_POLICY.removesuffix("; sandbox"),
-            "Cache-Control": "no-store",
-        }
-        return Response(content, headers={**HEADERS, **kept}, media_type="text/html; charset=utf-8")
+        policy = {"Content-Security-Policy": REPORT_POLICY}
+        return await file_of(self._service, name_in(asked), Campaign.report, "report.html", HTML, policy)
 
-    async def export(self, request: Request) -> Response:
+    async def export(self, asked: Asked) -> Response:
         """Return all decisions with their outcomes, as CSV."""
-        response = await exported(request, "export.csv", CSV)
-        response.headers.update({**HEADERS, "Cache-Control": "no-store"})
-        return response
+        return await file_of(self._service, name_in(asked), Campaign.export, "export.csv", CSV)
 
-    async def change(self, request: Request) -> Response:
+    async def change(self, asked: Asked) -> Response:
         """Change a campaign by one of the forms of its page."""
-        name, what = name_in(request), request.path_params["what"]
-        fields = defaultdict(str, await admin_form(request))
+        name, what = name_in(asked), asked.path_params["what"]
+        fields = defaultdict(str, await admin_form(asked))
         try:
-            await self._change(name, what, fields, request.state.visitor.who)
+            await self._change(name, what, fields, asked.state.visitor.who)
         except UnknownCampaignError:
             raise
         except InvalidInputError as error:
@@ -304,79 +282,70 @@ class Pages:
             values["errors"] = {"customers" if what == "extend" else what: str(error)}
             typed = {"floor": fields.get("floor"), "extended": fields.get("customers")}
             values["manage"] |= {key: text for key, text in typed.items() if text is not None}
-            return page(request, "campaign.html", 422, said="", **values)
+            return page(asked, "campaign.html", 422, said="", **values)
         return _to("/?said=delete" if what == "delete" else f"{page_of(name)}?said={what}")
 
-    async def new(self, request: Request) -> Response:
+    async def new(self, asked: Asked) -> Response:
         """Show the form of a new campaign."""
-        check_role(request.state.visitor.role, Role.ADMIN)
-        return self._form(request, forms.NewForm(), {})
+        check_role(asked.state.visitor.role, Role.ADMIN)
+        return self._form(asked, forms.NewForm(), {})
 
-    async def begin(self, request: Request) -> Response:
+    async def begin(self, asked: Asked) -> Response:
         """Begin the campaign that the form states."""
-        form = forms.typed(await admin_form(request))
+        form = forms.typed(await admin_form(asked))
         try:
             problem, today = await asyncio.to_thread(forms.problem_of, form)
             given = await asyncio.to_thread(forms.settings_of, form, problem, today)
             if form.name in {one.name for one in await self._service.listed()}:
-                raise forms.FieldError(
-                    "name", f"there is a campaign {form.name!r} already; choose another name"
-                )
-            await self._service.begin(form.name, problem, who=request.state.visitor.who, **given)
-        except forms.FieldError as error:
-            return self._form(request, form, {error.name: str(error)}, 422)
-        except BegunOtherwiseError as error:
-            return self._form(request, form, {"name": str(error)}, 422)
+                taken = f"there is a campaign {form.name!r} already; choose another name"
+                raise forms.FieldError("name", taken)
+            await self._service.begin(form.name, problem, who=asked.state.visitor.who, **given)
+        except (forms.FieldError, BegunOtherwiseError) as error:
+            field = error.name if isinstance(error, forms.FieldError) else "name"
+            return self._form(asked, form, {field: str(error)}, 422)
         return _to(f"{page_of(form.name)}?said=begun")
 
-    async def preview(self, request: Request) -> Response:
+    async def preview(self, asked: Asked) -> Response:
         """Show what the form implies before the first customer."""
-        form = forms.typed(await admin_form(request))
-        values: dict[str, Any]
+        form = forms.typed(await admin_form(asked))
         try:
             found = await asyncio.to_thread(lambda: check(forms.problem_of(form)[0]))
-            values = {"error": None, "found": found, "said": forms.best_beforehand(found, form.unit)}
         except ElsvError as error:
-            values = {"error": _sentence(str(error))}
-        return page(request, "parts/preview.html", **values)
+            return page(asked, "parts/preview.html", error=_sentence(str(error)))
+        said = forms.best_beforehand(found, form.unit)
+        return page(asked, "parts/preview.html", error=None, found=found, said=said)
 
-    async def rehearsal(self, request: Request) -> Response:
+    async def rehearsal(self, asked: Asked) -> Response:
         """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
-        form = forms.typed(await admin_form(request))
-        key = request.state.visitor.code[:32]
+        form = forms.typed(await admin_form(asked))
+        key = asked.state.visitor.code[:32]
         self._jobs.pop(key, Job(form)).stopped = True
         while len(self._jobs) >= MOST_JOBS:
             self._jobs.popitem()[1].stopped = True
         job = self._jobs[key] = Job(form)
         job.task = asyncio.create_task(self._rehearse(job))
         await asyncio.wait([job.task], timeout=0.3)  # what does not work is said at once
-        return self._shown(request, key, job)
+        return self._shown(asked, key, job)
 
-    async def rehearsing(self, request: Request) -> Response:
+    async def rehearsing(self, asked: Asked) -> Response:
         """Show how far a rehearsal is, or what it found."""
-        check_role(request.state.visitor.role, Role.ADMIN)
-        key = request.path_params["job"]
-        job = self._jobs.get(key) if key == request.state.visitor.code[:32] else None
+        check_role(asked.state.visitor.role, Role.ADMIN)
+        key = asked.path_params["job"]
+        job = self._jobs.get(key) if key == asked.state.visitor.code[:32] else None
         if job is None:
-            return page(request, "parts/rehearsal.html", error="This rehearsal is gone; begin it again.")
-        return self._shown(request, key, job)
+            return page(asked, "parts/rehearsal.html", error="This rehearsal is gone; begin it again.")
+        return self._shown(asked, key, job)
 
-    def _shown(self, request: Request, key: str, job: Job) -> Response:
+    def _shown(self, asked: Asked, key: str, job: Job) -> Response:
         if job.values is None:
-            return page(request, "parts/rehearsing.html", job=key, done=job.done, total=job.total)
-        return page(request, "parts/rehearsal.html", **job.values)
+            return page(asked, "parts/rehearsing.html", job=key, done=job.done, total=job.total)
+        return page(asked, "parts/rehearsal.html", **job.values)
 
     async def _rehearse(self, job: Job) -> None:
         try:
             problem, today = await asyncio.to_thread(forms.problem_of, job.form)
             async with self._one_at_a_time:
-                found = await asyncio.to_thread(
-                    forms.rehearsed, problem, job.form.policy, today, job.form.unit, job.report
-                )
-            cut = forms.MOST_REHEARSED if (problem.horizon or 0) > forms.MOST_REHEARSED else None
-            values: dict[str, Any] = {"error": None, "found": found, "cut": cut}
-            values |= {"against": choice_name(problem, found.against), "heads": HEADS}
-            job.values = values | forms.verdict(found)
+                job.values = await asyncio.to_thread(forms.rehearsed, job.form, problem, today, job.report)
         except ElsvError as error:
             job.values = {"error": _sentence(str(error))}
 
@@ -423,19 +392,10 @@ class Pages:
         self._known[one.name] = one, time.monotonic(), found
 
     @staticmethod
-    def _form(request: Request, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
-        return page(
-            request,
-            "new.html",
-            status,
-            here="new",
-            form=form,
-            errors=errors,
-            blank=forms.NewForm(),
-            orders=forms.ORDERS,
-            policies=forms.POLICIES,
-            zone=local_zone(),
-        )
+    def _form(asked: Asked, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
+        known: dict[str, Any] = {"orders": forms.ORDERS, "policies": forms.POLICIES, "zone": local_zone()}
+        known |= {"form": form, "errors": errors, "blank": forms.NewForm()}
+        return page(asked, "new.html", status, here="new", **known)
 
 
 def _forget(campaign: Campaign, fields: Mapping[str, str]) -> None:
