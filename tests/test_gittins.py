@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from elsv import Problem, State
 from elsv._base import cache, triangle
 from elsv.errors import InvalidInputError
-from elsv.indices import _gittins_solver, _gittins_tables, finite_gittins, gittins
+from elsv.indices import _gittins_solver, _gittins_tables, finite_gittins
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins, finite_gittins_index
 from elsv.indices.gittins import Gittins, gittins_index, gittins_table
@@ -22,7 +22,7 @@ from paper_gittins import exact_index, index_by_bisection, infinite_index
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path))
     cache.memory.clear()
-    gittins.one_state.cache_clear()
+    _gittins_solver.one_state.cache_clear()
 
 
 def setting(prior=((1.0, 1.0),), horizon=None, discount=None):
@@ -234,7 +234,7 @@ def test_a_states_index_does_not_depend_on_what_was_asked_before():
 
 
 def test_many_states_build_one_table(monkeypatch):
-    monkeypatch.setattr(gittins, "one_state", lambda *_: pytest.fail("solved a single state"))
+    monkeypatch.setattr(_gittins_solver, "one_state", lambda *_: pytest.fail("solved a single state"))
     wins, pulls = triangle.states(50)
     found = gittins_index(0.5 + wins, 0.75 + pulls - wins, 0.9)
     np.testing.assert_array_equal(found, gittins_table(0.5, 0.75, 50, 0.9))
@@ -246,7 +246,7 @@ def test_index_looks_up_prepared_tables(monkeypatch):
     assert not index.uses_step
     index.prepare(arms, 20)
     monkeypatch.setattr(_gittins_tables, "solve_levels", lambda *_: pytest.fail("computed a table again"))
-    monkeypatch.setattr(gittins, "one_state", lambda *_: pytest.fail("solved a single state"))
+    monkeypatch.setattr(_gittins_solver, "one_state", lambda *_: pytest.fail("solved a single state"))
     index.prepare(arms, 15)
     alpha, beta = (
         np.array([[3.0, 4.5, 1.0], [21.0, 0.5, 5.0]]),
@@ -349,7 +349,7 @@ def test_a_long_horizons_index_does_not_depend_on_what_was_asked_before(monkeypa
     together = [index(alpha, beta, 700 - left + 1, longer) for left in lefts]
     monkeypatch.setenv("ELSV_CACHE_MEMORY", "4MB")
     cache.memory.clear()
-    finite_gittins.one_state.cache_clear()
+    _gittins_solver.one_state.cache_clear()
     for left, before in reversed(list(zip(lefts, together, strict=True))):
         for i in (13, 10, 6, 0):
             assert index(alpha[i], beta[i], 700 - left + 1, longer) == before[i]
@@ -378,8 +378,8 @@ def test_up_to_512_pulls_made_and_left_each_sum_has_its_own_table():
 def test_every_number_of_pulls_has_one_place(left):
     pulls = np.arange(2500)
     covered = 0
-    for part, grid in finite_gittins.parts(pulls, left, 1e-6):
-        assert part.start == covered
+    for stop, grid in finite_gittins.ranges(left, 1e-6):
+        part = slice(covered, max(covered, np.searchsorted(pulls, stop)))
         covered = part.stop
         sums = pulls[part] + left
         if grid is None:

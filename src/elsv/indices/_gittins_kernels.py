@@ -49,13 +49,6 @@ def decay_rate(lam: float, discount: float) -> tuple[float, float]:
     return theta, -by_lam / slope
 
 
-@inlined
-def stop_or_never(lam: float, total: float, counts: FloatArray) -> tuple[int, int]:
-    """Return the band of a last level on which one stops at once or never: it has no cells."""
-    boundary = min(max(math.ceil(lam * total - counts[0]), 0), counts.shape[0] - 1)
-    return boundary, boundary - 1
-
-
 @helper
 def last_level(
     lam: float,
@@ -80,7 +73,8 @@ def last_level(
     """
     end = counts.shape[0] - 2
     if annuity == 0.0 or lam * (1.0 - lam) * total < LONE:
-        return stop_or_never(lam, total, counts)
+        boundary = min(max(math.ceil(lam * total - counts[0]), 0), end + 1)
+        return boundary, boundary - 1  # one stops at once or never: no cells
     theta, theta_slope = decay_rate(lam, discount)
     k, k_slope = theta * total, theta_slope * total
     epsilon = discount * annuity / total

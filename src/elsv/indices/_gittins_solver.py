@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from elsv._base import triangle
 from elsv._base.numbers import counted, duration, numbers
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.errors import InvalidInputError
 from elsv.indices.base import parameter
 
@@ -164,6 +164,15 @@ def solve_state(
 
 one_state = lru_cache(maxsize=1 << 18)(solve_state)
 """The same, remembered for states that come up step after step."""
+
+
+def one_by_one(
+    alpha: AnyArray, beta: AnyArray, discount: float, tolerance: float, pulls_left: int | None = None
+) -> FloatArray:
+    """Return the indices of states, each solved by itself, elementwise."""
+    pairs = zip(alpha.reshape(-1).tolist(), beta.reshape(-1).tolist(), strict=True)
+    index = [one_state(a, b, discount, tolerance, pulls_left) for a, b in pairs]
+    return np.array(index, dtype=np.float64).reshape(alpha.shape)
 
 
 def _bounds(source: Source, pulls_left: int | None) -> tuple[float, float]:

@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from collections.abc import Callable
 
 import numpy as np
 
 from elsv._base import triangle
 from elsv._base.cache import TableKey, cached_table, keep_table, known_table, memory
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.indices._gittins_solver import LevelSolver, Source, part_stop, solve_levels
+from elsv.indices._gittins_solver import LevelSolver, Source, one_by_one, part_stop, solve_levels
 from elsv.indices.base import Setting
 
 _KIND = "gittins-4"  # changes when the numbers do
 _FIRST_BLOCK = 8
 _MOST_PAID = 8  # levels that one call pays for; a jump is not a walk
 _WHOLE = 1e-6
-_FARTHEST = 2.0**30
+_FARTHEST = 1 << 30
 
 
 def block(source: Source, first: int, stop: int, horizon: int | None = None) -> FloatArray:
@@ -91,12 +92,14 @@ class _Walk:
         with self._lock:
             passed, self._level = min(level - self._level, _MOST_PAID), level
             place = bisect_right(_EDGES, level)
-            if place + 1 >= len(_EDGES) or _EDGES[place] > most or level < _begins(_EDGES[place]):
+            if place + 1 >= len(_EDGES) or _EDGES[place] > most or level < 3 * _EDGES[place] // 4:
                 return
             if self._first != _EDGES[place]:
                 self._begin(_EDGES[place], _EDGES[place + 1])
             if self._solver is not None:
-                self._pay(self._solver, passed / max(1, self._first - _early(self._first) - level))
+                # `elsv.values.separable` asks for up to 32 levels in advance, but not past a power of two.
+                early = 0 if self._first & (self._first - 1) == 0 else 32
+                self._pay(self._solver, passed / max(1, self._first - early - level))
 
     def finish(self, first: int) -> FloatArray | None:
         """Return the block that begins at `first` if it has been begun."""
@@ -126,16 +129,6 @@ def _key(source: Source, first: int, stop: int, horizon: int | None) -> TableKey
     return (_KIND, *source, first, stop, horizon)
 
 
-def _begins(first: int) -> int:
-    """Return the level from which on a block is paid for."""
-    return 3 * first // 4
-
-
-def _early(first: int) -> int:
-    """Return how many levels in advance a block may be asked for (`elsv.values.separable`)."""
-    return 0 if first & (first - 1) == 0 else 32
-
-
 def _edges() -> list[int]:
     """Return where blocks begin and end, as far as tables go."""
     found, octave = [0], _FIRST_BLOCK
@@ -147,6 +140,32 @@ def _edges() -> list[int]:
 
 
 _EDGES = _edges()
+
+
+def by_corner(
+    setting: Setting,
+    alpha: FloatArray,
+    beta: FloatArray,
+    discount: float,
+    tolerance: float,
+    tabled: Callable[[Source, IntArray, IntArray], FloatArray],
+    most: int = _FARTHEST,
+    left: int | None = None,
+) -> FloatArray:
+    """Return indices of states by ``tabled(source, wins, pulls)``, which takes and returns flat arrays.
+
+    States with `most` pulls or more, or not whole steps from their corner, are solved one by one.
+    """
+    index = np.empty(alpha.shape)
+    for corner_a, corner_b, mine in distinct_corners(setting, alpha.shape):
+        a, b = alpha[mine], beta[mine]
+        wins, pulls, regular = offsets(a, b, corner_a, corner_b)
+        regular &= pulls < most
+        found, source = np.empty(a.shape), Source(corner_a, corner_b, discount, tolerance)
+        found[regular] = tabled(source, wins[regular], pulls[regular])
+        found[~regular] = one_by_one(a[~regular], b[~regular], discount, tolerance, left)
+        index[mine] = found
+    return index
 
 
 def distinct_corners(setting: Setting, shape: tuple[int, ...]) -> list[tuple[float, float, AnyArray]]:
@@ -169,6 +188,6 @@ def offsets(
     """Return successes and pulls since the corner, and which states are whole steps away from it."""
     wins, losses = np.rint(alpha - corner_a), np.rint(beta - corner_b)
     off = np.maximum(np.abs(alpha - corner_a - wins), np.abs(beta - corner_b - losses))
-    whole = (off <= _WHOLE) & (wins >= 0) & (losses >= 0) & (wins + losses <= _FARTHEST)
+    whole = (off <= _WHOLE) & (wins >= 0) & (losses >= 0) & (wins + losses < _FARTHEST)
     wins, losses = np.where(whole, wins, 0), np.where(whole, losses, 0)
     return wins.astype(np.int64), (wins + losses).astype(np.int64), whole

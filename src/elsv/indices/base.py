@@ -16,7 +16,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from elsv._base.numbers import numbers, shown
-from elsv._base.typing import AnyArray, FloatArray
+from elsv._base.typing import FloatArray
+from elsv.beliefs.ladder.ranking import components
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 
@@ -154,31 +155,11 @@ def _corners(prior: bytes, horizon: int | None) -> FloatArray:
     distinct, group = np.unique(table, axis=0, return_inverse=True)
     most = FARTHEST if horizon is None else min(FARTHEST, horizon - 1)
     corners = distinct.copy()
-    for members in _components(_meet(distinct, most)):
+    apart = distinct[:, None] - distinct
+    whole = np.abs(apart - np.rint(apart)) <= _WHOLE * np.maximum(distinct[:, None], distinct)
+    meet = whole.all(axis=-1) & (np.abs(apart).sum(axis=-1) <= most + 0.5)  # so few pulls lead to one state
+    for members in components(len(distinct), tuple((int(a), int(b)) for a, b in np.argwhere(meet))):
         corners[members] = distinct[members].min(axis=0)
     found: FloatArray = corners[group.reshape(-1)]
     found.flags.writeable = False
-    return found
-
-
-def _meet(prior: FloatArray, most: int) -> list[AnyArray]:
-    """Return which priors each prior may meet: at most `most` pulls of the two arms lead to one state."""
-    rows = []
-    for row in prior:
-        apart = prior - row
-        whole = np.abs(apart - np.rint(apart)) <= _WHOLE * np.maximum(prior, row)
-        rows.append(whole.all(axis=1) & (np.abs(apart).sum(axis=1) <= most + 0.5))
-    return rows
-
-
-def _components(meets: list[AnyArray]) -> list[list[int]]:
-    """Return the classes of those that meet, directly or through others."""
-    left, found = set(range(len(meets))), []
-    while left:
-        reached = [left.pop()]
-        for one in reached:
-            new = [int(k) for k in np.flatnonzero(meets[one]) if int(k) in left]
-            left.difference_update(new)
-            reached += new
-        found.append(reached)
     return found

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -41,10 +42,10 @@ from elsv.indices._gittins_solver import (
     check_counts,
     check_pulls_left,
     check_tolerance,
-    one_state,
+    one_by_one,
     solve_state,
 )
-from elsv.indices._gittins_tables import block, distinct_corners, offsets
+from elsv.indices._gittins_tables import block, by_corner
 from elsv.indices.base import IndexBase, Setting, horizon_of, parameter
 
 _MOST_TOGETHER = 512  # every H up to this has a table of its own
@@ -125,38 +126,33 @@ class FiniteGittins(IndexBase):
         if left < 1:
             raise InvalidInputError(f"step must lie between 1 and the horizon {horizon}, got {step}")
         a, b = check_counts(alpha, beta)
-        index = np.empty(a.shape)
-        for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
-            source = Source(corner_a, corner_b, self.discount, self.tolerance)
-            index[mine] = _indices(a[mine], b[mine], left, source, setting.alone)
-        return index
+        tabled = partial(_tabled, left=left, alone=setting.alone)
+        return by_corner(setting, a, b, self.discount, self.tolerance, tabled, left=left)
 
     def table_bytes(self, levels: int) -> float:
         """Return about what the tables take that those of a run are made from."""
         return 16.0 * min(levels, 512) ** 3 / 6
 
 
-def _indices(alpha: FloatArray, beta: FloatArray, left: int, source: Source, alone: bool) -> FloatArray:
+def _tabled(source: Source, wins: IntArray, pulls: IntArray, left: int, alone: bool) -> FloatArray:
     """Return the indices of flat arrays of states that count from one corner, of one instance if `alone`.
 
     Which tables a state comes from depends on its own n and m alone.
     """
-    wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
-    index = np.empty(alpha.shape)
-    for i in np.flatnonzero(~regular):
-        index[i] = solve_state(float(alpha[i]), float(beta[i]), source.discount, source.tolerance, left)
-    _, first, place = np.unique(triangle.number(wins, pulls)[regular], return_index=True, return_inverse=True)
-    wins, pulls = wins[regular][first], pulls[regular][first]  # by level, as numbers are
-    found = np.empty(len(wins))
-    for part, grid in parts(pulls, left, source.tolerance, alone):
+    number = triangle.number(wins, pulls)
+    _, first, place = np.unique(number, return_index=True, return_inverse=True)
+    wins, pulls = wins[first], pulls[first]  # by level, as numbers are
+    found, start = np.empty(len(wins)), 0
+    for stop, grid in ranges(left, source.tolerance, alone):
+        end = max(start, int(np.searchsorted(pulls, stop)))
+        w, n = wins[start:end], pulls[start:end]
         if grid is None:
-            states = zip(wins[part].tolist(), pulls[part].tolist(), strict=True)
-            single = [(source.alpha + w, source.beta + n - w) for w, n in states]
-            found[part] = [one_state(a, b, source.discount, source.tolerance, left) for a, b in single]
+            a, b = source.alpha + w, source.beta + n - w
+            found[start:end] = one_by_one(a, b, source.discount, source.tolerance, left)
         else:
-            found[part] = _from_tables(wins[part], pulls[part], left, source, grid)
-    index[regular] = found[place]
-    return index
+            found[start:end] = _from_tables(w, n, left, source, grid)
+        start = end
+    return found[place]
 
 
 def _from_tables(wins: IntArray, pulls: IntArray, left: int, source: Source, grid: Grid) -> FloatArray:
@@ -208,19 +204,7 @@ class Grid:
 _TOGETHER = Grid(spacing=1, first=0, stop=_ANY, short=0, share=1.0)
 
 
-def parts(
-    pulls: IntArray, left: int, tolerance: float, alone: bool = False
-) -> Iterator[tuple[slice, Grid | None]]:
-    """Yield runs of `pulls`, which is sorted, with the grid that serves them; None: solve one by one."""
-    start = 0
-    for stop, grid in _ranges(left, tolerance, alone):
-        end = int(np.searchsorted(pulls, stop))
-        if end > start:
-            yield slice(start, end), grid
-            start = end
-
-
-def _ranges(left: int, tolerance: float, alone: bool) -> Iterator[tuple[int, Grid | None]]:
+def ranges(left: int, tolerance: float, alone: bool = False) -> Iterator[tuple[int, Grid | None]]:
     """Yield where a range of pulls ends, and its grid; each begins where all before have ended."""
     if alone:
         yield _MOST_ALONE - left + 1, _TOGETHER

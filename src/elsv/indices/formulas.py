@@ -132,9 +132,8 @@ class UCBV(IndexBase):
         exploration = self.zeta * math.log(step)
 
         def bound(mean: FloatArray, pulls: FloatArray) -> FloatArray:
-            variance = mean * (1.0 - mean)
             share = exploration / pulls
-            return mean + np.sqrt(2.0 * variance * share) + 3.0 * self.c * self.b * share
+            return mean + np.sqrt(2.0 * (mean * (1.0 - mean)) * share) + 3.0 * self.c * self.b * share
 
         return _of_pulled(bound, alpha, beta, setting)
 

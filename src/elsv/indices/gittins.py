@@ -23,12 +23,13 @@ from elsv.indices._gittins_solver import (
     Source,
     check_counts,
     check_tolerance,
-    one_state,
+    one_by_one,
     run_out,
     table_sweeps,
 )
 from elsv.indices._gittins_tables import (
     block,
+    by_corner,
     distinct_corners,
     farthest_prior,
     of_states,
@@ -73,10 +74,10 @@ def gittins_index(
     levels = int(pulls.max()) + 1
     distinct = len(np.unique(number[regular]))
     if not _table_pays(distinct, corner_a + corner_b, levels, gamma, error):
-        return _one_by_one(a, b, gamma, error)
+        return one_by_one(a, b, gamma, error)
     index = np.empty(a.shape)
     index[regular] = gittins_table(corner_a, corner_b, levels, gamma, error)[number[regular]]
-    index[~regular] = _one_by_one(a[~regular], b[~regular], gamma, error)
+    index[~regular] = one_by_one(a[~regular], b[~regular], gamma, error)
     return index
 
 
@@ -132,13 +133,11 @@ class Gittins(IndexBase):
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index, elementwise."""
         a, b = check_counts(alpha, beta)
+        discount = self._discount(setting)
         if setting.alone:
-            return _one_by_one(a, b, self._discount(setting), self.tolerance)
-        index, tabled = np.empty(a.shape), triangle.MOST_LEVELS if setting.whole else _MOST_TABLED
-        for corner_a, corner_b, mine in distinct_corners(setting, a.shape):
-            source = self._source(corner_a, corner_b, setting)
-            index[mine] = self._of_corner(a[mine], b[mine], source, tabled)
-        return index
+            return one_by_one(a, b, discount, self.tolerance)
+        most = triangle.MOST_LEVELS if setting.whole else _MOST_TABLED
+        return by_corner(setting, a, b, discount, self.tolerance, of_states, most)
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the tables of each distinct corner, and go on with the next one."""
@@ -146,28 +145,11 @@ class Gittins(IndexBase):
         for alpha, beta, _ in distinct_corners(setting, np.shape(setting.prior_alpha)):
             far = farthest_prior(setting, alpha, beta)
             most = (triangle.MOST_LEVELS if setting.horizon is None else setting.horizon + far) - 1
-            prepare(self._source(alpha, beta, setting), min(deepest + far, triangle.MOST_LEVELS - 1), most)
+            source = Source(alpha, beta, self._discount(setting), self.tolerance)
+            prepare(source, min(deepest + far, triangle.MOST_LEVELS - 1), most)
 
     def _discount(self, setting: Setting) -> float:
         return self.discount or setting.discount or _DEFAULT_DISCOUNT
-
-    def _source(self, alpha: float, beta: float, setting: Setting) -> Source:
-        return Source(alpha, beta, self._discount(setting), self.tolerance)
-
-    def _of_corner(self, alpha: FloatArray, beta: FloatArray, source: Source, tabled: int) -> FloatArray:
-        """Return the indices of states that count from one corner; `tabled` levels of them have a table."""
-        wins, pulls, regular = offsets(alpha, beta, source.alpha, source.beta)
-        regular &= pulls < tabled
-        index = np.empty(alpha.shape)
-        index[regular] = of_states(source, wins[regular], pulls[regular])
-        index[~regular] = _one_by_one(alpha[~regular], beta[~regular], source.discount, source.tolerance)
-        return index
-
-
-def _one_by_one(alpha: FloatArray, beta: FloatArray, discount: float, tolerance: float) -> FloatArray:
-    pairs = zip(alpha.reshape(-1).tolist(), beta.reshape(-1).tolist(), strict=True)
-    index = np.array([one_state(a, b, discount, tolerance) for a, b in pairs])
-    return index.reshape(alpha.shape)
 
 
 def _table_pays(distinct: int, base: float, levels: int, discount: float, tolerance: float) -> bool:

@@ -20,7 +20,8 @@ of T − t + 1 and :math:`(1-\gamma^k)/(1-\gamma)` that of k.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -42,8 +43,19 @@ _FEW_WAYS = 60  # pulls whose binomials are whole numbers of 63 bits
 _CHUNK = 1 << 17  # numbers in one array of outcomes
 
 
+class _OnBelief:
+    """What both values have: a problem, and a belief that is the problem's own unless given."""
+
+    problem: Problem
+    belief: Belief | None
+
+    @cached_property
+    def _belief(self) -> Belief:
+        return self.problem.belief if self.belief is None else self.belief
+
+
 @dataclass(frozen=True, eq=False)
-class CommitValue:
+class CommitValue(_OnBelief):
     """What is earned by committing now to the arm with the best expected reward.
 
     Parameters
@@ -56,10 +68,6 @@ class CommitValue:
 
     problem: Problem
     belief: Belief | None = None
-    _belief: Belief = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_belief", self.problem.belief if self.belief is None else self.belief)
 
     def __call__(self, state: State, step: int) -> FloatArray:
         """Return the value of every instance at `step`, shape ``[...]``."""
@@ -86,7 +94,7 @@ class CommitValue:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockCommitValue:
+class BlockCommitValue(_OnBelief):
     r"""The best of pulling one arm k times and committing after that, over arms and block lengths k.
 
     Parameters
@@ -103,7 +111,6 @@ class BlockCommitValue:
     problem: Problem
     blocks: tuple[int, ...] = BLOCKS
     belief: Belief | None = None
-    _belief: Belief = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         lengths = tuple(sorted(set(self.blocks)))
@@ -112,7 +119,6 @@ class BlockCommitValue:
         if lengths[-1] > MOST_BLOCK:
             raise InvalidInputError(f"blocks must be at most {MOST_BLOCK:,} pulls, got {shown(lengths[-1])}")
         object.__setattr__(self, "blocks", lengths)
-        object.__setattr__(self, "_belief", self.problem.belief if self.belief is None else self.belief)
 
     def lengths(self, left: float) -> tuple[int, ...]:
         """Return the blocks that leave a pull to commit when `left` pulls remain."""
@@ -128,7 +134,12 @@ class BlockCommitValue:
         coming = self.problem.segments.chances_in(rows, self.problem)  # [B, G]
         out = np.empty(len(rows.alpha))
         if factors(self._belief):
-            self._free(rows, coming, left, out)
+            from elsv.values._value_kernels import best_block
+
+            rewards, of_arm = self.problem.rewards, self.problem.segments.of_arm
+            chance, lengths = np.ascontiguousarray(coming), np.array(self.blocks, dtype=np.int64)
+            discount = self.problem.discount or 1.0
+            best_block(rows.alpha, rows.beta, rewards, of_arm, chance, lengths, left, discount, out)
             return out.reshape(state.shape)
         size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
         for first in range(0, len(out), size):
@@ -160,18 +171,6 @@ class BlockCommitValue:
                 np.maximum(best, worth, out=best)
                 sweeps.give(worth)
         return best
-
-    def _free(self, state: State, coming: FloatArray, left: float, out: FloatArray) -> None:
-        """Set the values ``[B]`` of states ``[B, N]`` of independent arms."""
-        from elsv.values._value_kernels import best_block
-
-        problem, lengths = self.problem, np.array(self.blocks, dtype=np.int64)
-        chance, of_arm, discount = (
-            np.ascontiguousarray(coming),
-            problem.segments.of_arm,
-            problem.discount or 1.0,
-        )
-        best_block(state.alpha, state.beta, problem.rewards, of_arm, chance, lengths, left, discount, out)
 
     def _best(self, state: State, coming: FloatArray, left: float) -> FloatArray:
         """Return the same under any belief."""
