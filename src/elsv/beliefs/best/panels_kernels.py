@@ -44,7 +44,7 @@ def _speed(reward: float, logit: float, other: float) -> float:
     return rest * other / ((other - reward) + reward * rest)
 
 
-@helper
+@merged
 def contend(
     rewards: FloatArray, low: FloatArray, high: FloatArray, alive: IntArray
 ) -> tuple[int, int, float]:

@@ -127,7 +127,7 @@ def first_from(values: FloatArray, count: int, least: float) -> int:
     return low
 
 
-@merged
+@helper
 def make_grid(
     alpha: FloatArray,
     beta: FloatArray,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from elsv._base.jit import borrowing, helper
+from elsv._base.jit import borrowing, helper, merged
 from elsv._base.typing import FloatArray, IntArray
 from elsv.beliefs.chain import Placed
 from elsv.beliefs.quadrature import integrals_to
@@ -246,7 +246,7 @@ def upper_message(i: int, bottom: int, panels: Panels, messages: Messages) -> No
         messages.upper_log[p] = total_log
 
 
-@helper
+@merged
 def marginal(
     i: int, log_weight: float, panels: Panels, messages: Messages, out: FloatArray
 ) -> tuple[float, float]:

@@ -334,7 +334,7 @@ def read_scale(grid: Grid, scale: Scale, t: float) -> float:
     return float(grid.edges[p] + (place + 1) * grid.half[p])
 
 
-@helper
+@merged
 def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: FloatArray) -> None:
     """Set `out` to what columns of `table` are relative to `side` at the logit y, by its panel's nodes.
 
@@ -364,7 +364,7 @@ def read_means(grid: Grid, y: float, side: FloatArray, table: FloatArray, out: F
         out[i] *= scale
 
 
-@helper
+@merged
 def fill_means(grid: Grid, down: bool, at: FloatArray, theta: FloatArray) -> None:
     """Set means ``[N K, N]`` of the arms above (`down`) or below each, given it at its logits ``[N, K]``."""
     arms, size = at.shape
