@@ -42,15 +42,16 @@ def shop() -> Problem:
 
 def two_segments() -> Problem:
     """Return the same for customers of two segments."""
-    rows = [[25 * rate, 25 * (1 - rate)] for rate in TRUE.values()]
-    return Problem(
+    from elsv.prior.expectations import from_expectations
+
+    problem = Problem(
         rewards=list(OPTIONS.values()),
         names=list(OPTIONS),
         order="increasing",
         segments=["mobile", "desktop"],
-        prior=rows,
         horizon=1500,
     )
+    return from_expectations(problem, {"none": 0.04}).problem
 
 
 class Played:
