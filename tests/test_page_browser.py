@@ -45,9 +45,9 @@ def chrome():
 
 
 def fill(db):
-    """Campaigns in every state, begun some days ago."""
-    clock = Clock(time.time() - 3.2 * 86400)
-    given = {"unit": "EUR", "seed": 3, "control": 3, "clock": clock}
+    """Campaigns in every state, begun three midnights before this one, so that four days have customers."""
+    clock = Clock(86400 * (time.time() // 86400 - 3))
+    given = {"unit": "EUR", "seed": 3, "control": 3, "timezone": "UTC", "clock": clock}
     Campaign.open(db, "none yet", shop(), policy="greedy", **given)
     opened = {
         name: Campaign.open(db, name, shop(horizon), policy=policy, **given)
