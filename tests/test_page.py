@@ -82,6 +82,15 @@ def test_a_server_that_gets_ready_shows_the_counts_first_and_the_rest_when_it_is
         assert "Nothing is wrong." in text_of(client.get("/").text)
 
 
+def test_a_list_without_computing_does_not_count_more_customers_than_are_planned(db):
+    small = Problem(rewards=[0.8, 0.9], horizon=5)
+    own = Campaign.open(db, "own", small, policy=lambda state, step, rng: 0)
+    own.decide(count=8)
+    with visit(db) as client:
+        said = text_of(client.get("/").text)
+    assert "own Over: 8 customers have come." in said
+
+
 def test_a_policy_at_its_end_leaves_the_rest_of_the_page(db, monkeypatch):
     begun(db, policy="elsv")
     monkeypatch.setattr("elsv._base.triangle.MOST_LEVELS", 20)

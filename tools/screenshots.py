@@ -111,7 +111,7 @@ def serving(db: Path) -> Iterator[str]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(1200):
+        for _ in range(3000):
             if process.poll() is not None:
                 raise SystemExit("the server has ended")
             try:
@@ -119,6 +119,8 @@ def serving(db: Path) -> Iterator[str]:
                 break
             except OSError:
                 time.sleep(0.1)
+        else:
+            raise SystemExit("the server is not ready after five minutes")
         yield address
     finally:
         process.terminate()
