@@ -128,6 +128,7 @@ def test_today_yesterday_and_the_pace_in_words(tmp_path):
         "Yesterday: 10 customers, 1 sale, 1.00 EUR.",
         "Today so far: 20 customers, 3 sales, 3.00 EUR.",
     )
+    assert found.in_words(1, 1, 2.0) == "1 customer, 1 sale, 2.00 EUR"
     assert found.sentences()[0] == (
         "Running since 10 November, day 2: 30 of 100 customers have come; about 5 hours left at this pace."
     )

@@ -277,8 +277,8 @@ def test_words_are_plain():
     assert first == "Running: 400 of 500 customers have come."
     assert "8 outcomes awaited" in second
     assert re.search(r"more than always full price would have earned, 95 % interval \+", second)
-    rests = "98 customers had full price; what was expected beforehand counts as 2 customers."
-    assert f"All that is known of it: {rests}" in told.notes()
+    rests = "98 outcomes in this campaign; what was expected beforehand, which counts as 2 customers."
+    assert f"What is known of full price: {rests}" in told.notes()
     assert any(note.startswith("By this campaign's outcomes alone the gain is +") for note in told.notes())
     assert "earns most (it is the best with a probability of" in third
     assert fourth == "Nothing is wrong."

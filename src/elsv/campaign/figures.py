@@ -250,9 +250,13 @@ class Figures:
         """Return a moment as people say it, in the campaign's time zone."""
         return f"{self.said_day(moment)}, {self.local(moment):%H:%M}"
 
+    def in_words(self, customers: int, successes: int, earned: float) -> str:
+        """Return how many came, what they bought and what that earned; a success that earns money is a sale."""
+        one = "sale" if self.unit else "success"
+        sold = f"{successes:,} {one if successes == 1 else self.successes_word}"
+        return f"{many(customers)}, {sold}, {self.money(earned)}"
+
     def came_in_words(self, days: Sequence[Day]) -> str:
-        """Return what came on some days; a success that earns money is a sale."""
-        won, one = sum(sum(day.successes) for day in days), "sale" if self.unit else "success"
-        money = self.money(sum(self.earned_on(day) for day in days))
-        sales = f"{won:,} {one if won == 1 else self.successes_word}"
-        return f"{many(sum(day.came for day in days))}, {sales}, {money}"
+        """Return what came on some days."""
+        earned = sum(self.earned_on(day) for day in days)
+        return self.in_words(sum(day.came for day in days), sum(sum(day.successes) for day in days), earned)

@@ -300,12 +300,12 @@ class Status(Figures):
             return ""
         today = [arm for arm in self.arms if arm.today]
         asked = today if gain.against == "control" else self.first().values()
-        rests = [f"{many(gain.customers)} had {gain.arms}"]
+        rests = [f"{many(gain.customers, 'outcome')} in this campaign"]
         if before := sum(arm.history for arm in asked):
-            rests.append(f"{before:,} outcomes are from before")
+            rests.append(f"{many(before, 'outcome')} from before")
         if self.expected is not None:
-            rests.append(f"what was expected beforehand counts as {self.expected:,.3g} customers")
-        return f"All that is known of it: {'; '.join(rests)}."
+            rests.append(f"what was expected beforehand, which counts as {self.expected:,.3g} customers")
+        return f"What is known of {gain.arms}: {'; '.join(rests)}."
 
     def _alone(self) -> str:
         """Return what this campaign's outcomes say by themselves."""

@@ -249,7 +249,7 @@ def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
 FILTERS: dict[str, Any] = {
     f.__name__: f for f in (figure, percent, points, short_day, signed, tick, unbroken, weekday)
 }
-FILTERS |= {"option": option_of, "count": "{:,}".format}
+FILTERS |= {"option": option_of, "many": many, "count": "{:,}".format}
 GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
 GLOBALS |= {"version": __version__, "methods": METHODS, "COLOURS": COLOURS}
 
