@@ -251,7 +251,7 @@ class Figures:
         return f"{self.said_day(moment)}, {self.local(moment):%H:%M}"
 
     def in_words(self, customers: int, successes: int, earned: float) -> str:
-        """Return how many came, what they bought and what that earned; a success that earns money is a sale."""
+        """Return customers, sales and money as words; without a unit, sales are called successes."""
         one = "sale" if self.unit else "success"
         sold = f"{successes:,} {one if successes == 1 else self.successes_word}"
         return f"{many(customers)}, {sold}, {self.money(earned)}"
