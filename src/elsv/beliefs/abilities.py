@@ -179,6 +179,9 @@ def best_in_groups(
 
     Arms of other groups count for what is known of these, and pay next to nothing.
     """
+    if len(groups) == 1 and state.arms > 1:
+        chance, most = best(belief, state, rewards, tolerance)
+        return chance, most[..., None]
     chance = np.ones(state.alpha.shape)
     largest = np.empty((*state.shape, len(groups)))
     for g, group in enumerate(groups):
@@ -189,7 +192,8 @@ def best_in_groups(
             alone = State.trusted(state.alpha[..., own], state.beta[..., own])
             chance[..., own], largest[..., g] = best(belief, alone, rewards[own], tolerance)
         else:
-            paid = np.where(np.isin(np.arange(state.arms), own), 1.0, _NEVER) * rewards
+            paid = _NEVER * rewards
+            paid[own] = rewards[own]
             found, largest[..., g] = best(belief, state, paid, tolerance)
             chance[..., own] = found[..., own]
     return chance, largest

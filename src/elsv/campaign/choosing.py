@@ -136,9 +136,9 @@ class Chooser:
         arms, arm = len(offered), int(chances.argmax())
         if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
             return Choice(arm, reason, chances, offered)
-        rng, own, mixed = make_rng(), list(offered), np.zeros(len(chances))
-        mixed[own] = chances[own]
+        rng, mixed = make_rng(), chances
         if floor or holdout:
+            own, mixed = list(offered), np.zeros(len(chances))
             mixed[own] = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances[own])
         if holdout:
             control = self.settings.control_arm(segment)
@@ -157,8 +157,9 @@ class _Batch:
     """Choices for several customers, each of which counts as open for the next.
 
     Probabilities change seldom within a batch, and a planner takes a millisecond to be asked. So they are
-    supposed to hold for the next 1, 2, 4, … customers (`STRIDE` at most) and looked up behind these; if they
-    have changed, the place is found by halving. Only policies that say so (`steady`) are asked like that.
+    supposed to hold for as many customers again as they have held for (`STRIDE` at most) and looked up behind
+    these; if they have changed, the place is found by halving. Only policies that say so (`steady`) are asked
+    like that.
     """
 
     STRIDE = 32
@@ -179,7 +180,7 @@ class _Batch:
         """Return them all."""
         if not self._count:
             return []
-        chances, length = self._ask(0), 1
+        chances, since, length = self._ask(0), 0, 1
         while len(self._choices) < self._count:
             start = len(self._choices)
             length = min(length, self._room(start))
@@ -188,7 +189,7 @@ class _Batch:
                 break
             after = self._ask(start + length)
             if np.array_equal(after, chances):
-                length = min(2 * length, self.STRIDE)
+                length = min(start + length - since, self.STRIDE)
                 continue
             same, other = start, start + length  # they hold at `same`, and no longer at `other`
             while other - same > 1:
@@ -199,7 +200,7 @@ class _Batch:
                 else:
                     other, after = middle, found
             del self._choices[other:], self._waiting[other + 1 :]
-            chances, length = after, 1
+            chances, since, length = after, other, 1
         return self._choices
 
     def _room(self, place: int) -> int:
@@ -216,10 +217,14 @@ class _Batch:
     def _ask(self, place: int) -> FloatArray:
         step = self._first + place
         policy = self._chooser.acting(step)[0]
-        rng = cache(partial(policy_stream, self._seed, self._number + place))
-        planned, asked = self.planned(policy, place, rng), self._chooser.asked
+        asked = self._chooser.asked
         belief = getattr(policy, "belief", None) or asked.belief
-        draws = not (policy.deterministic and repeats(belief))
+        exact = repeats(belief)
+        rng = partial(policy_stream, self._seed, self._number + place)
+        if not exact:  # means and the policy draw from one generator
+            rng = cache(rng)
+        planned = self.planned(policy, place, rng)
+        draws = not (policy.deterministic and exact)
         found = np.zeros(self._chooser.problem.arms)
         found[list(self._chooser.arms)] = chances_of(
             policy, planned, step, rng if draws else None, asked, self._segments[place]

@@ -66,7 +66,8 @@ class Awaiting(State):
         object.__setattr__(self, "beta", seen.beta + waiting * (1.0 - expected))
         object.__setattr__(self, "seen", seen)
         object.__setattr__(self, "expected", expected)
-        object.__setattr__(self, "waiting", np.broadcast_to(waiting, self.alpha.shape))
+        same = waiting.shape == self.alpha.shape  # as for one state: there is nothing to spread
+        object.__setattr__(self, "waiting", waiting if same else np.broadcast_to(waiting, self.alpha.shape))
 
     def part(self, here: Any) -> Awaiting:
         """Return some instances, with what they wait for."""
