@@ -220,9 +220,8 @@ class _Batch:
         asked = self._chooser.asked
         belief = getattr(policy, "belief", None) or asked.belief
         exact = repeats(belief)
-        rng = partial(policy_stream, self._seed, self._number + place)
-        if not exact:  # means and the policy draw from one generator
-            rng = cache(rng)
+        make = partial(policy_stream, self._seed, self._number + place)
+        rng = make if exact else cache(make)  # means that are drawn and the policy share one generator
         planned = self.planned(policy, place, rng)
         draws = not (policy.deterministic and exact)
         found = np.zeros(self._chooser.problem.arms)

@@ -82,9 +82,15 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _flowing(text: str) -> str:
+    """Return paragraphs of one line each: typer would end lines where the docstring does."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+
+
 for commands in (app, campaign, token):
     for command_info in commands.registered_commands:
         if command_info.callback is not None:
+            command_info.help = _flowing(command_info.callback.__doc__ or "")
             command_info.callback = _guarded(command_info.callback)
 
 

@@ -107,8 +107,9 @@ def evaluate(
 ) -> None:
     """Compare policies exactly, without simulation: earnings, the gain over always one arm, and regret.
 
-    For problems whose states can all be counted; `elsv compare` simulates any other. The default policy is
-    `plan`: on 60 problems drawn at random its regret is above the Bayes optimum by
+    For problems whose states can all be counted; `elsv compare` simulates any other.
+
+    The default policy is `plan`. On 60 problems drawn at random its regret is above the Bayes optimum by
     0.00 % in the median, 0.01 % on nine in ten and 0.10 % at most.
     """
     from elsv.exact import evaluate as run

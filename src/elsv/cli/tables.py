@@ -140,7 +140,9 @@ def cache(
     """Tables and compiled kernels kept on this machine: where, how much, at most how much.
 
     ELSV_CACHE_DIR: where; default: the user's directory for caches.
+
     ELSV_CACHE_DISK: most tables on disk; default 1GB, and 0 keeps none.
+
     ELSV_CACHE_MEMORY: most tables in memory, in each process; default 512MB.
     """
     from elsv._base import cache as files
