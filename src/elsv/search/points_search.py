@@ -208,7 +208,7 @@ class PointsSearch:
         from elsv.search._points_kernels import weigh_layer
 
         q, states = np.empty(rewards.shape), int(layers.first_state[-1])
-        none, discount = np.empty((len(q), 0, 2)), self.problem.discount or 1.0
+        discount = self.problem.discount or 1.0
         # Steps of several pulls need not be exact. With seven digits the scores' differences are off by 2e-7
         # of what remains, and twice as many states fit into the caches. Numbers are scaled to stay in range.
         precise = len(layers.ways) == 2
@@ -218,7 +218,7 @@ class PointsSearch:
             weigh_layer(theta[here], weight[here] * scale, layers, room.weights, room.sums)
             back_up(
                 rewards[here] / unit,
-                none[here],
+                None,
                 segment[here],
                 customers.came[here],
                 customers.learnt,
