@@ -21,13 +21,7 @@ from elsv._base.files import write_text
 from elsv._base.numbers import whole
 from elsv.campaign.adding import Stated
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.batches import (
-    Batches,
-    DecisionRequest,
-    UnknownDecisionError,
-    check_taken,
-    time_by,
-)
+from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, check_taken, time_by
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, import_file

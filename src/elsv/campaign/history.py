@@ -281,10 +281,7 @@ def past_of(log: Log, settings: Settings, problem: Problem) -> Past:
     first = log.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1")
     changes = tuple(
         Change(
-            in_iso(at),
-            who or None,
-            "; ".join(words for _, words in said),
-            tuple(kind for kind, _ in said),
+            in_iso(at), who or None, "; ".join(words for _, words in said), tuple(kind for kind, _ in said)
         )
         for _, at, who, said in sorted(_changes(log, problem), key=lambda change: change[0])
     )
