@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from elsv._base.numbers import many, with_minus
-from elsv.campaign.figures import ArmStatus, Figures
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES
+from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, ArmStatus, Figures
 from elsv.campaign.tables import Table, tables_of
 
 _SILENT = 50  # customers after whom an outcome should have been reported

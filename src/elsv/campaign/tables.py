@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.figures import Figures
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES
+from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, Figures
 from elsv.simulation.precision import HEADS
 
 METHODS = {

@@ -19,8 +19,7 @@ from elsv._base.numbers import many, with_minus
 from elsv._version import __version__
 from elsv.beliefs.abilities import marginals
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.figures import MONTHS, ArmStatus
-from elsv.campaign.gains import GainSoFar
+from elsv.campaign.figures import MONTHS, ArmStatus, GainSoFar
 from elsv.campaign.history import Change, Day
 from elsv.campaign.records import Tally
 from elsv.campaign.status import Status
