@@ -8,6 +8,7 @@ an outcome: its reward, if that counts, or else a failure.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -227,11 +228,8 @@ def offsets(zone: ZoneInfo, first: float, last: float) -> Iterator[tuple[int, in
     while low < end:
         high = min(low + _DAY, end)
         if ahead(low) != ahead(high):
-            below, above = low, high
-            while above - below > 1:
-                middle = (below + above) // 2
-                below, above = (middle, above) if ahead(middle) == ahead(low) else (below, middle)
-            yield above, ahead(above)
+            until = low + bisect_left(range(low, high), True, key=lambda moment: ahead(moment) != ahead(low))
+            yield until, ahead(until)
         low = high
 
 
@@ -256,10 +254,6 @@ class Change:
     who: str | None  # the name of a token, or of a person; None: not known
     what: str
     kinds: tuple[str, ...] = ()  # as data: begun, ended, paused, added, settings, …
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**vars(self), "kinds": list(self.kinds)}
 
 
 @dataclass(frozen=True)
