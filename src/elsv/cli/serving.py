@@ -12,7 +12,7 @@ from elsv._base.progress import progress_bar
 from elsv.cli.console import note, print_json, show
 from elsv.cli.options import HELP, STORE, Json
 from elsv.errors import InvalidInputError, MissingExtraError
-from elsv.service.tokens import TokenFile
+from elsv.service.tokens import TokenFile, page_of
 
 token = typer.Typer(
     name="token",
@@ -120,8 +120,7 @@ def link(
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InvalidInputError(f"address must begin with http:// or https://, got {address!r}")
     made = TokenFile(tokens, must_exist=False).new(name, known[role], days)
-    page = quote(campaign.replace("%", "%25").replace("/", "%2F"), safe="") if campaign else ""
-    onward = f"?next={quote(f'/ui/campaigns/{page}', safe='')}" if page else ""
+    onward = f"?next={quote(page_of(campaign), safe='')}" if campaign else ""
     url = f"{address.rstrip('/')}/ui/link/{made}{onward}"
     values = {"name": name, "role": known[role], "days": days, "link": url, "tokens": str(tokens)}
     show(url, as_json, values)
