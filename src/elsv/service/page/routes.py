@@ -35,11 +35,10 @@ from elsv.service.page.browser import (
     logged_in,
     name_in,
     page,
-    page_of,
     static_files,
 )
 from elsv.service.service import Service
-from elsv.service.tokens import Role
+from elsv.service.tokens import Role, page_of
 
 Handler = Callable[[Asked], Awaitable[Response]]
 MOST_DAYS = 62  # in the table
