@@ -40,7 +40,7 @@ class Findings:
     evidence: Evidence | None = None  # None without data, or where nothing is assumed
     doubts: tuple[Doubt, ...] = ()  # what in the data speaks against what is assumed
     decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
-    segments: str | None = None  # who comes and what is on offer to them, in words
+    segments: str = ""  # who comes and what is on offer to them, in words; empty where nobody named any
 
     @property
     def pulls(self) -> int:
@@ -66,7 +66,7 @@ class Findings:
             "pulls": self.pulls,
             "evidence": self.evidence and self.evidence.to_dict(),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
-            **({} if self.segments is None else {"segments": self.segments}),
+            **({"segments": self.segments} if self.segments else {}),
         }
         return cast(dict[str, Any], finite(values))
 

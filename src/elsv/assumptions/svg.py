@@ -74,7 +74,7 @@ def drawn(found: Findings) -> str:
     canvas = _Canvas()
     canvas.write("What is assumed", "head")
     canvas.write(found.assumed)
-    if found.segments is not None:
+    if found.segments:
         canvas.write(f"Segments: {found.segments}")
     canvas.below += 4.0
     parts = found.outline.parts

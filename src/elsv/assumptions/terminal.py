@@ -21,7 +21,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 def text(found: Findings) -> str:
     """Return everything, section by section."""
     rows = _labelled("assumed", found.assumed)
-    if found.segments is not None:
+    if found.segments:
         rows += _labelled("segments", found.segments)
     for share, words, part in found.outline.parts:
         rows += ["", f"with probability {share:g}", *(_picture(part, found) or _labelled("", words))]

@@ -160,9 +160,10 @@ def _arm_of(row: dict[str, Any], problem: Problem) -> str:
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    if not segments.stated or segment is None or not str(segment).strip():
+    said = "" if segment is None else str(segment).strip()
+    if not said or not segments.named:
         return
-    named = segments.number(str(segment).strip())
+    named = segments.number(said)
     if named != segments.of_arm[arm]:
         raise InvalidInputError(
             f"line {line} of {path} has {problem.names[arm]!r} for {segments.names[named]!r}, to whom it is "
