@@ -31,6 +31,7 @@ from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as
 from elsv.structure.product import Product, check_order_of_lists
+from elsv.structure.rankings import is_number
 
 _MOST_ROWS = 20  # of arms that a notebook shows
 EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
@@ -319,16 +320,11 @@ class Problem:
     @classmethod
     def load(cls, path: str | Path) -> Problem:
         """Read a TOML file: rewards, order or structure, horizon or discount, prior, names, segments."""
-        return cls._load(path)[0]
+        return cls.load_expecting(path, "")[0]
 
     @classmethod
-    def load_expecting(cls, path: str | Path) -> tuple[Problem, dict[str, Any]]:
+    def load_expecting(cls, path: str | Path, aside: str = EXPECT) -> tuple[Problem, dict[str, Any]]:
         """Read a TOML file and its table ``[expect]``, which `elsv.prior` turns into rows; {} without."""
-        return cls._load(path, EXPECT)
-
-    @classmethod
-    def _load(cls, path: str | Path, aside: str = "") -> tuple[Problem, dict[str, Any]]:
-        """Return the problem of a file, and the table under the key `aside`."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
@@ -418,13 +414,13 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
 
 def check_discount(discount: object) -> float:
     """Return `discount` as a float if it lies strictly between 0 and 1."""
-    if isinstance(discount, bool) or not isinstance(discount, int | float | np.number):
+    if not is_number(discount):
         raise InvalidInputError(f"discount must be a number between 0 and 1, got {shown(discount)}")
     if not 0 < discount < 1:
         raise InvalidInputError(
             f"discount must lie strictly between 0 and 1, got {shown(discount)}; try 0.99"
         )
-    return float(cast(float, discount))
+    return float(discount)
 
 
 def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:

@@ -47,8 +47,12 @@ def problems(version: str = "v1") -> dict[str, Problem]:
     """
     if version not in VERSIONS:
         raise unknown_name("suite", version, VERSIONS)
-    drawn = {f"random-{k + 1}": _drawn(k) for k in range(10)}
-    return gallery() | _of_paper() | drawn
+    of_paper = {
+        "paper": Problem([0.8, 0.9, 1.0], order="decreasing", horizon=290),
+        "paper-wide": Problem([0.4, 0.7, 1.0], order="decreasing", horizon=290),
+        "paper-plain": Problem([1.0, 1.0, 1.0], horizon=290),
+    }
+    return gallery() | of_paper | {f"random-{k + 1}": _drawn(k) for k in range(10)}
 
 
 def gallery() -> dict[str, Problem]:
@@ -66,15 +70,6 @@ def gallery() -> dict[str, Problem]:
         "contacts": Problem([1.0] * 4, horizon=40, structure=st.unimodal()),
         "tiers": Problem(**rows),
         "segments": Problem(**rows, segments=groups, segment_shares=[0.4, 0.6]),
-    }
-
-
-def _of_paper() -> dict[str, Problem]:
-    """Return the paper's discount problem, the same with wide rewards, and its plain bandit."""
-    return {
-        "paper": Problem([0.8, 0.9, 1.0], order="decreasing", horizon=290),
-        "paper-wide": Problem([0.4, 0.7, 1.0], order="decreasing", horizon=290),
-        "paper-plain": Problem([1.0, 1.0, 1.0], horizon=290),
     }
 
 

@@ -155,14 +155,9 @@ def _as_os_error(error: Exception) -> OSError:
 class TableRows:
     """A table, row by row; names of columns are stripped and in small letters."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]]  # of a CSV file from its second line
     columns: frozenset[str]
     content: bytes  # of the file
-
-    @property
-    def lines(self) -> range:
-        """The line of each row in a CSV file."""
-        return range(2, len(self.rows) + 2)
 
 
 def read_rows(path: str | Path, what: str) -> TableRows:

@@ -98,7 +98,7 @@ def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
 def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: float) -> Imported:
     """Take in a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
     table = read_rows(path, "outcomes")
-    columns, rows = table.columns, list(zip(table.lines, table.rows, strict=True))
+    columns, rows = table.columns, list(enumerate(table.rows, 2))
     if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
         outcomes = [_told({"kind": kind} | row, line, path, who) for line, row in rows]
         return _take_outcomes(log, outcomes, now)
