@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import paper_measure as plain
-from campaigns import NAMES, Clock, postgres_server, shop
+from campaigns import NAMES, Clock, shop
 from elsv import Campaign, Problem
 from elsv.campaign import history
 from elsv.campaign.choosing import Chooser
@@ -436,8 +436,6 @@ def told_everywhere(store):
     return own
 
 
-def test_python_command_line_http_and_page_give_the_same_numbers_on_every_store(tmp_path):
+def test_python_command_line_http_and_page_give_the_same_numbers_on_every_store(tmp_path, postgres):
     pytest.importorskip("starlette")
-    here = told_everywhere(tmp_path / "shop.db")
-    with postgres_server() as server:
-        assert told_everywhere(server.new_database()) == here
+    assert told_everywhere(tmp_path / "shop.db") == told_everywhere(postgres.new_database())
