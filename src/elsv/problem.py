@@ -8,7 +8,7 @@ when there is one. The objective is the sum of ``horizon`` rewards, or the disco
 from __future__ import annotations
 
 import inspect
-import math
+import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -148,18 +148,10 @@ class Problem:
         check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
-        checked_horizon, checked_discount = _objective(horizon, discount)
-        about = Offers(labels, payoff, table)
-        for name, value in (
-            ("rewards", payoff),
-            ("structure", on(structure_of(order if structure is None else structure), about)),
-            ("horizon", checked_horizon),
-            ("discount", checked_discount),
-            ("prior", table),
-            ("names", labels),
-            ("segments", who),
-        ):
-            object.__setattr__(self, name, value)
+        goal = _objective(horizon, discount)
+        known = on(structure_of(order if structure is None else structure), Offers(labels, payoff, table))
+        for one, value in zip(fields(self), (payoff, known, *goal, table, labels, who), strict=True):
+            object.__setattr__(self, one.name, value)
 
     @property
     def arms(self) -> int:
@@ -458,18 +450,10 @@ def _all_positive(name: str, array: FloatArray) -> None:
 def _toml(value: Any) -> str:
     if isinstance(value, np.generic | np.ndarray):
         return _toml(value.tolist())
-    if isinstance(value, str):
-        escaped = "".join(
-            f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c
-            for c in value
-        )
-        return f'"{escaped}"'
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
     return str(value)

@@ -118,9 +118,7 @@ def latex_table(
     booktabs
         Rules of the package ``booktabs``; else those of LaTeX itself.
     """
-    top, middle, bottom = (
-        (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
-    )
+    top, middle, bottom = (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline",) * 3
     cells = [
         [rf"\textbf{{{_latex(cell)}}}" if (i, k) in bold else _latex(cell) for k, cell in enumerate(row)]
         for i, row in enumerate(rows)

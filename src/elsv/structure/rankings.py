@@ -382,7 +382,7 @@ def _unimodal(value: Any) -> Ranking:
     return Unimodal("mean" if value is True else cast(Scale, value))
 
 
-register("order", lambda value: Monotone(value) if isinstance(value, str) else order(value))
+register("order", lambda value: Monotone(cast(Order, value)) if isinstance(value, str) else order(value))
 register("grid", _grid)
 register("unimodal", _unimodal)
 register("bounds", bounds)
