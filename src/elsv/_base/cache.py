@@ -151,12 +151,22 @@ def cached_table(
 
 
 def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | None:
-    """Return the table if it is in memory or on disk, else None."""
+    """Return the table if it is in memory, or on disk and not damaged or about something else; or None."""
     known: FloatArray | None = memory.get((*key, states))
-    if known is None and keep and states > LARGE:
-        known = read_table(key, states)
-        if known is not None:
-            _remember(key, known)
+    if known is not None or not keep or states <= LARGE:
+        return known
+    path, beginning = _file_of(key, states)
+    try:
+        content = b"" if path is None else path.read_bytes()
+    except OSError:
+        return None
+    body = content[-8 * states :]
+    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the time of last use, by which files are dropped
+    known = np.frombuffer(body, dtype="<f8").astype(np.float64)
+    _remember(key, known)
     return known
 
 
@@ -203,21 +213,6 @@ def _file_of(key: TableKey, states: int) -> tuple[Path | None, bytes]:
 
 def _checksum(body: bytes | memoryview) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n"
-
-
-def read_table(key: TableKey, states: int) -> FloatArray | None:
-    """Return the table from its file, or None if that is missing, damaged or about something else."""
-    path, beginning = _file_of(key, states)
-    try:
-        content = b"" if path is None else path.read_bytes()
-    except OSError:
-        return None
-    body = content[-8 * states :]
-    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
-        return None
-    with suppress(OSError):
-        os.utime(path)  # the time of last use, by which files are dropped
-    return np.frombuffer(body, dtype="<f8").astype(np.float64)
 
 
 def write_table(key: TableKey, table: FloatArray) -> None:
