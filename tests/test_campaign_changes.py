@@ -13,9 +13,8 @@ from elsv import Campaign, InvalidInputError, Problem, State
 from elsv.beliefs import Independent
 from elsv.beliefs.abilities import quantiles
 from elsv.campaign import RefusedReportError, UnknownCampaignError
-from elsv.campaign.adding import with_arm
 from elsv.campaign.copying import copy_campaigns
-from elsv.campaign.opening import change
+from elsv.campaign.opening import change, with_arm
 from elsv.campaign.settings import Settings
 from elsv.service.tokens import TokenFile
 from pages import send, visit
