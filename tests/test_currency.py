@@ -12,7 +12,7 @@ from elsv.simulation.engine import Run, run_chunk
 from elsv.simulation.instances import FromPrior
 from elsv.simulation.store import fingerprint
 
-RATES = [1e-10, 1e10, 2.0**-40]
+RATES = [2.0**-40, 1e-10, 1e10]
 NAMES = sorted(set(policy_names(Problem([1.0, 2.0], horizon=9))) - {"fixed"})
 MORE = ["elsv:index=ucb,depth=2", "elsv:index=ucb,count_prior=true", "commit:depth=2", "thompson:order=false"]
 ORDERS = ["decreasing", "increasing", None]
@@ -42,8 +42,7 @@ def test_small_rewards_are_told_apart():
     assert solve(problem).actions == (1,)
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("order", "rate"), [*zip(ORDERS, RATES, strict=True)])
 @pytest.mark.parametrize("name", [*NAMES, *MORE])
 def test_choices_do_not_depend_on_the_currency(name, order, rate):
     for rewards in REWARDS:
@@ -57,8 +56,7 @@ def test_choices_do_not_depend_on_the_currency(name, order, rate):
             assert (own == other).all()
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("order", "rate"), [*zip(ORDERS, RATES, strict=True)])
 def test_exact_values_count_in_the_currency(order, rate):
     names = [*NAMES, *MORE, "optimal"]
     if order is not None:
