@@ -57,27 +57,21 @@ class Store(Protocol):
     @property
     def place(self) -> str:
         """Where it is, for messages; without passwords."""
-        ...
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that may write; on disk when it ends without an error."""
-        ...
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that sees one moment of the store."""
-        ...
 
     def another(self) -> Store:
         """Open one more connection to the same database."""
-        ...
 
     def locked(self, query: str) -> str:
         """Return a query of one row such that other writers wait for it; the store's own way."""
-        ...
 
     def close(self) -> None:
         """Give the connection back; the next use opens it again."""
-        ...
 
 
 class OneConnection:
