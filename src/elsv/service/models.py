@@ -89,11 +89,8 @@ class ChangeBody(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are given."""
-        found = {
-            key: value
-            for key, value in self
-            if key in self.model_fields_set and (value is not None or key in _NULLABLE)
-        }
+        mine = self.model_fields_set & ChangeBody.model_fields.keys()  # a campaign has more beside them
+        found = {k: value for k, value in self if k in mine and (value is not None or k in _NULLABLE)}
         if found.get("unit"):
             text_of("unit", found["unit"])
         if "policy" in found and "file" in parse(found["policy"]).parameters:
@@ -110,10 +107,6 @@ class CampaignBody(ChangeBody):
         "structure, prior, horizon or discount."
     )
     seed: int | None = Field(None, ge=0, lt=2**48, description="Of the random numbers; default: a new one.")
-
-    def given(self) -> dict[str, Any]:
-        """Return the settings that are given."""
-        return {key: value for key, value in super().given().items() if key not in ("problem", "seed")}
 
 
 class ArmBody(BaseModel):
