@@ -129,7 +129,7 @@ class Page:
 
     def _number(self, kind: str) -> int:
         """Return the number of the next block of a kind."""
-        return 1 + sum(block["kind"] == kind for block in self._blocks)
+        return 1 + [block["kind"] for block in self._blocks].count(kind)
 
     def _anchor(self, text: str) -> str:
         name, number = slug(text), 2
