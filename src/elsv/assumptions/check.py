@@ -72,7 +72,7 @@ class Check(Findings):
         canvas = _Canvas()
         canvas.write("What is assumed", "head")
         canvas.write(self.assumed)
-        if self.segments is not None:
+        if self.segments:
             canvas.write(f"Segments: {self.segments}")
         canvas.below += 4.0
         parts = self.outline.parts
@@ -142,7 +142,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         evidence=said,
         doubts=doubts(problem, now, said),
         decision=_decision(problem, now),
-        segments=problem.segments.describe(problem.names) or None,
+        segments=problem.segments.describe(problem.names),
     )
 
 
