@@ -59,7 +59,7 @@ class ChangeBody(BaseModel):
     model_config = _shown({"floor": 0.02, "horizon": 8000}, strict=True)
     policy: str | None = Field(None, max_length=500, description="A name such as plan, elsv or thompson.")
     floor: float | None = Field(None, ge=0, lt=1, description="Least probability of every arm.")
-    paused: bool | None = Field(None, description="Whether every customer gets the fallback arm.")
+    paused: bool | None = Field(None, description="Whether new customers get the fallback arm.")
     horizon: int | None = Field(None, ge=1, le=10**12, description="Customers in all; it can only grow.")
     window: str | float | None = Field(
         None, description="How long to wait for an outcome: '7 days', or seconds; null: for ever."
