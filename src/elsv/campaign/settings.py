@@ -116,16 +116,16 @@ class Settings:
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{problem.segments.said(' on offer')}, "
+                f"{' on offer' if problem.segments.names else ''}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         if new.holdout and new.control is None:
             raise InvalidInputError("holdout needs the arm that its customers get; give control=")
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
-        for name, group in zip(problem.segments.names, problem.segments.groups, strict=True):
+        for name, group in zip(problem.segments.names or ("",), problem.segments.groups, strict=True):
             if all(arm in new.withdrawn for arm in group):
-                whose = problem.segments.said(f" of {name}")
+                whose = f" of {name}" if name else ""
                 raise InvalidInputError(
                     f"at least one arm{whose} must stay on offer, got "
                     f"{', '.join(problem.names[arm] for arm in group)} withdrawn; pause or end the campaign "
