@@ -11,9 +11,8 @@ from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate,
 from elsv.policies.library import Greedy
 from elsv.policies.sharing import part_of, pooled_problem
 from elsv.policies.single import choices
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, run_chunk
-from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
+from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans, delays_of
 from elsv.state import State
 
 NAMES = ("greedy", "thompson", "fixed:arm=2+3", "elsv", "gittins", "random")

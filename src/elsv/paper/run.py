@@ -27,7 +27,7 @@ from elsv.report.headline import REGRET
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
 from elsv.simulation.engine import StoppedError
-from elsv.simulation.identity import digest_of
+from elsv.simulation.store import digest_of
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     pictures.TRANSITION,

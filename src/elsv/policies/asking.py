@@ -32,9 +32,8 @@ from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.policies.base import IGNORE, WAYS, BasePolicy
+from elsv.policies.base import IGNORE, WAYS, BasePolicy, ask, offered
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
 

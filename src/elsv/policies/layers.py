@@ -24,7 +24,7 @@ from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, search_sweep
+from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, nothing, search_sweep
 from elsv.values.separable import gain_sweep
 
 BATCH = 1 << 14
@@ -138,7 +138,7 @@ class Optimum(LayerPolicy):
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            later = _nothing(sweeps, layer.made + 1)
+            later = nothing(sweeps, sweeps.layer(layer.made + 1))
         arms = sweeps.room_for_arms(layer)
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
@@ -181,12 +181,13 @@ class Search(LayerPolicy):
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Back the frontier up to the layer and compare."""
-        actions, top = sweeps.room_for_arms(layer), min(layer.made + self.depth, sweeps.horizon)
+        actions = sweeps.room_for_arms(layer)
+        top = sweeps.layer(min(layer.made + self.depth, sweeps.horizon))
         if self.value is None:
-            values = _nothing(sweeps, top)
+            values = nothing(sweeps, top)
         else:
-            values = layer_values(self.value, sweeps, sweeps.layer(top), self.belief)
-        for made in range(top - 1, layer.made, -1):
+            values = layer_values(self.value, sweeps, top, self.belief)
+        for made in range(top.made - 1, layer.made, -1):
             values = sweeps.maximise(sweeps.layer(made), values, self.belief)
         sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
         if self.first is not None:
@@ -329,13 +330,6 @@ class ByIndex(LayerPolicy):
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables."""
         return Room(batch=batch_bytes(problem, made, BATCH), tables=self.tables.bytes)
-
-
-def _nothing(sweeps: Sweeps, made: int) -> FloatArray:
-    """Return zeros for all states after `made` pulls, in room to give back."""
-    room = sweeps.take(sweeps.layer(made).size)
-    room[:] = 0.0
-    return room
 
 
 def check_answer(answer: object, state: State) -> IntArray:

@@ -14,9 +14,8 @@ from elsv.beliefs.abilities import best_in_groups, factors, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
-from elsv.policies.base import BasePolicy, BeliefScore, BestScore, check_bound
+from elsv.policies.base import BasePolicy, BeliefScore, BestScore, Segment, check_bound, offered
 from elsv.policies.layers import ByChance, ByChances, ByIndex, LayerPolicy, OneArm, Search
-from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width

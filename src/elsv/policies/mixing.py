@@ -24,15 +24,15 @@ from elsv.beliefs.abilities import best_in_groups
 from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.policies.base import BasePolicy
-from elsv.policies.layers import ByChance, ByChances, LayerPolicy
-from elsv.policies.offered import (
+from elsv.policies.base import (
+    BasePolicy,
     Segment,
     best_offered,
     chances_offered,
     distinct_states,
     within_segments,
 )
+from elsv.policies.layers import ByChance, ByChances, LayerPolicy
 from elsv.problem import Problem
 from elsv.state import State, check_width
 

@@ -35,9 +35,8 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
-from elsv.policies.base import BeliefScore, BestScore
+from elsv.policies.base import BeliefScore, BestScore, within_segments
 from elsv.policies.layers import BATCH, ByChances, LayerPolicy, StateByState
-from elsv.policies.offered import within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, prices_of, ranking_of

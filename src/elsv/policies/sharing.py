@@ -16,9 +16,8 @@ import numpy as np
 from elsv._base.typing import AnyArray, IntArray, Rng
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
-from elsv.policies.base import BasePolicy
+from elsv.policies.base import BasePolicy, Segment, distinct_states
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import Segment, distinct_states
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State, check_width

@@ -23,7 +23,7 @@ from elsv._version import __version__
 from elsv.errors import InvalidInputError
 from elsv.names import parse
 from elsv.policies import Policy
-from elsv.policies.meanings import legend
+from elsv.policies.registry import legend
 from elsv.policies.single import (
     Gain,
     arms_by_segment,
@@ -36,9 +36,8 @@ from elsv.policies.single import (
 )
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals, totals_of
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import ChunkTally, Run, check_size
-from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
 from elsv.simulation.parallel import Steps, Workers, run_chunks
 from elsv.simulation.store import ChunkStore
 

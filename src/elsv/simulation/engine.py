@@ -31,8 +31,7 @@ from elsv.policies import BasePolicy, Policy, make_policy
 from elsv.policies.single import choices
 from elsv.problem import Problem
 from elsv.simulation.choosing import Asked, Helpers, chooser
-from elsv.simulation.delays import Delays, Waiting
-from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
+from elsv.simulation.instances import Arrivals, Delays, FromPrior, GivenMeans, Waiting
 
 MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
 # Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / smallest)), 1 % wide, with

@@ -35,9 +35,8 @@ from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
 from elsv.simulation.compare import name_of
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
-from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
 from elsv.simulation.intervals import Z95
 from elsv.simulation.parallel import Steps, run_chunks
 from elsv.simulation.rehearsal import Elsewhere, Outcome, Rehearsal

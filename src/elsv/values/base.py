@@ -44,6 +44,13 @@ def values_at(value: ValueFunction, state: State, step: int) -> FloatArray:
     return found
 
 
+def nothing(sweeps: Sweeps, layer: Layer) -> FloatArray:
+    """Return zeros for all states of a layer, in room to give back."""
+    room = sweeps.take(layer.size)
+    room[:] = 0.0
+    return room
+
+
 def layer_reach(value: ValueFunction | None) -> int:
     """Return how many layers past its own the value reads."""
     return int(getattr(value, "layer_reach", 0))
