@@ -141,10 +141,8 @@ class Commit(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm."""
-        discount = 1.0 if self.problem.discount is None else self.problem.discount
-        return lookahead(
-            self.problem, state, step, self.value, self.belief, self.depth, discount=discount, rng=rng
-        )
+        where, discount = (self.problem, state, step), self.problem.discount or 1.0
+        return lookahead(*where, self.value, self.belief, self.depth, discount=discount, rng=rng)
 
     def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return sweeps from the frontier."""

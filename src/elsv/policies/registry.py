@@ -73,7 +73,6 @@ def _makes(name: str, problem: Problem) -> bool:
 
 
 _BELIEF_PARAMETERS: dict[str, type] = {"order": bool, "belief": str, "draws": int, "samples": int}
-_ELSV_PARAMETERS: dict[str, type] = {"index": str, "depth": int, "weight": float, **_BELIEF_PARAMETERS}
 
 
 def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
@@ -89,18 +88,18 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
         return Independent()
     if kind == "exact":
         return problem.belief
-    rejection = getattr(problem.structure, "rejection", None)
-    if rejection is None:
+    if not hasattr(problem.structure, "rejection"):
         raise InvalidInputError(
             f"{owner} cannot draw and reject here ({problem.structure.describe()}); leave belief= out"
         )
-    sampled: Belief = rejection(**counts)
+    sampled: Belief = problem.structure.rejection(**counts)
     return sampled
 
 
 def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     name = spec.parameters.get("index", "gittins")
-    given = convert(spec.name, spec.parameters, {**_ELSV_PARAMETERS, **parameters_of(name)})
+    known = {"index": str, "depth": int, "weight": float, **_BELIEF_PARAMETERS, **parameters_of(name)}
+    given = convert(spec.name, spec.parameters, known)
     given.pop("index", None)
     belief = _belief(problem, spec.name, given)
     depth, weight = _checked_depth(given.pop("depth", 1)), given.pop("weight", 1.0)

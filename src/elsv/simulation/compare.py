@@ -376,21 +376,13 @@ def compare(
                 yield tally
 
         totals = totals_of(run, tallies())
-    return Comparison(
-        problem,
-        names,
-        run.horizon,
-        run.seed,
-        run.source.describe(),
-        run.checkpoints,
-        totals,
-        time.perf_counter() - began,
-        key,
+    labels, written = (
         labels_of(names, specs, problem),
-        tuple(spec if isinstance(spec, str) else None for spec in specs),
-        rival,
-        "" if run.delays is None else run.delays.describe(),
+        tuple(s if isinstance(s, str) else None for s in specs),
     )
+    took, late = time.perf_counter() - began, "" if run.delays is None else run.delays.describe()
+    settings = run.horizon, run.seed, run.source.describe(), run.checkpoints
+    return Comparison(problem, names, *settings, totals, took, key, labels, written, rival, late)
 
 
 def versions() -> dict[str, str]:

@@ -30,7 +30,7 @@ from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate
 from elsv.lattice.numbering import states_up_to
 from elsv.policies import Policy
-from elsv.policies.single import best_single_arm, choices, expected_rewards, find_choice, fixed_name
+from elsv.policies.single import best_single_arm, expected_rewards, find_choice, fixed_name
 from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
@@ -144,7 +144,7 @@ def rehearse(
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
         for run, begin, end in zip(everything, ends, ends[1:], strict=False):
             played.append(_played(run, jobs, part_of(told, begin, end, ends[-1])))
-    worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
+    worth = expected_rewards(problem, rates)
     beforehand, today = worth[best_single_arm(problem)], worth[present]
     exact, found = late is None and rates is None, list[Outcome]()
     for run, parts in zip(runs, played, strict=False):
@@ -180,13 +180,6 @@ def _truth(problem: Problem, given: str | Mapping[str, Interval]) -> FloatArray:
             + ", ".join(f"{name} {rate:g}" for name, rate in zip(problem.names, rates, strict=True))
         )
     return rates
-
-
-def _worth(problem: Problem, rates: FloatArray) -> FloatArray:
-    """Return what a customer pays under each choice in a shop with these rates."""
-    worth = problem.rewards * rates
-    coming = problem.segments.chances(np.zeros(problem.arms))
-    return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
 
 
 def _elsewhere(run: Run, times: float) -> Run:
