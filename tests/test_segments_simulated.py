@@ -88,7 +88,7 @@ def test_regret_is_against_the_best_arm_of_who_came() -> None:
     assert tally.curves[0] * a_run(problem, ()).unit == pytest.approx(expected)
     best = np.array([0.6 * 0.9, 0.5 * 0.8])
     earned = sum(best[came.at(t)] - gap[came.at(t)] for t in range(1, 7))
-    assert tally.earnings[0, -1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
+    assert tally.earnings[0, 0, -1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
     assert tally.by_segment[0, 4] == pytest.approx(came.counts().sum(axis=0))
 
 

@@ -17,18 +17,9 @@ import numpy as np
 
 from elsv.exact import evaluate
 from elsv.exact.solve import largest_reward
+from elsv.paper import claims
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import (
-    NOBODY_AHEAD,
-    Claim,
-    Ratio,
-    claim,
-    exact_leads,
-    far_better,
-    in_a_row,
-    least_regret,
-    words,
-)
+from elsv.paper.claims import Claim, claim, in_a_row, words
 from elsv.paper.optimum import above
 from elsv.problem import Problem
 from elsv.report import figures
@@ -72,9 +63,9 @@ def run(settings: Settings, context: Context) -> Outcome:
         regrets = computed(cases, context.device, context.progress)
     shown = {r: {t: regrets[r][t] for t in settings.horizons if t in regrets[r]} for r in settings.problems}
     row = shown[paper][last]
-    leads, ahead = exact_leads(shown[paper], last, _IN_PAPER)
+    leads, ahead = claims.exact_leads(shown[paper], last, _IN_PAPER)
     measured = _say("regret", row=row, rewards=in_a_row(paper))
-    why = _say("ahead", told=ahead) if ahead else NOBODY_AHEAD
+    why = _say("ahead", told=ahead) if ahead else claims.NOBODY_AHEAD
     return Outcome(
         text=_text(row, last, known["about"], context.device),
         numbers={
@@ -84,7 +75,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         drawings=[_drawing(shown)],
         tables=[*(_table(rewards, rows) for rewards, rows in shown.items()), _plan_table(known)],
         claims=[
-            claim(f"C4 at T = {last}", least_regret(leads), measured, why),
+            claim(f"C4 at T = {last}", claims.least_regret(leads), measured, why),
             _far_better(row, last),
         ],
     )
@@ -180,12 +171,12 @@ def _plan_table(known: dict[str, Any]) -> Table:
 
 def _far_better(last: dict[str, float], t: int) -> Claim:
     ratios = [
-        Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
+        claims.Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
         for label, (mine, rival) in _PAIRS.items()
     ]
     shares = "; ".join(f"{r.label} {r.ratio:.3f}" for r in ratios)
     measured, why = _say("shares", shares=shares), _say("equal", row=last)
-    return claim(f"C6 at T = {t}", far_better(ratios), measured, why)
+    return claim(f"C6 at T = {t}", claims.far_better(ratios), measured, why)
 
 
 EXPERIMENT = Experiment(

@@ -15,20 +15,9 @@ from elsv._base.typing import IntArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
+from elsv.paper import claims
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
-from elsv.paper.claims import (
-    NOBODY_AHEAD,
-    Change,
-    Claim,
-    claim,
-    exact_leads,
-    in_a_row,
-    least_regret,
-    listed,
-    minus,
-    no_difference,
-    words,
-)
+from elsv.paper.claims import Claim, claim, in_a_row, listed, minus, words
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on, redrawable
@@ -181,8 +170,8 @@ def run(settings: Settings, context: Context) -> Outcome:
     rows = regrets[discounts]
     shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
     mine, best = rows[shown]["ELSV-Gittins"], rows[shown]["optimum"]
-    leads, ahead = exact_leads(rows, shown, _IN_PAPER)
-    why = _say("ahead", shown=shown, told=ahead) if ahead else NOBODY_AHEAD
+    leads, ahead = claims.exact_leads(rows, shown, _IN_PAPER)
+    why = _say("ahead", shown=shown, told=ahead) if ahead else claims.NOBODY_AHEAD
     measured = _say("regret", mine=mine, optimum=best, shown=shown, horizons=in_a_row(rows))
     return Outcome(
         text=_text(deeper, settings.depth_horizon) + short_of_memory(cases),
@@ -203,7 +192,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         ],
         claims=[
             _depth_claim(deeper[free], free),
-            claim("C4 exact", least_regret(leads), measured, why),
+            claim("C4 exact", claims.least_regret(leads), measured, why),
         ],
     )
 
@@ -298,7 +287,7 @@ def _depth_table(problem: str, found: Rows) -> Table:
 def _depth_claim(found: Rows, setting: str) -> Claim:
     """Judge the changes from depth 1 to every other depth of the separable values, exact."""
     changes = [
-        Change(setting, f"{label}, depth {d}", 100 * (row[label] / found[1][label] - 1), 0.0)
+        claims.Change(setting, f"{label}, depth {d}", 100 * (row[label] / found[1][label] - 1), 0.0)
         for d, row in found.items()
         for label in ("separable (Gittins)", "separable (UCB)")
         if d > 1
@@ -308,7 +297,7 @@ def _depth_claim(found: Rows, setting: str) -> Claim:
     commit = [above(found[d]["commit"], found[d]["optimum"]) for d in (1, deepest)]
     measured = minus(_say("changes", down=down, up=up))
     why = _say("not-search", deepest=deepest, first=commit[0], last=_least(commit[1]))
-    return claim("C3 exact", no_difference(changes), measured, why)
+    return claim("C3 exact", claims.no_difference(changes), measured, why)
 
 
 def regions(horizon: int) -> Drawing:

@@ -18,7 +18,7 @@ from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.sweeps import check_device, find_device
-from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
+from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, theorem
 from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus, words
 from elsv.report import figures
@@ -38,7 +38,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     discount.EXPERIMENT,
     optimum.EXPERIMENT,
     long_horizon.EXPERIMENT,
-    arms.EXPERIMENT,
+    discount.MORE_ARMS,
     growth.EXPERIMENT,
     theorem.LEMMA,
 )
