@@ -17,7 +17,7 @@ from elsv._base.typing import IntArray
 from elsv.choice import best_arm
 from elsv.paper import base, claims
 from elsv.paper.base import Context, Drawing, Outcome, Simulation, Table
-from elsv.paper.claims import Claim, claim, in_a_row, listed, minus, words
+from elsv.paper.claims import MINE, Claim, claim, in_a_row, listed, minus, words
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report import figures
@@ -27,23 +27,8 @@ from elsv.simulation.instances import grid
 from elsv.state import State
 
 OURS, AUTHORS = "means from the ordered prior", "the authors' grid of means"
-_COMMON = {
-    "TS": "thompson:order=false",
-    "TS constrained": "thompson",
-    "Gittins": "gittins",
-    "greedy on the belief": "greedy",
-    "arm 1 always": "fixed:arm=1",
-    "arm 2 always": "fixed:arm=2",
-    "arm 3 always": "fixed:arm=3",
-}
-_DRAWN = ("ELSV-Gittins", "ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins")
-_IN_PAPER = (*_DRAWN, "UCB")
-_PAIRINGS = {
-    "equal bonuses": ("ELSV-UCB", "UCB"),
-    "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4"),
-    "ELSV with bonuses × 0.4 against UCB with full ones": ("ELSV-UCB × 0.4", "UCB"),
-}
-_MINE = "ELSV-Gittins"
+_DRAWN = ("ELSV-Gittins", "ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "greedy on the belief")
+_PAIRINGS = {**base.PAIRS, "ELSV with bonuses × 0.4 against UCB with full ones": ("ELSV-UCB × 0.4", "UCB")}
 _REJECTION = ",belief=rejection,draws=100"
 _say, _told = partial(words, "discount"), partial(words, "arms")
 
@@ -61,23 +46,15 @@ def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator)
 
 
 POLICIES: dict[str, dict[str, str | Policy]] = {
-    OURS: {
-        "ELSV-Gittins": "elsv:index=gittins",
-        "ELSV-UCB": "elsv:index=ucb",
-        "UCB": "ucb",
-        "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
-        "UCB × 0.4": "ucb:scale=0.16",
-        "Bayes-UCB": "bayes-ucb",
-        **_COMMON,
-    },
+    OURS: {**base.POLICIES},
     AUTHORS: {
+        **base.POLICIES,
         "ELSV-Gittins": f"elsv:index=gittins{_REJECTION}",
         "ELSV-UCB": f"elsv:index=ucb,count_prior=true{_REJECTION}",
         "UCB": "ucb:count_prior=true",
         "ELSV-UCB × 0.4": f"elsv:index=ucb,count_prior=true,weight=0.4{_REJECTION}",
         "UCB × 0.4": "ucb:count_prior=true,scale=0.16",
         "Bayes-UCB": bayes_ucb_without_rewards,
-        **_COMMON,
     },
 }
 
@@ -108,7 +85,6 @@ def run(settings: Settings, context: Context) -> Outcome:
         OURS: _say("about-ours", s=settings),
         AUTHORS: _say("about-authors", s=settings, means=len(means), fewer=fewer),
     }
-    drawn = [*_DRAWN, "greedy on the belief"]
     drawings, tables, leads, ratios = [], [], [], []
     for setting, comparison in found.items():
         said = {"setting": setting, "about": about[setting], "horizon": settings.horizon}
@@ -117,13 +93,13 @@ def run(settings: Settings, context: Context) -> Outcome:
             name, figure = "curves-authors", "The same with the authors' settings"
             note = f" †: with `{_REJECTION[1:]}`."
         caption = _say("drawn", figure=figure, **said)
-        drawings.append(base.curves(name, comparison, drawn, caption, drawn))
+        drawings.append(base.curves(name, comparison, _DRAWN, caption, _DRAWN))
         caption = _say("table", note=note, **said)
-        tables.append(base.regret_table(comparison, POLICIES[setting], _MINE, caption, _REJECTION))
+        tables.append(base.regret_table(comparison, POLICIES[setting], MINE, caption, _REJECTION))
         leads += [
-            claims.Lead(setting, rival, *comparison.difference(rival, _MINE), rival in _IN_PAPER)
+            claims.Lead(setting, rival, *comparison.difference(rival, MINE), rival in claims.IN_PAPER)
             for rival in POLICIES[OURS]
-            if rival != _MINE
+            if rival != MINE
         ]
         for label, (policy, rival) in _PAIRINGS.items():
             ratio = float(comparison[policy].mean[-1] / comparison[rival].mean[-1])
@@ -140,7 +116,7 @@ def run(settings: Settings, context: Context) -> Outcome:
 
 
 def _least_regret(found: list[claims.Lead], comparisons: dict[str, Comparison]) -> Claim:
-    regret = "; ".join(f"{setting}: {base.final(c, _MINE)}" for setting, c in comparisons.items())
+    regret = "; ".join(f"{setting}: {base.final(c, MINE)}" for setting, c in comparisons.items())
     close = [lead for lead in found if not lead.clear]
     told = "; ".join(f"{x.rival} {x.difference:+.2f} ± {x.half_width:.2f} ({x.setting})" for x in close)
     but = f"; it is not clearly ahead of: {minus(told)}" if close else ""
@@ -169,7 +145,7 @@ _QUICK = Settings(instances=512, repetitions=1, horizon=290)
 EXPERIMENT = base.Experiment("discount", "The discount problem (Figure 5)", run, Settings(), _QUICK, 24)
 
 _RIVALS = ("TS constrained", "greedy on the belief", "arm 1 always")
-_WITH_MORE = {"ELSV-Gittins": "elsv:index=gittins"} | {name: _COMMON[name] for name in ("Gittins", *_RIVALS)}
+_WITH_MORE = base.policies(MINE, "Gittins", *_RIVALS)
 
 
 @dataclass(frozen=True)
@@ -206,25 +182,23 @@ def more_arms(settings: ArmsSettings, context: Context) -> Outcome:
 
 
 def _lead(comparison: Comparison) -> tuple[float, float]:
-    return comparison.difference("Gittins", _MINE)
+    return comparison.difference("Gittins", MINE)
 
 
 def _grows(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> Claim:
     rows = [[_lead(c) for c in runs] for runs in ladders.values()]
     verdict, in_short = claims.grows(rows, list(ladders))
     every = [c for runs in ladders.values() for c in runs]
-    apart = {rival: [c.difference(rival, _MINE) for c in every] for rival in _RIVALS}
+    apart = {rival: [c.difference(rival, MINE) for c in every] for rival in _RIVALS}
     overtaken = [rival for rival, row in apart.items() if any(x < -half for x, half in row)]
     if overtaken and verdict is not claims.Verdict.NOT_REPRODUCED:
-        verdict, in_short = (
-            claims.Verdict.PARTLY,
-            f"{in_short} against Gittins, not against {listed(overtaken)}",
-        )
+        in_short = f"{in_short} against Gittins, not against {listed(overtaken)}"
+        verdict = claims.Verdict.PARTLY
     told = [", ".join(minus(f"{lead:.1f} ± {half:.1f}") for lead, half in row) for row in rows]
     leads = "; ".join(f"{name}: {row}" for name, row in zip(ladders, told, strict=True))
     regrets = []
     for name, (*_, most) in ladders.items():
-        each = ", ".join(f"{label} {most[label].mean[-1]:.2f}" for label in ("Gittins", _MINE, *_RIVALS))
+        each = ", ".join(f"{label} {most[label].mean[-1]:.2f}" for label in ("Gittins", MINE, *_RIVALS))
         regrets.append(f"{name}, N = {settings.arms[-1]}: {each}")
     measured = _told("measured", arms=in_a_row(settings.arms), leads=leads)
     return claim("C5", (verdict, in_short), measured, _told("why", regrets="; ".join(regrets)))

@@ -15,7 +15,7 @@ from elsv._base.typing import IntArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
-from elsv.paper import claims
+from elsv.paper import base, claims
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
 from elsv.paper.claims import Claim, claim, in_a_row, listed, minus, words
 from elsv.problem import Problem
@@ -24,14 +24,7 @@ from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on
 from elsv.state import State
 
 POLICIES = {
-    "ELSV-Gittins": "elsv:index=gittins",
-    "ELSV-UCB": "elsv:index=ucb",
-    "TS": "thompson:order=false",
-    "TS constrained": "thompson",
-    "Bayes-UCB": "bayes-ucb",
-    "Gittins": "gittins",
-    "UCB": "ucb",
-    "greedy on the belief": "greedy",
+    **base.policies(*claims.IN_PAPER, "greedy on the belief"),
     "commit, depth 5": "commit:depth=5",
     "finite-horizon Gittins": "finite-gittins",
     "plan": "plan",
@@ -44,7 +37,6 @@ VALUES = {
 }
 # Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
 _SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
-_IN_PAPER = ("ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
 _THOMPSON, _SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
 _SEARCHED = 30  # work of all depths, in that of one horizon
 _ALWAYS = 50  # pulls; longer horizons are left out where memory is short
@@ -170,7 +162,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     rows = regrets[discounts]
     shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
     mine, best = rows[shown]["ELSV-Gittins"], rows[shown]["optimum"]
-    leads, ahead = claims.exact_leads(rows, shown, _IN_PAPER)
+    leads, ahead = claims.exact_leads(rows, shown)
     why = _say("ahead", shown=shown, told=ahead) if ahead else claims.NOBODY_AHEAD
     measured = _say("regret", mine=mine, optimum=best, shown=shown, horizons=in_a_row(rows))
     return Outcome(

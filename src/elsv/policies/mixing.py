@@ -65,20 +65,11 @@ class InformationDirected(BasePolicy):
     Some mixture of two arms is always among the best. With segments everything is about the arms on offer:
     :math:`a^*` is the best one for who has come. All expectations are sums over joint points of the
     belief, so that any structure counts: what a pull of one arm tells of the others is in the variance.
-
-    Parameters
-    ----------
-    problem
-        Gives the rewards.
-    belief
-        What is known of the means.
-    points
-        How many joint points are asked for.
     """
 
     problem: Problem
     belief: Belief
-    points: int = POINTS
+    points: int = POINTS  # how many joint points are asked for
 
     def __post_init__(self) -> None:
         check_count(self.points)
