@@ -108,7 +108,7 @@ def test_outcomes_known_at_once_are_a_delay_of_none() -> None:
     run = a_run(problem, ("gittins", "greedy"), 40)
     none = a_run(problem, ("gittins", "greedy"), 40, delays=delays_of(0, batch=2))
     at_once = run_chunk(run, 0)
-    assert run_chunk(none, 0).regret[0, 0] == at_once.regret[0, 0]
+    assert run_chunk(none, 0).regret[0, 0, 0] == at_once.regret[0, 0, 0]
 
 
 def test_workers_do_not_matter_and_a_run_resumes(tmp_path: Path) -> None:
