@@ -14,3 +14,20 @@ settings.load_profile("elsv")
 def _own_cache_directory(tmp_path_factory, monkeypatch):
     """Tests never read or write the user's cache of tables."""
     monkeypatch.setenv("ELSV_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server for all tests; those that stop one start their own."""
+    from campaigns import postgres_server
+
+    with postgres_server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """Where a store can be: a file that is not there yet, or an empty database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "shop.db")
+    return request.getfixturevalue("postgres").new_database()

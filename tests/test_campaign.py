@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import commands
-from campaigns import NAMES, Clock, postgres_server, shop
+from campaigns import NAMES, Clock, shop
 from elsv import Campaign, InvalidInputError, Problem, UnknownDecisionError
 from elsv.campaign import KeyReusedError
 from elsv.campaign.opening import begin_once, change, open_store
@@ -19,19 +19,6 @@ from elsv.campaign.settings import as_kept, in_words, seconds_of
 from elsv.structure import where
 
 QUICK = {"policy": "greedy"}
-
-
-@pytest.fixture(scope="session")
-def server():
-    with postgres_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    if request.param == "sqlite":
-        return str(tmp_path / "shop.db")
-    return request.getfixturevalue("server").new_database()
 
 
 @pytest.fixture

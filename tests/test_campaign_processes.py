@@ -15,8 +15,8 @@ from campaigns import postgres_server, shop
 from elsv import Campaign, StoreError
 
 SETTINGS = {"policy": "random:pending=ignore", "window": "7 days"}
-KILLS = int(os.environ.get("ELSV_KILLS", "20"))
-EVENTS = int(os.environ.get("ELSV_EVENTS", "800"))  # of eight processes together
+KILLS = int(os.environ.get("ELSV_KILLS", "6"))
+EVENTS = int(os.environ.get("ELSV_EVENTS", "400"))  # of four processes together
 WORKER = """
 import random, sys
 from elsv import Campaign
@@ -43,19 +43,6 @@ print("done", flush=True)
 """
 
 
-@pytest.fixture(scope="module")
-def server():
-    with postgres_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    if request.param == "sqlite":
-        return str(tmp_path / "shop.db")
-    return request.getfixturevalue("server").new_database()
-
-
 def start(place, number, pairs, path, seed=0):
     """Start a client that writes down what it was told."""
     command = [sys.executable, "-c", WORKER, place, "x", str(number), str(pairs), str(seed)]
@@ -77,10 +64,10 @@ def acknowledged(lines):
     return decided, rewarded, {ident: won for ident, won in asked.items() if ident not in rewarded}
 
 
-def test_eight_processes_count_exactly(place, tmp_path):
-    pairs = EVENTS // 16
+def test_four_processes_count_exactly(place, tmp_path):
+    pairs = EVENTS // 8
     campaign = Campaign.open(place, "x", shop(horizon=100_000), **SETTINGS)
-    told = [tmp_path / f"told-{number}" for number in range(8)]
+    told = [tmp_path / f"told-{number}" for number in range(4)]
     running = [start(place, number, pairs, path) for number, path in enumerate(told)]
     decided, rewarded = {}, {}
     for process, path in zip(running, told, strict=True):
@@ -94,7 +81,7 @@ def test_eight_processes_count_exactly(place, tmp_path):
         rewarded |= outcomes
     status, audit = campaign.status(), campaign.audit()
     assert audit.exact, audit
-    assert status.decided == len(decided) == 8 * pairs
+    assert status.decided == len(decided) == 4 * pairs
     for arm in status.arms:
         mine = Counter(rewarded[ident] for ident, i in decided.items() if i == arm.arm)
         assert (arm.successes, arm.failures, arm.under_way) == (mine[1], mine[0], 0)
@@ -187,8 +174,6 @@ def test_a_child_opens_its_own_connection(place):
 
 
 def test_threads_share_a_campaign(place):
-    from concurrent.futures import ThreadPoolExecutor
-
     campaign = Campaign.open(place, "x", shop(horizon=1000), policy="fixed:arm=2")
 
     def work(k):

@@ -14,7 +14,6 @@ from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import KeyReusedError
 from elsv.cli.app import app
 from elsv.stores.base import migrations, statements
-from test_campaign import place, server  # noqa: F401
 
 NAMES = ["new: 10 %", "new: none", "returning: 10 %", "returning: none"]
 RUN = CliRunner()
@@ -38,7 +37,7 @@ def clock():
 
 
 @pytest.fixture
-def campaign(place, clock):  # noqa: F811
+def campaign(place, clock):
     opened = Campaign.open(
         place, "spring", problem(), window="7 days", policy="thompson", clock=clock, seed=3, unit="EUR"
     )
@@ -92,7 +91,7 @@ def test_a_customer_keeps_the_arm_within_a_segment(campaign):
         campaign.decide(customer="c-9", segment="returning", key="k")
 
 
-def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811
+def test_floor_and_holdout_stay_within_the_segment(place, clock):
     opened = Campaign.open(
         place,
         "floor",
@@ -122,7 +121,7 @@ def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811
     opened.close()
 
 
-def test_gains_are_those_of_a_plain_loop(place, clock):  # noqa: F811
+def test_gains_are_those_of_a_plain_loop(place, clock):
     opened = Campaign.open(
         place, "loop", problem(), policy="random", control=[1, 3], holdout=0.3, seed=2, clock=clock
     )
@@ -155,7 +154,7 @@ def test_paused_each_segment_has_its_fallback(campaign):
     assert campaign.audit().exact
 
 
-def test_after_the_last_customer_the_best_arm_on_offer(place, clock):  # noqa: F811
+def test_after_the_last_customer_the_best_arm_on_offer(place, clock):
     opened = Campaign.open(place, "over", problem(horizon=2), policy="greedy", clock=clock)
     for _ in range(4):
         last = opened.decide(segment="returning")
@@ -177,7 +176,7 @@ def test_status_and_explanations_by_segment(campaign):
     assert [one["name"] for one in values["segments"]] == ["new", "returning"]
 
 
-def test_shares_are_learnt_from_decisions(place, clock):  # noqa: F811
+def test_shares_are_learnt_from_decisions(place, clock):
     opened = Campaign.open(place, "learnt", problem(segment_shares=None), policy="greedy", clock=clock)
     opened.decide(count=6, segment="new")
     assert [s.share for s in opened.status().segments] == pytest.approx([7 / 8, 1 / 8])
@@ -243,7 +242,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path, given, message):
         Campaign.open(str(tmp_path / "a.db"), "a", problem(), **given)
 
 
-def test_segments_cannot_change_once_there_are_decisions(campaign, place):  # noqa: F811
+def test_segments_cannot_change_once_there_are_decisions(campaign, place):
     campaign.decide(segment="new")
     with pytest.raises(InvalidInputError, match="segment_shares of a campaign with outcomes cannot change"):
         Campaign.open(place, "spring", problem(segment_shares=[0.5, 0.5]))
@@ -251,7 +250,7 @@ def test_segments_cannot_change_once_there_are_decisions(campaign, place):  # no
         Campaign.open(place, "spring", problem(segments=None, segment_shares=None))
 
 
-def before_segments(place):  # noqa: F811
+def before_segments(place):
     """Make a store as the first migration left it, with one campaign and its log."""
     kind = "postgres" if place.startswith("postgresql") else "sqlite"
     number, name, sql = migrations(kind)[0]
@@ -280,7 +279,7 @@ def before_segments(place):  # noqa: F811
     connection.close()
 
 
-def test_a_store_from_before_segments_still_opens(place):  # noqa: F811
+def test_a_store_from_before_segments_still_opens(place):
     before_segments(place)
     with Campaign.open(place, "spring") as opened:
         assert opened.audit().exact

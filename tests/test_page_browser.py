@@ -1,5 +1,6 @@
 """The pages in a real browser: live numbers and pictures, telephone, dark, keyboard, screen reader."""
 
+import itertools
 import json
 import time
 
@@ -479,9 +480,7 @@ def test_a_reader_logs_in_sees_no_buttons_and_logs_out(chrome, tmp_path):
         context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-def test_links_log_in_and_the_digest_suits_every_screen(chrome, tmp_path, viewport, scheme):
+def test_links_log_in_and_the_digest_suits_every_screen(chrome, tmp_path):
     """A link leads a colleague to the campaign, whose first screen is theirs; an e-mail has the news."""
     db, file = tmp_path / "shop.db", str(tmp_path / "tokens.json")
     with Campaign.open(db, "spring", shop(300), policy="greedy", seed=1, unit="EUR") as campaign:
@@ -494,18 +493,19 @@ def test_links_log_in_and_the_digest_suits_every_screen(chrome, tmp_path, viewpo
     mail = CliRunner().invoke(app, ["campaign", "digest", str(db), "--since", "yesterday", "--html"])
     assert mail.exit_code == 0, mail.output
     with serving(db, tmp_path / "tokens.json") as guarded:
-        context = new_context(chrome, guarded, viewport, color_scheme=scheme)
-        page = context.new_page()
-        page.goto("/ui/campaigns/spring")
-        assert "/ui/login" in page.url
-        page.goto(link[link.index("/", len("http://")) :])
-        page.wait_for_url("**/ui/campaigns/spring")
-        assert page.get_by_text("Needs you").is_visible()
-        assert page.get_by_role("button", name="Pause", exact=True).count() == 0
-        for _ in range(2):  # the page, then the e-mail
-            assert violations(page) == []
-            assert page.evaluate(TOO_WIDE) <= 0
-            assert page.evaluate(SMALL) == []
-            page.set_content(mail.output)
-        assert page.get_by_text("spring", exact=True).first.is_visible()
-        context.close()
+        for viewport, scheme in itertools.product((WIDE, PHONE), ("light", "dark")):
+            context = new_context(chrome, guarded, viewport, color_scheme=scheme)
+            page = context.new_page()
+            page.goto("/ui/campaigns/spring")
+            assert "/ui/login" in page.url
+            page.goto(link[link.index("/", len("http://")) :])
+            page.wait_for_url("**/ui/campaigns/spring")
+            assert page.get_by_text("Needs you").is_visible()
+            assert page.get_by_role("button", name="Pause", exact=True).count() == 0
+            for _ in range(2):  # the page, then the e-mail
+                assert violations(page) == []
+                assert page.evaluate(TOO_WIDE) <= 0
+                assert page.evaluate(SMALL) == []
+                page.set_content(mail.output)
+            assert page.get_by_text("spring", exact=True).first.is_visible()
+            context.close()

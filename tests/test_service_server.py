@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 
-from campaigns import postgres_server
 from elsv import Campaign, Problem
 from elsv.cli.serving import serve
 from elsv.structure import samples, where
@@ -68,25 +67,24 @@ def test_one_line_for_each_request_and_no_secret_in_it(tmp_path):
         assert secret not in text
 
 
-def test_several_processes_and_several_servers_share_a_campaign(tmp_path):
+def test_several_processes_and_several_servers_share_a_campaign(tmp_path, postgres):
     folders = [tmp_path / name for name in ("first", "second")]
     for folder in folders:
         folder.mkdir()
-    with postgres_server() as postgres:
-        url = postgres.new_database()
-        with serving(url, folders[0], "--workers", "2") as first, serving(url, folders[1]) as second:
-            first.begin()
-            ids = []
-            for k in range(30):
-                with (first, second)[k % 2].http("write") as http:  # a new connection each time
-                    answer = http.post("/campaigns/spring/decisions", json={"count": 3})
-                    assert answer.status_code == 200, answer.text
-                    ids += [one["id"] for one in answer.json()["decisions"]]
-            with first.http() as http:
-                outcomes = [{"decision": one, "success": True} for one in ids]
-                assert http.post("/rewards", json={"rewards": outcomes}).status_code == 200
-                audit = http.get("/campaigns/spring/audit").json()
-            assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 90, 90)
+    url = postgres.new_database()
+    with serving(url, folders[0], "--workers", "2") as first, serving(url, folders[1]) as second:
+        first.begin()
+        ids = []
+        for k in range(30):
+            with (first, second)[k % 2].http("write") as http:  # a new connection each time
+                answer = http.post("/campaigns/spring/decisions", json={"count": 3})
+                assert answer.status_code == 200, answer.text
+                ids += [one["id"] for one in answer.json()["decisions"]]
+        with first.http() as http:
+            outcomes = [{"decision": one, "success": True} for one in ids]
+            assert http.post("/rewards", json={"rewards": outcomes}).status_code == 200
+            audit = http.get("/campaigns/spring/audit").json()
+        assert (audit["exact"], audit["decisions"], audit["rewards"]) == (True, 90, 90)
 
 
 DEEP = 250  # mixtures within mixtures

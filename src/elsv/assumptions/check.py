@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elsv.assumptions.base import ArmCheck, Findings
+from elsv.assumptions.base import ArmCheck
+from elsv.assumptions.svg import Check
 from elsv.beliefs.abilities import error
 from elsv.beliefs.base import mean_of, method_of
 from elsv.errors import InvalidInputError
@@ -21,27 +22,6 @@ from elsv.structure.facts import outline_of
 
 _INTERVAL = (0.025, 0.975)
 _SEED = 0  # for beliefs that draw
-
-
-class Check(Findings):
-    """What a problem assumes; prints as text and draws itself."""
-
-    def __repr__(self) -> str:
-        return f"Check({self.assumed!r}, arms={len(self.arms)}, method={self.method.name!r})"
-
-    def __str__(self) -> str:
-        from elsv.assumptions.terminal import text
-
-        return text(self)
-
-    def svg(self) -> str:
-        """Return the order, and the means that it implies, as one SVG image that needs nothing else."""
-        from elsv.assumptions.svg import drawn
-
-        return drawn(self)
-
-    def _repr_svg_(self) -> str:
-        return self.svg()
 
 
 def check(problem: Problem, state: State | None = None) -> Check:

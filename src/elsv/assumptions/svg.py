@@ -69,32 +69,41 @@ class _Canvas:
             self.below += 18.0
 
 
-def drawn(found: Findings) -> str:
-    """Return the image."""
-    canvas = _Canvas()
-    canvas.write("What is assumed", "head")
-    canvas.write(found.assumed)
-    if found.segments is not None:
-        canvas.write(f"Segments: {found.segments}")
-    canvas.below += 4.0
-    parts = found.outline.parts
-    now = found.evidence.parts if found.evidence is not None else ()
-    for k, (share, words, part) in enumerate(parts):
-        changed = f", now {now[k]:.3g}" if k < len(now) else ""
-        named = "" if part.pairs or part.peak else f": {words}"
-        canvas.write(f"({k + 1}) with probability {share:g}{changed}{named}", "soft")
-        _picture(canvas, part, found)
-    _picture(canvas, found.outline, found)
-    _intervals(canvas, found)
-    canvas.write(f"Method: {found.method.words}", "soft")
-    if found.evidence is not None:
-        canvas.write(found.evidence.describe(), "bad" if found.evidence.contradicted else "")
-    width, height, body = round(_WIDTH), round(canvas.below + 2), "\n".join(canvas.elements)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img">\n<title>What is assumed of {len(found.arms)} arms</title>\n'
-        f'<style>{_STYLE}</style>\n<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
-    )
+class Check(Findings):
+    """What a problem assumes; prints as text and draws itself."""
+
+    def __repr__(self) -> str:
+        return f"Check({self.assumed!r}, arms={len(self.arms)}, method={self.method.name!r})"
+
+    def svg(self) -> str:
+        """Return the order, and the means that it implies, as one SVG image that needs nothing else."""
+        canvas = _Canvas()
+        canvas.write("What is assumed", "head")
+        canvas.write(self.assumed)
+        if self.segments is not None:
+            canvas.write(f"Segments: {self.segments}")
+        canvas.below += 4.0
+        parts = self.outline.parts
+        now = self.evidence.parts if self.evidence is not None else ()
+        for k, (share, words, part) in enumerate(parts):
+            changed = f", now {now[k]:.3g}" if k < len(now) else ""
+            named = "" if part.pairs or part.peak else f": {words}"
+            canvas.write(f"({k + 1}) with probability {share:g}{changed}{named}", "soft")
+            _picture(canvas, part, self)
+        _picture(canvas, self.outline, self)
+        _intervals(canvas, self)
+        canvas.write(f"Method: {self.method.words}", "soft")
+        if self.evidence is not None:
+            canvas.write(self.evidence.describe(), "bad" if self.evidence.contradicted else "")
+        width, height, body = round(_WIDTH), round(canvas.below + 2), "\n".join(canvas.elements)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+            f'height="{height}" role="img">\n<title>What is assumed of {len(self.arms)} arms</title>\n'
+            f'<style>{_STYLE}</style>\n<rect class="paper" width="100%" height="100%"/>\n{body}\n</svg>\n'
+        )
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
 
 def _picture(canvas: _Canvas, outline: Outline, found: Findings) -> None:

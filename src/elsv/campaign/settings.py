@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from elsv._base.numbers import UNITS, as_seconds, shown
+from elsv._base.numbers import UNITS, as_seconds, many, shown
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY
@@ -103,10 +103,6 @@ class Settings:
                 for g, arms in enumerate(segments.groups)
             )
         )
-
-    def control_arm(self, segment: int | None) -> int:
-        """Return the arm that others are measured against, for who has come."""
-        return several(self.control)[segment or 0]
 
     def changed(self, problem: Problem, **changes: Any) -> Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
@@ -212,8 +208,7 @@ def in_words(seconds: float | None) -> str:
         return "no limit"
     for word, length in reversed(UNITS.items()):
         if word != "week" and seconds >= length and math.isclose(seconds / length, round(seconds / length)):
-            count = round(seconds / length)
-            return f"{count:,} {word}{'' if count == 1 else 's'}"
+            return many(round(seconds / length), word)
     return f"{seconds:g} seconds"
 
 

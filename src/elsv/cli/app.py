@@ -22,8 +22,7 @@ from elsv.cli.compare import compare
 from elsv.cli.console import complain, discard_output, print_in_any_encoding
 from elsv.cli.exact import evaluate, reproduce, solve
 from elsv.cli.options import HELP
-from elsv.cli.problem import check, decide, prior
-from elsv.cli.rehearse import rehearse
+from elsv.cli.problem import check, decide, prior, rehearse
 from elsv.cli.serving import backup, copy, serve, token
 from elsv.cli.tables import cache, gittins, value, warm
 from elsv.errors import ElsvError

@@ -13,7 +13,7 @@ import typer
 from elsv._base.files import Outputs, unreadable
 from elsv._base.numbers import counted, numbers
 from elsv._base.progress import progress_bar
-from elsv.cli.console import command_line, load_problem, note, policies_option, policy_named, show, working
+from elsv.cli.console import load_problem, note, policies_option, policy_named, show, working
 from elsv.cli.options import Against, AtMost, Batch, Delay, Horizon, Json, Lost, Overwrite, Seed
 from elsv.errors import ElsvError, InvalidInputError
 
@@ -141,6 +141,7 @@ def compare(
             comparison = run(loaded, played, means=table, progress=progress, **asked, **how)
         if out is not None:
             from elsv.report.comparison import write_comparison
+            from elsv.report.page import command_line
             from elsv.simulation.store import is_chunk
 
             # How many workers shared the run does not matter.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -69,23 +68,6 @@ def load_problem(path: Path, horizon: int | None = None) -> Problem:
 
     loaded = Problem.load(path)
     return loaded if horizon is None else loaded.with_horizon(horizon)
-
-
-def command_line(command: str, problem: Path, names: Sequence[str], options: Mapping[str, object]) -> str:
-    """Return the line that repeats a command.
-
-    Options that were not given (None, False, nothing in a list) are left out; a list repeats its option.
-    """
-    words: list[object] = ["elsv", command, problem, *(word for name in names for word in ("-p", name))]
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        elif value is not None and value is not False:
-            words += [
-                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
-            ]
-    return shlex.join(map(str, words))
 
 
 def print_in_any_encoding() -> None:

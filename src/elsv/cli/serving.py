@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote, urlsplit
 
 import typer
 
@@ -11,6 +12,7 @@ from elsv._base.progress import progress_bar
 from elsv.cli.console import note, print_json, show
 from elsv.cli.options import HELP, STORE, Json
 from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.service.tokens import TokenFile, page_of
 
 token = typer.Typer(
     name="token",
@@ -90,8 +92,6 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Make a token and print it; it is not shown again."""
-    from elsv.service.tokens import TokenFile
-
     made = TokenFile(tokens, must_exist=False).new(name, role)
     show(made, as_json, {"name": name, "role": role, "token": made, "tokens": str(tokens)})
     if not as_json:
@@ -113,10 +113,6 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Make a link that logs a colleague in, so that nobody types tokens on a telephone."""
-    from urllib.parse import quote, urlsplit
-
-    from elsv.service.tokens import TokenFile
-
     known = {"reader": "read", "read": "read", "editor": "admin", "admin": "admin"}
     if role not in known:
         raise InvalidInputError(f"the role of a link must be reader or editor, got {role!r}")
@@ -124,8 +120,7 @@ def link(
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InvalidInputError(f"address must begin with http:// or https://, got {address!r}")
     made = TokenFile(tokens, must_exist=False).new(name, known[role], days)
-    page = quote(campaign.replace("%", "%25").replace("/", "%2F"), safe="") if campaign else ""
-    onward = f"?next={quote(f'/ui/campaigns/{page}', safe='')}" if page else ""
+    onward = f"?next={quote(page_of(campaign), safe='')}" if campaign else ""
     url = f"{address.rstrip('/')}/ui/link/{made}{onward}"
     values = {"name": name, "role": known[role], "days": days, "link": url, "tokens": str(tokens)}
     show(url, as_json, values)
@@ -139,8 +134,6 @@ def link(
 @token.command(name="list")
 def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
     """List the tokens and links with their roles and dates, revoked ones too."""
-    from elsv.service.tokens import TokenFile
-
     found = TokenFile(tokens).tokens()
     if as_json:
         print_json({"tokens": [one.to_dict() for one in found]})
@@ -154,7 +147,5 @@ def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
 @token.command()
 def revoke(name: Name, tokens: File = _DEFAULT, as_json: Json = False) -> None:
     """End a token at once."""
-    from elsv.service.tokens import TokenFile
-
     ended = TokenFile(tokens).revoke(name)
     show(f"revoked {ended.name}, which could {ended.role}", as_json, ended.to_dict())

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import partial
 
 from elsv.report.headline import listed as listed
-from elsv.report.words import words as words_of
+from elsv.report.page import words as words_of
 
 words = partial(words_of, "elsv.paper")
 MINE = "ELSV-Gittins"

@@ -8,6 +8,8 @@ they look. All text is escaped; it may carry ``**bold**``, ``*emphasis*``, code 
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape, unescape
@@ -178,14 +180,35 @@ def _template() -> Any:
     return found.get_template("page.html")
 
 
-def slug(text: str) -> str:
-    """Return `text` as an anchor or a part of a file name.
+def words(package: str, section: str, text: str, **numbers: Any) -> str:
+    """Return a text of the package's ``words.toml`` with numbers put in by `str.format`."""
+    return str(_texts(package)[section][text]).format(**numbers)
 
-    Examples
-    --------
-    >>> slug("Where they pull: 20 % off")
-    'where-they-pull-20-off'
+
+@cache
+def _texts(package: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(package).joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+def command_line(command: str, problem: object, names: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return the line that repeats a command.
+
+    Options that were not given (None, False, nothing in a list) are left out; a list repeats its option.
     """
+    words: list[object] = ["elsv", command, problem, *(word for name in names for word in ("-p", name))]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [
+                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
+            ]
+    return shlex.join(map(str, words))
+
+
+def slug(text: str) -> str:
+    """Return `text` as an anchor or a part of a file name: ``where-they-pull-20-off``."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from elsv.errors import CorruptFileError, ElsvError
 
 Values = Sequence[Any]
+PATIENCE = 60.0  # seconds to wait for other writers
 
 
 class StoreError(ElsvError, OSError):

@@ -13,11 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from elsv.errors import ElsvError, InvalidInputError, MissingExtraError
-from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
+from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, migrate, needs_migration
 
 _MIGRATING = 7231140921  # a number that stands for elsv's migrations among advisory locks
 _SECONDS_TO_CONNECT = 10
-PATIENCE = 60.0  # seconds to wait for other writers
 
 
 class PostgresStore(OneConnection):

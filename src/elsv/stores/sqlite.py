@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
-from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
+from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, migrate, needs_migration
 
-PATIENCE = 60.0  # seconds to wait for other writers
 _REMEDIES = {
     "SQLITE_FULL": "free some space and try again",
     "SQLITE_READONLY": "give yourself the right to write the file and its directory",

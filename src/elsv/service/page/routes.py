@@ -29,18 +29,16 @@ from elsv.service.page import browser, forms
 from elsv.service.page.browser import (
     HEADERS,
     Visitor,
-    admin_form,
     form_of,
     inner_address,
     keep,
     logged_in,
     name_in,
     page,
-    page_of,
     static_files,
 )
 from elsv.service.service import Service
-from elsv.service.tokens import Role
+from elsv.service.tokens import Role, page_of
 
 Handler = Callable[[Asked], Awaitable[Response]]
 MOST_DAYS = 62  # in the table
@@ -78,23 +76,25 @@ def page_routes(service: Service) -> list[Route]:
         ("GET", "/ui/link/{token}", pages.link),
         ("GET", "/ui/static/{digest}/{name}", pages.static),
     )
-    for_visitors: tuple[tuple[str, str, Handler], ...] = (
+    for_readers: tuple[tuple[str, str, Handler], ...] = (
         ("GET", "/", pages.list),
         ("GET", "/ui/list", pages.list_again),
+        ("GET", "/ui/campaigns/{name}", pages.campaign),
+        ("GET", "/ui/campaigns/{name}/live", pages.live),
+        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
+        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
+    )
+    for_admins: tuple[tuple[str, str, Handler], ...] = (
         ("GET", "/ui/new", pages.new),
         ("POST", "/ui/new", pages.begin),
         ("POST", "/ui/new/preview", pages.preview),
         ("POST", "/ui/new/rehearsal", pages.rehearsal),
         ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing),
-        ("GET", "/ui/campaigns/{name}", pages.campaign),
-        ("GET", "/ui/campaigns/{name}/live", pages.live),
-        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
-        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
         ("POST", "/ui/campaigns/{name}/{what}", pages.change),
     )
     return [
-        Route(path, Page(handler, needs_login), methods=[method])
-        for group, needs_login in ((for_all, False), (for_visitors, True))
+        Route(path, Page(handler, role), methods=[method])
+        for group, role in ((for_all, None), (for_readers, Role.READ), (for_admins, Role.ADMIN))
         for method, path, handler in group
     ]
 
@@ -104,15 +104,17 @@ class Page:
     """A page that knows its visitor, and whose errors are pages too."""
 
     handler: Handler
-    needs_login: bool
+    role: Role | None  # that is needed; None: everybody sees it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a asked."""
+        """Answer a request."""
         asked = Asked(scope, receive)
         asked.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
         try:
             visitor = asked.state.visitor = await browser.visitor_of(asked)
-            to_login = self.needs_login and visitor.role is None
+            to_login = self.role is not None and visitor.role is None
+            if self.role is not None and not to_login:
+                check_role(visitor.role, self.role)
             response = _to_login(asked) if to_login else await self.handler(asked)
         except (ElsvError, RefusedError, RecursionError) as error:
             response = _error_page(asked, refusal_of(error))
@@ -272,7 +274,7 @@ class Pages:
     async def change(self, asked: Asked) -> Response:
         """Change a campaign by one of the forms of its page."""
         name, what = name_in(asked), asked.path_params["what"]
-        fields = defaultdict(str, await admin_form(asked))
+        fields = defaultdict(str, await form_of(asked))
         try:
             await self._change(name, what, fields, asked.state.visitor.who)
         except UnknownCampaignError:
@@ -287,12 +289,11 @@ class Pages:
 
     async def new(self, asked: Asked) -> Response:
         """Show the form of a new campaign."""
-        check_role(asked.state.visitor.role, Role.ADMIN)
         return self._form(asked, forms.NewForm(), {})
 
     async def begin(self, asked: Asked) -> Response:
         """Begin the campaign that the form states."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         try:
             problem, today = await asyncio.to_thread(forms.problem_of, form)
             given = await asyncio.to_thread(forms.settings_of, form, problem, today)
@@ -307,7 +308,7 @@ class Pages:
 
     async def preview(self, asked: Asked) -> Response:
         """Show what the form implies before the first customer."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         try:
             found = await asyncio.to_thread(lambda: check(forms.problem_of(form)[0]))
         except ElsvError as error:
@@ -317,7 +318,7 @@ class Pages:
 
     async def rehearsal(self, asked: Asked) -> Response:
         """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         key = asked.state.visitor.code[:32]
         self._jobs.pop(key, Job(form)).stopped = True
         while len(self._jobs) >= MOST_JOBS:
@@ -329,7 +330,6 @@ class Pages:
 
     async def rehearsing(self, asked: Asked) -> Response:
         """Show how far a rehearsal is, or what it found."""
-        check_role(asked.state.visitor.role, Role.ADMIN)
         key = asked.path_params["job"]
         job = self._jobs.get(key) if key == asked.state.visitor.code[:32] else None
         if job is None:
@@ -369,27 +369,21 @@ class Pages:
         for name in self._known.keys() - {one.name for one in shown}:
             del self._known[name]
         starting = self._service.starting
-        await self._within("", lambda: self._statuses(shown), SOON) if starting else await self._statuses(
-            shown
-        )
+        await (self._within("", lambda: self._statuses(shown), SOON) if starting else self._statuses(shown))
         campaigns = [(one, self._known[one.name][2] if one.name in self._known else None) for one in shown]
         campaigns.sort(key=lambda each: not (each[0].unreadable or each[1] is None or each[1].troubles()))
         return {"campaigns": campaigns, "more": len(every) - len(shown), "starting": starting}
 
     async def _statuses(self, listed: Sequence[Listed]) -> None:
+        """Bring statuses for the list up to date; a campaign has none if this server cannot tell."""
         for one in listed:
-            await self._status(one)
-
-    async def _status(self, one: Listed) -> None:
-        """Bring the status of a campaign for the list up to date; it has none if this server cannot tell."""
-        known = self._known.get(one.name)
-        if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
-            return
-        found = None
-        if not one.unreadable:
-            with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
-                found = await self._service.look(one.name, lambda each: each.status(patient=False))
-        self._known[one.name] = one, time.monotonic(), found
+            known, found = self._known.get(one.name), None
+            if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
+                continue
+            if not one.unreadable:
+                with suppress(ElsvError, RecursionError):  # such as of an unknown policy
+                    found = await self._service.look(one.name, lambda each: each.status(patient=False))
+            self._known[one.name] = one, time.monotonic(), found
 
     @staticmethod
     def _form(asked: Asked, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
