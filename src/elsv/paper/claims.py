@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from elsv.report.headline import listed as listed
 from elsv.report.page import words as words_of
@@ -44,10 +45,16 @@ class Claim:
     rule: str
 
 
-def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str, **bounds: float) -> Claim:
+def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str) -> Claim:
     """Return a claim of the paper as one of the rules below has judged it."""
     name = label.partition(" ")[0]  # "C4 exact" is C4 judged again
-    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule", **bounds))
+    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule"))
+
+
+def claim_in(section: str, label: str, judged: tuple[Verdict, str], **said: Any) -> Claim:
+    """Return a claim of which a section of ``words.toml`` says what was measured and why."""
+    measured, why = words(section, "measured", **said), words(section, "why", **said)
+    return Claim(label, words(label, "says"), measured, *judged, why, words(label, "rule", **said))
 
 
 @dataclass(frozen=True)

@@ -200,8 +200,8 @@ def _grows(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> C
     for name, (*_, most) in ladders.items():
         each = ", ".join(f"{label} {most[label].mean[-1]:.2f}" for label in ("Gittins", MINE, *_RIVALS))
         regrets.append(f"{name}, N = {settings.arms[-1]}: {each}")
-    measured = _told("measured", arms=in_a_row(settings.arms), leads=leads)
-    return claim("C5", (verdict, in_short), measured, _told("why", regrets="; ".join(regrets)))
+    said = {"arms": in_a_row(settings.arms), "leads": leads, "regrets": "; ".join(regrets)}
+    return claims.claim_in("arms", "C5", (verdict, in_short), **said)
 
 
 def _by_arms(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> Drawing:
