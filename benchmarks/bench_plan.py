@@ -13,7 +13,7 @@ from itertools import cycle
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
 from elsv.policies.plan import Plan
@@ -88,12 +88,12 @@ def _decisions() -> list[dict]:
         ):
             decide = partial(Plan(problem), state, pulls + 1)
             rows.append(
-                {
-                    "name": f"plan, one decision, {arms} ordered arms, T = 200, {when}",
-                    "value": 1e3 * seconds(decide),
-                    "unit": "ms",
-                    "target": f"≤ {target}",
-                }
+                row(
+                    f"plan, one decision, {arms} ordered arms, T = 200, {when}",
+                    1e3 * seconds(decide),
+                    "ms",
+                    f"≤ {target}",
+                )
             )
     return rows
 
@@ -109,12 +109,12 @@ def _segments() -> list[dict]:
     )
     plan, states = Plan(problem), cycle([_played(problem, pulls) for pulls in range(20, 80)])
     return [
-        {
-            "name": "plan, one decision, 2 segments of 3 levels in order across, T = 200",
-            "value": 1e3 * seconds(lambda: plan(next(states), 81, None, 0)),
-            "unit": "ms",
-            "target": "≤ 10",
-        }
+        row(
+            "plan, one decision, 2 segments of 3 levels in order across, T = 200",
+            1e3 * seconds(lambda: plan(next(states), 81, None, 0)),
+            "ms",
+            "≤ 10",
+        )
     ]
 
 
@@ -126,11 +126,11 @@ def _growth() -> list[dict]:
             decide = partial(Plan(problem, effort), _played(problem, 12), 13)
             depth = way_ahead(arms, effort, None).depth
             rows.append(
-                {
-                    "name": f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",
-                    "value": 1e3 * seconds(decide),
-                    "unit": "ms",
-                }
+                row(
+                    f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",
+                    1e3 * seconds(decide),
+                    "ms",
+                )
             )
     return rows
 
@@ -143,12 +143,12 @@ def _above_optimum() -> list[dict]:
         optimum, plan = evaluate(problem, ["optimal", Plan(problem)])
         kind = "ordered" if problem.order else "free"
         rows.append(
-            {
-                "name": f"plan above the optimum, {kind} r = {problem.rewards.round(2).tolist()}, T = 50",
-                "value": 100 * (plan.regret / optimum.regret - 1),
-                "unit": "% of regret",
-                "target": "≤ 1",
-            }
+            row(
+                f"plan above the optimum, {kind} r = {problem.rewards.round(2).tolist()}, T = 50",
+                100 * (plan.regret / optimum.regret - 1),
+                "% of regret",
+                "≤ 1",
+            )
         )
     return rows
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import plus_minus, table
+from benchmarks.shared import plus_minus, table
 from elsv import Problem, State
 from elsv._base.files import write_text
 from elsv.report._drawing import draw_lines, name_lines

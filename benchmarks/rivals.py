@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.integrated_ids import IntegratedIds
-from benchmarks.tables import plus_minus, table
+from benchmarks.shared import plus_minus, table
 from elsv import Independent, Problem, State, compare
 from elsv import structure as st
 from elsv._base.files import write_text

@@ -4,15 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from campaigns import postgres_server, shop
-from elsv import Campaign, StoreError
+from campaigns import shop
+from elsv import Campaign
 
 SETTINGS = {"policy": "random:pending=ignore", "window": "7 days"}
 KILLS = int(os.environ.get("ELSV_KILLS", "6"))
@@ -185,52 +184,3 @@ def test_threads_share_a_campaign(place):
     assert campaign.status().arms[1].successes == 27
     assert campaign.audit().exact
     campaign.close()
-
-
-def test_a_database_that_stops_and_starts_under_load(tmp_path):
-    """Whoever repeats a call that was not answered loses nothing, and nothing is counted twice."""
-    with postgres_server() as server:
-        url, rounds, clients, errors, known = server.new_database(), 12, 3, [], {}
-        Campaign.open(url, "spring", shop(horizon=10_000), policy="random:pending=ignore").close()
-        arrived = threading.Barrier(clients + 1)
-
-        def again(call):
-            """Repeat a call until it is answered, as a shop does."""
-            for _ in range(600):
-                try:
-                    return call()
-                except Exception as error:
-                    errors.append(error)
-                    time.sleep(0.05)
-            raise AssertionError(f"not answered: {errors[-1]}")
-
-        def serve(client):
-            with Campaign.open(url, "spring") as campaign:
-                for k in range(rounds):
-                    if k % 4 == 2:
-                        arrived.wait()  # the server is stopped just now
-                    name = f"{client}-{k}"
-                    decision = again(lambda name=name: campaign.decide(name, key=f"visit-{name}"))
-                    receipt = again(lambda decision=decision: campaign.reward(decision.id, success=True))
-                    assert receipt.status in ("recorded", "duplicate")
-                    known[name] = decision.id
-
-        with ThreadPoolExecutor(clients) as pool:
-            waiting = [pool.submit(serve, client) for client in range(clients)]
-            for how in ("fast", "immediate", "fast"):
-                arrived.wait()
-                time.sleep(0.02)
-                server.stop(how)
-                time.sleep(0.2)
-                server.start()
-            for one in waiting:
-                one.result()
-        assert errors, "no call met a server that was gone"
-        assert {type(error) for error in errors} == {StoreError}
-        assert all(word in str(error) for error in errors for word in ("postgresql://", ";"))
-        with Campaign.open(url, "spring") as campaign:
-            audit = campaign.audit()
-            assert audit.exact
-            assert audit.decisions == audit.rewards == len(known) == clients * rounds
-            for name, ident in known.items():
-                assert campaign.decide(name, key=f"visit-{name}").id == ident

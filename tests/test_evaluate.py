@@ -1,7 +1,5 @@
 """Exact values of policies: published ones, brute force over fractions, and what must hold of all of them."""
 
-import inspect
-import json
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -437,18 +435,6 @@ def test_progress_counts_the_steps(name):
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-@pytest.mark.parametrize("names", [["ucb", "gittins"], ["ucb", "greedy"]])
-def test_seconds_are_those_of_each_policy(names):
-    assert all(row.seconds >= 0 for row in evaluate(Problem([0.5, 1], horizon=20), names))
-
-
-def test_everything_public_is_documented():
-    import elsv.exact
-
-    for name in elsv.exact.__all__:
-        assert inspect.getdoc(getattr(elsv.exact, name)), name
-
-
 def test_fractions_agree_with_the_paper_page():
     """The brute force itself, once, against a value worked out by hand: two uniform arms, T = 2.
 
@@ -457,61 +443,6 @@ def test_fractions_agree_with_the_paper_page():
     assert brute_force(Problem([1, 1], horizon=2)) == Fraction(1, 2) + Fraction(1, 2) * (
         Fraction(2, 3) + Fraction(1, 2)
     )
-
-
-class TestCommands:
-    """`elsv solve` and `elsv evaluate`, on an application of their own."""
-
-    @pytest.fixture
-    def run(self, tmp_path):
-        import typer
-        from typer.testing import CliRunner
-
-        from elsv.cli import exact as cli_exact
-
-        app = typer.Typer()
-        app.command()(cli_exact.solve)
-        app.command()(cli_exact.evaluate)
-        problem = tmp_path / "problem.toml"
-        problem.write_text('rewards = [0.4, 0.7, 1.0]\norder = "decreasing"\ndiscount = 0.9\n')
-
-        def run(command, *arguments):
-            return CliRunner().invoke(app, [command, str(problem), *map(str, arguments)])
-
-        return run
-
-    def test_solve(self, run, tmp_path):
-        done = run("solve", "--horizon", 10)
-        assert done.exit_code == 0
-        assert "value   3.603237596" in done.stdout
-        assert "first   arm 2" in done.stdout
-        path = tmp_path / "optimal"
-        answer = json.loads(run("solve", "--horizon", 10, "--save", path, "--json").stdout)
-        assert answer["value"] == pytest.approx(3.6032376, abs=1e-7)
-        assert answer["first_arms"] == [2]
-        assert OptimalPolicy(Problem([0.4, 0.7, 1.0], "decreasing", 10), path).actions.steps == 10
-
-    def test_evaluate(self, run):
-        done = run("evaluate", "--horizon", 6, "-p", "optimal", "-p", "greedy")
-        table, _, _ = done.stdout.partition("\n\n")
-        first = [line.split()[0] for line in table.splitlines()]
-        assert first == ["over", "policy", "optimal", "greedy", "always"]
-        rows = json.loads(run("evaluate", "--horizon", 6, "-p", "fixed:arm=1", "--json").stdout)["policies"]
-        assert rows[0]["value"] == pytest.approx(6 * 0.4 * 0.75)
-
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            (["solve"], "need a horizon"),
-            (["solve", "--horizon", 5, "--keep", 2], "--keep goes with --save"),
-            (["solve", "--horizon", 50, "--memory", 0.001], "GB are available"),
-            (["evaluate", "--horizon", 5, "--memory", 0], "--memory must be a positive"),
-        ],
-    )
-    def test_bad_input(self, run, arguments, says):
-        done = run(*arguments)
-        assert isinstance(done.exception, InvalidInputError)
-        assert says in str(done.exception)
 
 
 def test_thompson_sampling_of_too_many_ordered_states_is_refused_at_once():

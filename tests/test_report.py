@@ -227,12 +227,6 @@ def test_summary_has_sorted_keys_and_no_constants():
     assert keys == sorted(keys)
 
 
-def test_a_comparison_shows_itself():
-    html = USUAL._repr_html_()
-    assert "<svg" in html
-    assert "2.000" in html
-
-
 def every_figure():
     t = np.arange(1, 1001)
     names = ["elsv", "thompson", "_mine", "$5 $6", "a" * 60]

@@ -152,11 +152,7 @@ class Segments:
             if not segment.strip().isdecimal():
                 raise unknown_name("segment", segment, self.names)
             segment = int(segment)
-        if (
-            isinstance(segment, int | np.integer)
-            and not isinstance(segment, bool)
-            and 1 <= segment <= self.count
-        ):
+        if segment is not True and isinstance(segment, int | np.integer) and 1 <= segment <= self.count:
             return int(segment) - 1
         if segment is None:
             raise InvalidInputError(
@@ -180,10 +176,6 @@ class Segments:
                 f"segment must be numbers from 0 to {self.count - 1}, got {shown(segment)}"
             )
         return numbers
-
-    def mask(self, segment: object) -> AnyArray:
-        """Return which arms are on offer to a segment, by name or number from 1: truth values ``[N]``."""
-        return np.asarray(self.masks[self.number(segment)])
 
     def counts(self, pulls: ArrayLike) -> FloatArray:
         """Return a + n, the prior and the customers of each segment: pulls ``[..., N]`` to ``[..., G]``."""

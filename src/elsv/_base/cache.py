@@ -1,10 +1,10 @@
 """What is kept for the next time: one cache in memory, one on disk, each with a limit.
 
-What takes long to make and serves many states goes into `memory`, under a key that says all that it depends
-on. (What is kept of single states stays beside its function, a few at a time: so many come that they would
-push out all else.) Large tables are also kept as files. Past a limit, what was not used for longest goes:
-``ELSV_CACHE_MEMORY`` (512MB for each process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files).
-``elsv cache`` says where the files are and how much they take, and clears them.
+Results that take long to make and serve many states go into `memory`, under a key with all that they depend
+on. (Results for single states are too many: their functions keep a few themselves.) Large tables are also
+kept as files. Past a limit, those not used for longest are dropped: ``ELSV_CACHE_MEMORY`` (512MB for each
+process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where the files are
+and how much they take, and clears them.
 
 A file is written whole or not at all, carries a checksum and all that it was computed from, and is ignored if
 anything about it is wrong: the directory can be deleted, or be read-only, at any time.

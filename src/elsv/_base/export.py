@@ -118,9 +118,7 @@ def latex_table(
     booktabs
         Rules of the package ``booktabs``; else those of LaTeX itself.
     """
-    top, middle, bottom = (
-        (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
-    )
+    top, middle, bottom = (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline",) * 3
     cells = [
         [rf"\textbf{{{_latex(cell)}}}" if (i, k) in bold else _latex(cell) for k, cell in enumerate(row)]
         for i, row in enumerate(rows)
@@ -155,14 +153,9 @@ def _as_os_error(error: Exception) -> OSError:
 class TableRows:
     """A table, row by row; names of columns are stripped and in small letters."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]]  # of a CSV file from its second line
     columns: frozenset[str]
     content: bytes  # of the file
-
-    @property
-    def lines(self) -> range:
-        """The line of each row in a CSV file."""
-        return range(2, len(self.rows) + 2)
 
 
 def read_rows(path: str | Path, what: str) -> TableRows:

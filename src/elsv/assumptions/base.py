@@ -49,7 +49,7 @@ class Findings:
     evidence: Evidence | None = None  # None without data, or where nothing is assumed
     doubts: tuple[Doubt, ...] = ()  # what in the data speaks against what is assumed
     decision: float | None = None  # milliseconds that one of the default policy takes; None past the horizon
-    segments: str | None = None  # who comes and what is on offer to them, in words
+    segments: str = ""  # who comes and what is on offer to them, in words; empty where nobody named any
 
     @property
     def pulls(self) -> int:
@@ -63,7 +63,7 @@ class Findings:
 
     def __str__(self) -> str:
         rows = _labelled("assumed", self.assumed)
-        if self.segments is not None:
+        if self.segments:
             rows += _labelled("segments", self.segments)
         for share, words, part in self.outline.parts:
             rows += ["", f"with probability {share:g}", *(_picture(part, self) or _labelled("", words))]
@@ -93,7 +93,7 @@ class Findings:
             "pulls": self.pulls,
             "evidence": self.evidence and self.evidence.to_dict(),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
-            **({} if self.segments is None else {"segments": self.segments}),
+            **({"segments": self.segments} if self.segments else {}),
         }
         return cast(dict[str, Any], finite(values))
 

@@ -68,7 +68,7 @@ def check(problem: Problem, state: State | None = None) -> Check:
         evidence=said,
         doubts=doubts(problem, now, said),
         decision=_decision(problem, now),
-        segments=problem.segments.describe(problem.names) or None,
+        segments=problem.segments.describe(problem.names),
     )
 
 

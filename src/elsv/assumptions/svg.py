@@ -80,7 +80,7 @@ class Check(Findings):
         canvas = _Canvas()
         canvas.write("What is assumed", "head")
         canvas.write(self.assumed)
-        if self.segments is not None:
+        if self.segments:
             canvas.write(f"Segments: {self.segments}")
         canvas.below += 4.0
         parts = self.outline.parts

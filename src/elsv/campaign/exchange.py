@@ -98,7 +98,7 @@ def _exported(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
 def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: float) -> Imported:
     """Take in a file of outcomes of decisions, their corrections or voids (`kind`), or of history."""
     table = read_rows(path, "outcomes")
-    columns, rows = table.columns, list(zip(table.lines, table.rows, strict=True))
+    columns, rows = table.columns, list(enumerate(table.rows, 2))
     if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
         outcomes = [_told({"kind": kind} | row, line, path, who) for line, row in rows]
         return _take_outcomes(log, outcomes, now)
@@ -160,9 +160,10 @@ def _arm_of(row: dict[str, Any], problem: Problem) -> str:
 def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    if not segments.stated or segment is None or not str(segment).strip():
+    said = "" if segment is None else str(segment).strip()
+    if not said or not segments.named:
         return
-    named = segments.number(str(segment).strip())
+    named = segments.number(said)
     if named != segments.of_arm[arm]:
         raise InvalidInputError(
             f"line {line} of {path} has {problem.names[arm]!r} for {segments.names[named]!r}, to whom it is "

@@ -134,7 +134,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 
 def find_arms(problem: Problem, given: Any) -> list[int]:
     """Return an arm as for `find_arm`; with segments several: a list, a text with ``+``, or an option."""
-    if not problem.segments.stated:
+    if not problem.segments.named:
         return [find_arm(problem, given)]
     if isinstance(given, str) and given not in problem.names:
         given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")

@@ -29,6 +29,7 @@ from elsv.problem import Problem
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import ranking_of
 from elsv.structure.product import arms_of
+from elsv.structure.rankings import is_number
 
 COVERAGE = 0.9
 WORTH = 25  # customers that one number counts for
@@ -69,7 +70,7 @@ def from_expectations(
     >>> print(from_expectations(shop, {"sale": "3-8%"}).rows.round(1).tolist())
     [[11.1, 199.9], [2.9, 45.7]]
     """
-    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
+    if not is_number(coverage) or not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must lie strictly between 0 and 1, got {shown(coverage)}; try 0.9")
     if has_own_prior(problem.structure):
         raise InvalidInputError(

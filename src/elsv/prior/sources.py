@@ -112,7 +112,7 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     _check_columns(table, path)
     totals = {} if problem is None else {name: np.zeros(2) for name in problem.names}
     still = 0
-    for line, row in zip(table.lines, table.rows, strict=True):
+    for line, row in enumerate(table.rows, 2):
         mine = totals.setdefault(_arm(table, row, line, path, problem), np.zeros(2))
         counts = _outcome(row, line, path)
         mine += counts

@@ -35,6 +35,7 @@ from elsv.state import State
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import Facts, ranking_of
 from elsv.structure.mixtures import MixtureOf
+from elsv.structure.rankings import is_number
 
 FACTOR, FREE_FACTOR = 2.0, 3.0
 _LEVELS = (np.arange(101) + 0.5) / 101  # of quantiles that stand for a distribution
@@ -166,8 +167,7 @@ def from_neighbours(
 
 def check_factor(factor: float | None) -> None:
     """Raise unless a factor of odds is a number above 1."""
-    fine = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 < factor <= 1000
-    if factor is not None and not fine:
+    if factor is not None and not (is_number(factor) and 1 < factor <= 1000):
         raise InvalidInputError(
             f"factor must be above 1 (odds of neighbouring arms differ by at most that), got {shown(factor)}"
         )

@@ -83,14 +83,14 @@ def prices_of(structure: object) -> tuple[float, ...] | None:
 
 
 def outline_of(structure: object) -> Outline:
-    """Return what can be drawn of a structure: its own outline, or nothing."""
+    """Return what a picture of a structure shows: its own outline, or nothing."""
     found: Outline = ability(structure, "outline", otherwise=Outline())
     return found
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What can be drawn of a statement; arms from 0. One without an outline is shown by its means alone."""
+    """What a picture of a statement shows; arms from 0. Without an outline it shows the means alone."""
 
     pairs: Pairs = ()  # (larger, smaller), only those that no third arm lies between
     grid: tuple[int, int] | None = None  # rows and columns, where the arms form them row by row
@@ -115,7 +115,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of some arms: pairs, a peak and bounds, and what only draws can meet; arms from 0."""
+    """What is known of some arms, from 0: order, peak, bounds, and conditions that only draws can meet."""
 
     names: tuple[str, ...]
     rewards: tuple[float, ...]
@@ -153,15 +153,11 @@ class Facts:
         equal = min(self.rewards) == max(self.rewards)
         if self.unimodal and (self.scale == "reward" or equal):
             return True
-        better = self.worth_order()
-        rises = [bool(better[k + 1, k]) for k in range(self.arms - 1)]
-        known = all(rise or better[k, k + 1] for k, rise in enumerate(rises))
-        return known and rises == sorted(rises, reverse=True)
-
-    def worth_order(self) -> AnyArray:
-        r"""Return ``[N, N]``, whether arm a is known to have an :math:`r_i\mu_i` at least that of arm b."""
-        above, rewards = closure(self.arms, self.order), np.array(self.rewards)
-        return above if self.scale == "reward" else above & (rewards[:, None] >= rewards)
+        better, rewards = closure(self.arms, self.order), np.array(self.rewards)
+        if self.scale == "mean":
+            better = better & (rewards[:, None] >= rewards)
+        rises, falls = better.diagonal(-1), better.diagonal(1)
+        return bool((rises | falls).all() and (rises[:-1] >= rises[1:]).all())
 
     def joined(self, other: Facts) -> Facts:
         """Return both together. An order on another scale becomes a condition."""
@@ -217,7 +213,7 @@ class Facts:
         return all_hold(self.conditions, means)
 
     def outline(self) -> Outline:
-        """Return what can be drawn of it."""
+        """Return what a picture shows."""
         if self.drawn is not None and not self.ranks:
             return outline_of(self.drawn)
         return Outline(covers(closure(self.arms, self.order)), peak=self.unimodal, scale=self.scale)
@@ -325,16 +321,6 @@ class Facts:
 def facts_of(offers: Offers, **known: Any) -> Facts:
     """Return what is `known` of these arms, as facts."""
     return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
-
-
-def check_limits(names: Iterable[str], limits: Limits) -> Limits:
-    """Return bounds if each leaves something."""
-    for name, (low, high) in zip(names, limits, strict=True):
-        if not 0 <= low < high <= 1:
-            raise InvalidInputError(
-                f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
-            )
-    return limits
 
 
 def all_hold(conditions: Iterable[Condition], means: FloatArray) -> AnyArray:
