@@ -21,7 +21,7 @@ from elsv.paper.base import Context, Experiment, Outcome, Table
 from elsv.paper.claims import at_most, claim_in, minus, words
 from elsv.problem import Problem
 from elsv.search import lookahead
-from elsv.simulation.intervals import Z95
+from elsv.simulation.precision import Z95
 from elsv.state import State
 from elsv.values import SeparableValue, ValueFunction
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
 from elsv.simulation.engine import BINS_PER_NAT, ChunkTally, Run
-from elsv.simulation.intervals import interval
+from elsv.simulation.precision import interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -38,8 +38,8 @@ from elsv.simulation.aggregate import in_order
 from elsv.simulation.compare import name_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
-from elsv.simulation.intervals import Z95
 from elsv.simulation.parallel import Steps, run_chunks
+from elsv.simulation.precision import Z95
 from elsv.simulation.rehearsal import Elsewhere, Outcome, Rehearsal
 from elsv.state import State
 
