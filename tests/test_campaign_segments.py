@@ -7,16 +7,14 @@ import sqlite3
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from campaigns import Clock, shop
+from campaigns import shop
+from commands import elsv
 from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import KeyReusedError
-from elsv.cli.app import app
 from elsv.stores.base import migrations, statements
 
 NAMES = ["new: 10 %", "new: none", "returning: 10 %", "returning: none"]
-RUN = CliRunner()
 
 
 def problem(**more):
@@ -29,11 +27,6 @@ def problem(**more):
         "segment_shares": [0.7, 0.3],
     }
     return Problem(**given | more)
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture
@@ -295,23 +288,18 @@ def files(tmp_path):
     return str(tmp_path / "shop.db"), str(tmp_path / "shop.toml")
 
 
-def test_the_command_line(files, tmp_path):
+def test_the_command_line(files):
     store, toml = files
-    new = ["campaign", "new", store, "s", toml, "-p", "greedy", "--control", "2+4", "--holdout", "0.1"]
-    assert RUN.invoke(app, new).exit_code == 0
-    made = RUN.invoke(
-        app, ["campaign", "decide", store, "s", "--count", "3", "--segment", "returning", "--json"]
-    )
-    assert [one["segment"] for one in json.loads(made.output)["decisions"]] == ["returning"] * 3
-    assert RUN.invoke(app, ["campaign", "decide", store, "s"]).exit_code != 0
-    both = RUN.invoke(app, ["campaign", "explain", store, "s"])
-    assert both.output.count("step 4, ") == 2
-    one = json.loads(
-        RUN.invoke(app, ["campaign", "explain", store, "s", "--segment", "new", "--json"]).output
-    )
-    assert one["segment"] == "new"
-    paused = json.loads(RUN.invoke(app, ["campaign", "pause", store, "s", "--json"]).output)
-    assert paused["control"] == [2, 4]
-    told = RUN.invoke(app, ["campaign", "status", store, "s"]).output
-    assert re.search(r"^returning +[0-9.]+ % +3 ", told, re.MULTILINE)
-    assert RUN.invoke(app, ["campaign", "audit", store, "s"]).exit_code == 0
+
+    def run(what, *words):
+        return elsv("campaign", what, store, "s", *words).stdout
+
+    run("new", toml, "-p", "greedy", "--control", "2+4", "--holdout", "0.1")
+    made = json.loads(run("decide", "--count", "3", "--segment", "returning", "--json"))["decisions"]
+    assert [one["segment"] for one in made] == ["returning"] * 3
+    elsv("campaign", "decide", store, "s", code=2)
+    assert run("explain").count("step 4, ") == 2
+    assert json.loads(run("explain", "--segment", "new", "--json"))["segment"] == "new"
+    assert json.loads(run("pause", "--json"))["control"] == [2, 4]
+    assert re.search(r"^returning +[0-9.]+ % +3 ", run("status"), re.MULTILINE)
+    run("audit")

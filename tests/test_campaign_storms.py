@@ -13,7 +13,7 @@ from campaigns import chosen_again, shop
 from elsv import Campaign
 from elsv.campaign.settings import Settings
 
-ROUNDS = int(os.environ.get("ELSV_STORMS", "2"))
+ROUNDS = int(os.environ.get("ELSV_STORMS", "1"))
 WORKER = """
 import random, sys
 from elsv import Campaign, InvalidInputError

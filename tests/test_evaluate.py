@@ -1,6 +1,5 @@
 """Exact values of policies: published ones, brute force over fractions, and what must hold of all of them."""
 
-from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -135,13 +134,6 @@ def test_a_known_value_and_the_same_as_a_plain_function_agree(order):
             problem, [Search(v, problem.belief, 2) for v in (value, lambda s, t, v=value: v(s, t))]
         )
         assert fast == pytest.approx(slow, abs=1e-12)
-
-
-@pytest.mark.parametrize("order", [None, "decreasing"])
-def test_depth_to_the_end_on_commit_is_the_optimum(order):
-    problem = Problem([0.4, 0.7, 1.0], order, 8)
-    full, optimal = values_of(problem, [commit(problem, 8), "optimal"])
-    assert full == pytest.approx(optimal, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [None, "decreasing", "increasing"])
@@ -433,16 +425,6 @@ def test_progress_counts_the_steps(name):
     seen = []
     evaluate(Problem([1, 1], horizon=4), name, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-
-
-def test_fractions_agree_with_the_paper_page():
-    """The brute force itself, once, against a value worked out by hand: two uniform arms, T = 2.
-
-    Pull one arm: 1/2. After a success it is worth 2/3, after a failure the other one is worth 1/2.
-    """
-    assert brute_force(Problem([1, 1], horizon=2)) == Fraction(1, 2) + Fraction(1, 2) * (
-        Fraction(2, 3) + Fraction(1, 2)
-    )
 
 
 def test_thompson_sampling_of_too_many_ordered_states_is_refused_at_once():

@@ -78,7 +78,7 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
 
 
 class Columns:
-    """A result with a table of named columns of one length, as frames too."""
+    """A result that is also a table: named columns of one length, or a frame."""
 
     def columns(self) -> dict[str, Any]:
         """Return the columns by name."""
@@ -144,7 +144,7 @@ def _latex(text: str) -> str:
 
 
 def _as_os_error(error: Exception) -> OSError:
-    """Return the system's error behind one of polars, which words errors of the disk in its own way."""
+    """Return the system's error behind one of polars, which has its own words for errors of the disk."""
     found = re.search(r"(?:os error|Errno) (\d+)", str(error))
     return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
 
@@ -176,7 +176,7 @@ def read_rows(path: str | Path, what: str) -> TableRows:
 
 
 def check_counts(columns: frozenset[str], path: str | Path) -> None:
-    """Raise if a table has a row for each outcome and counts of outcomes at once."""
+    """Raise if a table has both a row for each outcome and counts of outcomes."""
     single, counts = columns & {"success", "outcome"}, columns & {"successes", "failures", "trials"}
     if single and counts:
         raise InvalidInputError(

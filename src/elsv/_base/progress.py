@@ -106,7 +106,7 @@ def watched(
 
 
 def part_of(report: Progress | None, begin: int, end: int, total: int) -> Progress | None:
-    """Return what reports the progress of a part that takes from `begin` to `end` of `total`."""
+    """Return what reports the progress of a part of the work, from `begin` to `end` of `total`."""
     if report is None:
         return None
     return lambda done, whole: report(begin + (end - begin) * done // whole, total)
@@ -156,7 +156,7 @@ def _reporter(what: str, show: _Show) -> Report:
 
 
 def _lines(first: float, every: float, say: Callable[[str], None]) -> _Show:
-    """Return what says a line for somebody who has waited so long without a sign, and again at times."""
+    """Return what says a line after `first` seconds, and again after `every` seconds more."""
     due = first
 
     def show(now: str, share: float, left: float | None, spent: float) -> None:

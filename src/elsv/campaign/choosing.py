@@ -101,7 +101,7 @@ class Chooser:
 
     def offered_to(self, segment: int | None) -> tuple[int, ...]:
         """Return the arms on offer to who has come."""
-        group = self.arms if segment is None else self.problem.segments.groups[segment]
+        group = self.problem.segments.groups[segment or 0]
         return tuple(arm for arm in group if arm not in self.settings.withdrawn)
 
     def acting(self, step: int) -> tuple[BasePolicy, str]:

@@ -216,7 +216,7 @@ def explain(
             q=q[i],
             best=float(best[i]),
         )
-        for i in (range(problem.arms) if who is None else segments.groups[who])
+        for i in segments.groups[who or 0]
     )
     assumed = None if factors(belief) else problem.structure.describe()
     whole, seen = (problem, state) if about is None else about

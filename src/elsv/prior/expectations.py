@@ -104,7 +104,7 @@ def from_expectations(
 
 
 def from_rates(problem: Problem, rates: Mapping[str, Interval]) -> FloatArray:
-    """Return the rate of every arm ``[N]`` of which one is said, by name or number from 1; NaN: none."""
+    """Return the rates ``[N]`` that are said of arms, by name or number from 1; NaN where none is."""
     wanted = _wanted(problem, rates)
     ranges = [name for name, (low, high) in zip(problem.names, wanted, strict=True) if low < high]
     if ranges:
@@ -123,7 +123,7 @@ def parse_expectation(text: str) -> tuple[str, tuple[float, float]]:
 
 
 def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
-    """Return both ends of what is expected ``[N, 2]``; NaN: nothing."""
+    """Return both ends of what is expected of every arm ``[N, 2]``; NaN where nothing is."""
     if not isinstance(expected, Mapping) or not expected:
         raise InvalidInputError(
             f'expected must name arms, such as {{"no": "4%", "sale": "3-8%"}}, got {shown(expected)}'

@@ -58,13 +58,13 @@ class Neighbour:
 
 
 def known_arms(problem: Problem, seen: FloatArray | None = None) -> AnyArray:
-    """Return whose rows say something ``[N]``: they are not uniform, or there are outcomes."""
+    """Return of which arms something is known ``[N]``: the row is not uniform, or there are outcomes."""
     said: AnyArray = (problem.prior != 1).any(axis=1)
     return said if seen is None else said | (seen > 0)
 
 
 def nothing_said(problem: Problem, remedy: str | None = None) -> str | None:
-    """Say that uniform rows are no expectation, where all are and nothing bounds the means; else None."""
+    """Say that uniform rows are no expectation, if all are uniform and no mean is bounded; else None."""
     facts = ranking_of(problem.structure)
     bounded = facts is not None and (facts.bounds is not None or bool(facts.gaps))
     if known_arms(problem).any() or bounded or has_own_prior(problem.structure):

@@ -29,7 +29,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 
 def number_of_arm(who: str, arm: object, names: Sequence[str]) -> int:
-    """Return the number from 0 of an arm that `who` gives by its name or its number from 1."""
+    """Return the number from 0 of an arm given by name or number from 1; errors begin with `who`."""
     if isinstance(arm, str) and arm in names:
         return names.index(arm)
     if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(names):
@@ -59,13 +59,13 @@ class Offers:
 
 
 def steps(order: Order, arms: int) -> Pairs:
-    """Return pairs, the larger arm first, of neighbours in an order of all arms."""
+    """Return an order of all arms as pairs of neighbours, the larger first."""
     falling = tuple((k, k + 1) for k in range(arms - 1))
     return falling if order == "decreasing" else tuple((b, a) for a, b in falling)
 
 
 def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
-    """Return what a structure answers to `name` where it has that, else `otherwise`."""
+    """Return what the method `name` of a structure answers, or `otherwise` where it has none."""
     own = getattr(structure, name, None)
     return otherwise if own is None else own(*given)
 
@@ -184,7 +184,7 @@ class Facts:
         )
 
     def certain(self) -> Facts:
-        """Return the same with what its own prior says certainly holds, as far as that is on one scale."""
+        """Return these facts with what the own prior says certainly holds, if both are on one scale."""
         own = ranking_of(self.drawn)
         if own is None or (self.ranks and own.scale != self.scale):
             return self
@@ -258,7 +258,7 @@ class Facts:
         return kept if float(kept.acceptance(State(prior[:, 0], prior[:, 1]))) >= LEAST else gibbs
 
     def check(self) -> None:
-        """Raise an error that names the arms that clash, where no means are possible."""
+        """Raise an error that names the arms that clash, if no means are possible."""
         above = closure(self.arms, self.order, self.names)
         low, high = self.limits
         for name, least, greatest in zip(self.names, low, high, strict=True):
@@ -333,7 +333,7 @@ def all_hold(conditions: Iterable[Condition], means: FloatArray) -> AnyArray:
 
 @lru_cache(maxsize=64)
 def _spanning(arms: int, order: Pairs) -> Pairs:
-    """Return pairs of the order without a circle, disregarding direction: a forest of its cover relation."""
+    """Return a spanning forest of the cover relation: pairs that form no circle in any direction."""
     group, chosen = np.arange(arms), []
     for a, b in covers(closure(arms, order)):
         if group[a] != group[b]:

@@ -95,7 +95,7 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
         return gains
 
     def common(of: AnyArray) -> float:
-        """Return the best value for all of some arms."""
+        """Return the best value that some arms can share."""
         floor, ceiling = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (floor + ceiling)

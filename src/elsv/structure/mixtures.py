@@ -52,7 +52,7 @@ class MixtureOf(Bound):
         return np.asarray(np.any([part.holds(given) for _, part in self.parts], axis=0))
 
     def outline(self) -> Outline:
-        """Return what a picture shows: of its parts."""
+        """Return what a picture shows of the parts."""
         parts = [(share, part.describe(), outline_of(part)) for share, part in self.parts]
         return parts[0][2] if len(parts) == 1 else Outline(parts=tuple(parts))
 
@@ -118,7 +118,7 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
 
 
 def _check_depth(parts: Sequence[Any]) -> None:
-    """Raise if mixtures are nested too deep to be worked on; found level by level, without recursion."""
+    """Raise if mixtures are nested too deep; goes level by level, without recursion."""
     level, depth = [parts], 1
     while level := [inner for one in level for inner in _nested(one)]:
         depth += 1

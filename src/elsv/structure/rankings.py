@@ -1,7 +1,7 @@
 """Statements that rank or bound the arms: orders, grids, a peak, bounds, gaps (paper §5.2, and past it).
 
-Each comes to facts about arms, and these to a belief. It is a class, a function that makes one, and what a
-table of a file says of it.
+A statement amounts to facts about arms, and these to a belief. Each has a class, a function that makes one,
+and a key in the table of a file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Ranking(Ruled):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names parted by commas and a final *and*; of many the first few and how many others."""
+    """Return names with commas and a final *and*; of many the first few and the number of others."""
     if len(names) > _MOST_LISTED:
         names = [*names[: _MOST_LISTED - 2], f"{len(names) - _MOST_LISTED + 2} others"]
     *first, last = names
