@@ -18,7 +18,7 @@ from typing import Any
 
 from elsv._base.numbers import whole
 from elsv.campaign import records
-from elsv.campaign.records import Outcome, RewardReceipt, Row, Tally, new_name, weight_of
+from elsv.campaign.records import Outcome, RewardReceipt, Row, Tally, new_name
 from elsv.campaign.settings import Settings
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.problem import Problem
@@ -98,23 +98,13 @@ def parsed(text: str) -> Problem:
         ) from error
 
 
-@lru_cache(maxsize=4096)
-def counts_of(became: str, propensity: float, resting: bool = False, late: bool = False) -> Mapping[str, int]:
+def counts_of(became: str, resting: bool = False, late: bool = False) -> dict[str, int]:
     """Return what one decision adds to the counts of its arm.
 
     `became`: open, expired, successes, failures or voided; `resting`: it was made while paused; `late`: its
     outcome came after it had expired, and counts.
     """
-    found = {"decided": 1, became: 1, "late": int(late), "rested": int(resting and became != "voided")}
-    if became in ("successes", "failures", "expired"):
-        kind, (weight, square) = "won" if became == "successes" else "lost", weight_of(propensity)
-        found |= {f"{kind}_weight": weight, f"{kind}_squares": square}
-    return found
-
-
-def without_support(propensities: str) -> list[int]:
-    """Return the arms that could not have been chosen; nothing stands for one that was not on offer."""
-    return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
+    return {"decided": 1, became: 1, "late": int(late), "rested": int(resting and became != "voided")}
 
 
 class Log:
@@ -208,8 +198,8 @@ class Log:
 
     def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
         """Count a decision as something else than before."""
-        changes = dict(counts_of(after, decision.propensity, decision.place is None, late))
-        for column, count in counts_of(before, decision.propensity, decision.place is None).items():
+        changes = counts_of(after, decision.place is None, late)
+        for column, count in counts_of(before, decision.place is None).items():
             changes[column] = changes.get(column, 0) - count
         self._add({decision.arm: changes})
 
@@ -259,9 +249,7 @@ class Log:
         self._insert("elsv_open", "number, arm, propensity, expires", *opened)
         changes: dict[int, Counter[str]] = defaultdict(Counter)
         for row in rows:
-            changes[row.arm].update(counts_of("open", row.propensity, row.place is None))
-            for arm in without_support(row.propensities):
-                changes[arm]["unsupported"] += 1
+            changes[row.arm].update(counts_of("open", row.place is None))
         self._add(changes)
         self.decisions += len(rows)
         self.events += len(rows)
@@ -342,18 +330,12 @@ class Log:
         """Close the open decisions whose window has passed, as failures; return how many."""
         if not self.is_due(now):  # by its index alone; the next query may read all that is open
             return 0
-        due = self.rows(
-            "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? "
-            "ORDER BY number",
-            now,
-        )
+        query = "SELECT number, arm FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
+        due = self.rows(query, now)
         self._run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", now)
-        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, *_ in due))
-        changes: dict[int, Counter[str]] = defaultdict(Counter)
-        for _, arm, propensity in due:
-            changes[arm].update(counts_of("expired", propensity))
-            changes[arm].subtract(counts_of("open", propensity))
-        self._add(changes)
+        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, _ in due))
+        arms = Counter(arm for _, arm in due)
+        self._add({arm: {"expired": count, "open": -count} for arm, count in arms.items()})
         return len(due)
 
     def decisions_where(self, column: str, values: Sequence[Any]) -> list[Row]:

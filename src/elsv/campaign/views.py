@@ -252,7 +252,7 @@ def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
     """Return why the next customer gets this arm, for someone who does not know the method."""
     sure = f"It is the best with a probability of {percent(explanation.chosen.best)}."
     if status.phase == "paused":
-        return ("The campaign is paused: every customer gets this arm until it is resumed.",)
+        return ("The campaign is paused: new customers get this arm until it is resumed.",)
     if status.phase == "over":
         return "The planned customers have come: every further one gets the arm that is best by now.", sure
     if len(explanation.arms) == 1:

@@ -281,7 +281,11 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add an arm; all others keep their numbers and their outcomes."""
-    known = None if structure is None else _json("structure", structure)
+    try:
+        known = None if structure is None else json.loads(structure)
+    except ValueError as error:
+        rule = "structure must be JSON, such as '{\"order\": [[1, 2], [1, 3]]}'"
+        raise InvalidInputError(f"{rule}, got {structure!r}: {error}") from error
     with _open(store, name) as opened:
         number = opened.add(arm, reward, expect, after=after, segment=segment, structure=known)
         row = opened.problem.prior[number].tolist()
@@ -382,16 +386,6 @@ def _set(store: str, name: str, as_json: bool, change: Callable[[Campaign], obje
     gone = ", ".join(arms[arm] for arm in settings.withdrawn)
     line = f"{name}: {phase}, planned for {planned}{f'; withdrawn: {gone}' if gone else ''}"
     show(line, as_json, settings.to_dict())
-
-
-def _json(name: str, text: str) -> Any:
-    """Return what an option in JSON says."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"{name} must be JSON, such as '{{\"order\": [[1, 2], [1, 3]]}}', got {text!r}: {error}"
-        ) from error
 
 
 def _lines(path: Path) -> list[str]:

@@ -264,12 +264,12 @@ def summary_json(comparison: Comparison) -> str:
     return json.dumps(finite(comparison.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str:
+def repeat_command(comparison: Comparison) -> str:
     """Return the command line that gives the same numbers, for means from the prior."""
     until = None if comparison.horizon == comparison.problem.horizon else comparison.horizon
     against = None if comparison.against is None else comparison.problem.names[comparison.against]
     options = {"instances": comparison.instances, "seed": comparison.seed, "until": until, "against": against}
-    return command_line("compare", problem, comparison.names, options)
+    return command_line("compare", "problem.toml", comparison.names, options)
 
 
 def _raw_columns(comparison: Comparison) -> dict[str, Any]:

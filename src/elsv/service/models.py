@@ -59,7 +59,7 @@ class ChangeBody(BaseModel):
     model_config = _shown({"floor": 0.02, "horizon": 8000}, strict=True)
     policy: str | None = Field(None, max_length=500, description="A name such as plan, elsv or thompson.")
     floor: float | None = Field(None, ge=0, lt=1, description="Least probability of every arm.")
-    paused: bool | None = Field(None, description="Whether every customer gets the fallback arm.")
+    paused: bool | None = Field(None, description="Whether new customers get the fallback arm.")
     horizon: int | None = Field(None, ge=1, le=10**12, description="Customers in all; it can only grow.")
     window: str | float | None = Field(
         None, description="How long to wait for an outcome: '7 days', or seconds; null: for ever."
@@ -89,11 +89,8 @@ class ChangeBody(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are given."""
-        found = {
-            key: value
-            for key, value in self
-            if key in self.model_fields_set and (value is not None or key in _NULLABLE)
-        }
+        mine = self.model_fields_set & ChangeBody.model_fields.keys()  # a campaign has more beside them
+        found = {k: value for k, value in self if k in mine and (value is not None or k in _NULLABLE)}
         if found.get("unit"):
             text_of("unit", found["unit"])
         if "policy" in found and "file" in parse(found["policy"]).parameters:
@@ -110,10 +107,6 @@ class CampaignBody(ChangeBody):
         "structure, prior, horizon or discount."
     )
     seed: int | None = Field(None, ge=0, lt=2**48, description="Of the random numbers; default: a new one.")
-
-    def given(self) -> dict[str, Any]:
-        """Return the settings that are given."""
-        return {key: value for key, value in super().given().items() if key not in ("problem", "seed")}
 
 
 class ArmBody(BaseModel):
