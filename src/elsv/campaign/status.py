@@ -202,7 +202,8 @@ class Status(Figures):
         tops = best if self.phase == "over" else self._given()
         names, who = _options(tops), "To every further customer; " if self.phase == "over" else ""
         if not self.segments and last and not who:
-            who = f"To {tops[''].recent} of the last {last:,} customers; "
+            count = f"{tops[''].recent} of the last {last:,} customers" if last > 1 else "the last customer"
+            who = f"To {count}; "
         why = f"by what is known {told}"
         if tops == best:
             chances = ", ".join(f"{100 * arm.best:.0f} % for {name}" for name, arm in tops.items())

@@ -16,7 +16,7 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY, Policy, make_policy
-from elsv.policies.offered import ask
+from elsv.policies.base import ask
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.segments import number_of
