@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def policies_option(default: Sequence[str], files: bool = False) -> Any:
-    """Return the option that names policies, with those that are meant where it is left out.
+    """Return the option that names policies; its help says which ones are the default.
 
     `files`: also those of one's own, see `policy_named`.
     """

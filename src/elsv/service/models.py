@@ -376,7 +376,7 @@ def check_no_files(values: object, key: str = "") -> None:
 
 
 def no_files(value: object) -> RefusedError:
-    """Return how a request is refused that names a file."""
+    """Return the refusal of a request that names a file."""
     return RefusedError(
         422,
         "a request cannot name a file of the server",
@@ -386,7 +386,7 @@ def no_files(value: object) -> RefusedError:
 
 
 def _check_size(what: str, values: FloatArray, largest: float) -> None:
-    """Refuse numbers whose sums and products over a campaign are no longer numbers."""
+    """Refuse numbers so large that sums over a campaign would overflow."""
     if values.max() > largest:
         raise RefusedError(
             422, f"{what} must be at most {largest:g} here", f"{values.max():g}", "use a larger unit"

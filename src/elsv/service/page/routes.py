@@ -185,7 +185,7 @@ class Pages:
         return response
 
     async def link(self, asked: Asked) -> Response:
-        """Log in whoever was sent a link; who may do as much already stays who they are."""
+        """Log in by a link, unless the visitor may do as much already."""
         onward = inner_address(asked.query_params.get("next", "/"))
         if self._service.tokens is None:
             return _to(onward)
@@ -245,7 +245,7 @@ class Pages:
         return None if one is None else page(asked, "counts.html", one=one)
 
     async def _within(self, what: str, work: Callable[[], Awaitable[Any]], seconds: float | None) -> bool:
-        """Return whether work is done within some seconds; it goes on, and is not begun twice."""
+        """Begin work unless it is under way; return whether it is done within some seconds."""
         if what not in self._first:
             self._first[what] = asyncio.gather(work(), return_exceptions=True)
         done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
