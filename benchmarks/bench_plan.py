@@ -153,25 +153,16 @@ def _above_optimum() -> list[dict]:
     return rows
 
 
-def _regrets(case: Case, instances: int) -> list[dict]:
+def regrets(case: Case, instances: int) -> None:
+    """Print the regret of `plan` as a share of that of each rival, and the paired difference."""
     problem = Problem(np.linspace(case.least_reward, 1, case.arms), case.order, case.horizon)
     result = compare(problem, ["plan", "elsv", "thompson"], instances)
-    rows = []
     for rival, target in (("elsv", case.of_elsv), ("thompson", case.of_thompson)):
         less, half = result.difference("plan", rival)
-        rows.append(
-            {
-                "name": f"plan, regret with {case}",
-                "value": round(float(result["plan"].mean[-1] / result[rival].mean[-1]), 3),
-                "unit": f"of {rival}",
-                "target": f"≤ {target}",
-                "difference": f"{less:.3f} ± {half:.3f}",
-            }
-        )
-    return rows
+        share = float(result["plan"].mean[-1] / result[rival].mean[-1])
+        print(f"{case}: {share:.3f} of {rival} (≤ {target}), {less:.3f} ± {half:.3f}", flush=True)
 
 
 if __name__ == "__main__":
     for each in CASES:
-        for row in _regrets(each, int(sys.argv[1]) if len(sys.argv) > 1 else 500):
-            print(row, flush=True)
+        regrets(each, int(sys.argv[1]) if len(sys.argv) > 1 else 500)

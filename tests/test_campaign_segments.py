@@ -114,32 +114,6 @@ def test_floor_and_holdout_stay_within_the_segment(place, clock):
     opened.close()
 
 
-def test_gains_are_those_of_a_plain_loop(place, clock):
-    opened = Campaign.open(
-        place, "loop", problem(), policy="random", control=[1, 3], holdout=0.3, seed=2, clock=clock
-    )
-    rng = np.random.default_rng(1)
-    made = opened.decide(count=60, segment="new") + opened.decide(count=40, segment="returning")
-    won = rng.random(100) < 0.4
-    opened.rewards(zip(made, won.tolist(), strict=True))
-    status = opened.status()
-    answers = {g.method: g.gain for g in status.gains if g.against == "control"}
-    earned = sum(status.arms[one.arm].reward * success for one, success in zip(made, won, strict=True))
-    for method, reasons in (("outcomes", {"policy", "holdout"}), ("holdout", {"holdout"})):
-        alternative = 0.0
-        for segment, control, count in (("new", 1, 60), ("returning", 3, 40)):
-            had = [
-                success
-                for one, success in zip(made, won, strict=True)
-                if (one.segment, one.arm) == (segment, control) and one.reason in reasons
-            ]
-            alternative += count * status.arms[control].reward * sum(had) / len(had)
-        assert answers[method] == pytest.approx(earned - alternative)
-    by_belief = 60 * status.arms[1].worth + 40 * status.arms[3].worth
-    assert answers["belief"] == pytest.approx(earned - by_belief)
-    opened.close()
-
-
 def test_paused_each_segment_has_its_fallback(campaign):
     campaign.pause()
     assert [campaign.decide(segment=g).arm for g in (1, 2)] == [0, 2]

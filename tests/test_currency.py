@@ -95,15 +95,7 @@ def test_quantiles_are_those_of_the_instances(largest):
 
 def test_chunks_say_what_their_numbers_mean(monkeypatch):
     problem = Problem([2.0, 3.0], horizon=2)
-    run = Run(
-        problem,
-        ("greedy",),
-        10,
-        2,
-        0,
-        FromPrior(problem),
-        np.array([2]),
-    )
+    run = Run(problem, ("greedy",), 10, 2, 0, FromPrior(problem), np.array([2]))
     before = fingerprint(run, "1")
     monkeypatch.setattr("elsv.simulation.store.MEANING", "something else")
     assert fingerprint(run, "1") != before

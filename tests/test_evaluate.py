@@ -75,20 +75,11 @@ def test_published_values(order, rewards, horizon, gittins, elsv_gittins, commit
     assert committed == pytest.approx(commit3, abs=1e-3)
 
 
-NAMES = [
-    "greedy",
-    "greedy:order=false",
-    "ucb",
-    "bayes-ucb",
-    "gittins:discount=0.9",
-    "finite-gittins",
-    "elsv:index=ucb",
-    "elsv:index=ucb,depth=2",
-    "elsv:index=ucb,count_prior=true,weight=0.4",
-    "elsv:index=gittins,discount=0.9,depth=3",
-    "elsv:index=bayes-ucb,order=false",
-    "fixed:arm=2",
-]
+NAMES = (
+    *("greedy", "greedy:order=false", "ucb", "bayes-ucb", "gittins:discount=0.9", "finite-gittins"),
+    *("elsv:index=ucb", "elsv:index=ucb,depth=2", "elsv:index=ucb,count_prior=true,weight=0.4"),
+    *("elsv:index=gittins,discount=0.9,depth=3", "elsv:index=bayes-ucb,order=false", "fixed:arm=2"),
+)
 
 
 @pytest.mark.parametrize(

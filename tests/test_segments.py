@@ -35,10 +35,8 @@ def test_segments_are_values():
 def test_without_segments_one_holds_all_arms():
     plain = Problem(rewards=[1, 1, 1], horizon=3)
     everyone = plain.segments
-    assert not everyone.stated
-    assert (everyone.named, everyone.turns) == ((), (None,))
-    assert shop().segments.stated
-    assert shop().segments.named == shop().segments.names
+    assert (everyone.names, everyone.turns) == ((), (None,))
+    assert shop().segments.names == ("new", "returning")
     assert shop().segments.turns == tuple(range(shop().segments.count))
     assert everyone.count == 1
     assert everyone.groups == ((0, 1, 2),)

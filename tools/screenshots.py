@@ -60,7 +60,7 @@ class Played:
         steps = max(1, round(count * 24))
         for _ in range(steps):
             self.time += count * _DAY / steps
-            for who in segments.named or (None,):
+            for who in segments.names or (None,):
                 came = int(self._rng.poisson(customers / 24 / segments.count))
                 made = self.campaign.decide(count=came, segment=who) if came else []
                 more = 1.4 if who == "desktop" else 1.0

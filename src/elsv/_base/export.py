@@ -103,20 +103,10 @@ def latex_table(
     label: str | None = None,
     booktabs: bool = True,
 ) -> str:
-    """Return a ``tabular``: text on the left, numbers on the right.
+    """Return a ``tabular``, text on the left and numbers on the right, from plain text, which is escaped.
 
-    Parameters
-    ----------
-    headers, rows
-        Plain text; what LaTeX would read as its own is escaped.
-    bold
-        Cells in bold, by row and column from 0.
-    groups
-        Titles above the columns after the first, and how many columns each has.
-    caption, label
-        Put it into a ``table`` with a caption, as plain text, and a label.
-    booktabs
-        Rules of the package ``booktabs``; else those of LaTeX itself.
+    `bold` are cells by row and column from 0, `groups` titles above the columns after the first, and how many
+    columns each has. A caption or a label puts it into a ``table``; without `booktabs` rules are LaTeX's own.
     """
     top, middle, bottom = (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline",) * 3
     cells = [

@@ -77,7 +77,7 @@ def export_log(log: Log, path: str | Path) -> int:
         "WHERE d.campaign = ? ORDER BY d.number"
     )
     table = [_exported(dict(zip(_READ, row, strict=True)), problem) for row in rows]
-    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.named]
+    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.names]
     write_columns(path, {key: np.array([row[key] for row in table], dtype=object) for key in keys})
     return len(rows)
 
@@ -161,7 +161,7 @@ def _check_segment(problem: Problem, arm: int, segment: object, line: int, path:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
     said = "" if segment is None else str(segment).strip()
-    if not said or not segments.named:
+    if not said or not segments.names:
         return
     named = segments.number(said)
     if named != segments.of_arm[arm]:

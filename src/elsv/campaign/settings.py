@@ -116,7 +116,7 @@ class Settings:
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{problem.segments.said(' on offer')}, "
+                f"{' on offer' if problem.segments.names else ''}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         if new.holdout and new.control is None:
@@ -128,9 +128,9 @@ class Settings:
 
     def _check_withdrawn(self, problem: Problem) -> None:
         """Refuse to withdraw the last arm of a segment, and what held-out customers get."""
-        for name, arms in zip(problem.segments.names, problem.segments.groups, strict=True):
+        for name, arms in zip(problem.segments.names or ("",), problem.segments.groups, strict=True):
             if all(arm in self.withdrawn for arm in arms):
-                whose = problem.segments.said(f" of {name}")
+                whose = f" of {name}" if name else ""
                 raise InvalidInputError(
                     f"at least one arm{whose} must stay on offer, got "
                     f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "

@@ -138,7 +138,7 @@ def status_of(
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
-            for g, name in enumerate(segments.named)
+            for g, name in enumerate(segments.names)
         ),
         doubts=(*against, *_disagreement(gains, settings.unit)),
         sources=sources,

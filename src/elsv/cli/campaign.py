@@ -179,7 +179,7 @@ def digest(
 def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json = False) -> None:
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
-        names = (segment,) if segment is not None else opened.problem.segments.named or (None,)
+        names = (segment,) if segment is not None else opened.problem.segments.names or (None,)
         found = [opened.explain(one) for one in names]
     show_explanations(found, as_json)
 

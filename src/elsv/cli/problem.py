@@ -127,7 +127,7 @@ def decide(
     loaded = load_problem(problem, horizon)
     counts = None if state is None else State.parse(state)
     bandit = Bandit(loaded, DEFAULT_POLICY if policy is None else policy, seed, counts)
-    names = (segment,) if segment is not None else loaded.segments.named or (None,)
+    names = (segment,) if segment is not None else loaded.segments.names or (None,)
     with working(f"deciding with {bandit.policy_name}"):
         found = [bandit.explain(step, name) for name in names]
     show_explanations(found, as_json)

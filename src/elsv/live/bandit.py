@@ -78,7 +78,7 @@ class Bandit:
 
     def __repr__(self) -> str:
         name = self.policy_name or "a policy of your own"
-        groups = self.problem.segments.said(f" in {self.problem.segments.count} segments")
+        groups = f" in {self.problem.segments.count} segments" if self.problem.segments.names else ""
         return f"Bandit({self.problem.arms} arms{groups}, {name!r}, step {self.step})"
 
     def choose(self, segment: str | int | None = None, *, context: None = None) -> int:

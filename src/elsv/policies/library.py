@@ -211,7 +211,7 @@ class Fixed(BasePolicy):
             if not 0 <= arm < self.problem.arms:
                 raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {arm + 1}")
         segments = self.problem.segments
-        if not segments.named and len(self.arms) != 1:
+        if not segments.names and len(self.arms) != 1:
             raise InvalidInputError(f"fixed takes one arm where there are no segments, got {len(self.arms)}")
         if sorted(segments.of_arm[list(self.arms)]) != list(range(segments.count)):
             named = "+".join(str(group[0] + 1) for group in segments.groups)

@@ -73,7 +73,7 @@ def check_offered(problem: Problem, arms: IntArray, segment: Segment) -> IntArra
 
 def fits_segments(policy: object, problem: Problem) -> bool:
     """Return whether a policy can be told all that it must be told of who has come."""
-    return not problem.segments.named or takes_segment(policy)
+    return not problem.segments.names or takes_segment(policy)
 
 
 def takes_segment(function: object) -> bool:

@@ -153,7 +153,7 @@ def _bayes_ucb(problem: Problem, belief: str = "independent", **given: Any) -> B
 
 
 def _fixed(problem: Problem, spec: Name) -> BasePolicy:
-    if not problem.segments.named:  # one number, not a list of them
+    if not problem.segments.names:  # one number, not a list of them
         return Fixed(problem, convert(spec.name, spec.parameters, {"arm": int}).get("arm", 1) - 1)
     text = convert(spec.name, spec.parameters, {"arm": str}).get("arm")
     if text is None:

@@ -125,7 +125,7 @@ class Pooled(BasePolicy):
 
 def segments_of(problem: Problem, owner: str) -> Segments:
     """Return the segments of a problem, which must have some."""
-    if not problem.segments.named:
+    if not problem.segments.names:
         raise InvalidInputError(
             f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit"
         )

@@ -80,7 +80,7 @@ def people_read(problem: Problem, choice: int) -> int | list[int]:
 
 def arms_by_segment(problem: Problem, choice: int) -> tuple[int, ...]:
     """Return the arm of each segment under a choice; none where nobody named segments."""
-    return choices(problem)[choice] if problem.segments.named else ()
+    return choices(problem)[choice] if problem.segments.names else ()
 
 
 def fixed_name(problem: Problem, choice: int) -> str:
@@ -134,7 +134,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 
 def find_arms(problem: Problem, given: Any) -> list[int]:
     """Return an arm as for `find_arm`; with segments several: a list, a text with ``+``, or an option."""
-    if not problem.segments.named:
+    if not problem.segments.names:
         return [find_arm(problem, given)]
     if isinstance(given, str) and given not in problem.names:
         given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")

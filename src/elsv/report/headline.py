@@ -129,7 +129,7 @@ def headline_rows(comparison: Comparison, digits: int | None = None) -> list[lis
 
 def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[str]]]]:
     """Return heads and rows of what every policy earns from each segment; no table without segments."""
-    if not comparison.problem.segments.named:
+    if not comparison.problem.segments.names:
         return []
     digits = shown_digits(comparison)
     heads, rows = ["policy"], []

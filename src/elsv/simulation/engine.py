@@ -169,7 +169,7 @@ class _World:
         worth = means * (run.problem.rewards / run.unit)
         best = np.stack([worth[:, list(arms)].max(axis=1) for arms in segments.groups], axis=1)
         arrivals = None
-        if segments.named:
+        if segments.names:
             arrivals = Arrivals.of(segments, stop - start, run.horizon, for_arrivals)
         outcomes, lateness = for_outcomes.generate_state(2, np.uint64)
         gaps = best[:, segments.of_arm] - worth

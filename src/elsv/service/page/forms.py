@@ -182,7 +182,7 @@ def _history(
                 raise FieldError("history", str(error).replace(str(path), "the file")) from error
     if not any(arm.won or arm.seen for arm in arms):
         return None
-    if problem.segments.named:
+    if problem.segments.names:
         rule = "with segments the history comes from a file with the columns arm, segment, successes, trials"
         raise FieldError("history", f"{rule}; leave the numbers beside the arms empty")
     counts = np.zeros((2, len(arms)))

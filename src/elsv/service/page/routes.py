@@ -413,7 +413,7 @@ def _moment_of(campaign: Campaign) -> dict[str, Any]:
     status, settings, segments = campaign.status(patient=False), campaign.settings, campaign.problem.segments
     explanations, unsaid = [], ""
     try:
-        explanations = [campaign.explain(one) for one in segments.named or [None]]
+        explanations = [campaign.explain(one) for one in segments.names or [None]]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
     shown = answers(status)
