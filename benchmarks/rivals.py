@@ -22,7 +22,7 @@ from elsv import Independent, Problem, State, compare
 from elsv import structure as st
 from elsv._base.files import write_text
 from elsv.policies import make_policy
-from elsv.simulation.intervals import interval
+from elsv.simulation.precision import interval
 
 RESULTS = Path(__file__).parent.parent / "docs" / "figures" / "rivals.json"
 SEED = 1

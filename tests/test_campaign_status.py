@@ -22,7 +22,7 @@ from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.campaign.standing import gains_of, status_of
 from elsv.cli import app
-from elsv.simulation.intervals import one_look
+from elsv.simulation.precision import one_look
 from shops import shop as service
 
 SEGMENTED = Problem(

@@ -100,7 +100,7 @@ def test_chunks_say_what_their_numbers_mean(monkeypatch):
     monkeypatch.setattr("elsv.simulation.store.MEANING", "something else")
     assert fingerprint(run, "1") != before
     assert run.unit == 2.0
-    assert run_chunk(run, 0).regret[0, -1] >= 0
+    assert run_chunk(run, 0).regret[0, 0, -1] >= 0
 
 
 @pytest.mark.parametrize("rate", RATES)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import paper_pending as paper
 from elsv import InvalidInputError, Problem, State, compare, make_policy, solve
 from elsv.policies.asking import FEW_OPEN, GROUPS, expected_state, planning_state, possible_outcomes
-from elsv.simulation.delays import Delays, delays_of
+from elsv.simulation.instances import Delays, delays_of
 
 PROBLEM = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=30)
 FREE = Problem(rewards=[0.4, 0.7, 1.0], horizon=30)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from elsv.cli.exact import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
-from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, run, theorem
+from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, run, theorem
 from elsv.paper.base import Context, Simulation
 from elsv.paper.claims import (
     Verdict,
@@ -43,7 +43,7 @@ TINY = {
         horizons=(3, 6, 8, 9), wide_to=8, free_to=8, discounts_to=6, thompson_to=3, searches_to=6,
         depth_horizon=6, depths=(1, 2, 6), region_horizon=12,
     ),
-    "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
+    "arms": discount.ArmsSettings(arms=(2, 4), instances=(32, 32), horizon=8),
     "growth": growth.Settings(
         horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
         agreement_instances=16, agreement_horizon=15,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import elsv
 import paper_measure as plain
-from elsv.simulation.intervals import anytime, one_look, wilson
-from elsv.simulation.precision import precision
+from elsv.simulation.precision import anytime, one_look, precision, wilson
 from elsv.structure import (
     Facts,
     bounds,

@@ -12,7 +12,7 @@ from elsv import lookahead as search
 from elsv import structure as known
 from elsv.beliefs.abilities import best_in_groups
 from elsv.policies.asking import chances_of
-from elsv.policies.offered import ask
+from elsv.policies.base import ask
 from elsv.values import BlockCommitValue, CommitValue
 from paper_segments import Who, commit, lookahead
 

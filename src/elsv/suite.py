@@ -23,7 +23,7 @@ from elsv._base.numbers import finite
 from elsv._base.progress import Progress, part_of, watched
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies import Policy, make_policy
-from elsv.policies.offered import fits_segments
+from elsv.policies.base import fits_segments
 from elsv.policies.sharing import Separate
 from elsv.problem import Problem
 from elsv.report.headline import shown_digits, with_half

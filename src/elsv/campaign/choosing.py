@@ -27,8 +27,7 @@ from elsv.campaign.settings import Arm, Settings, several
 from elsv.errors import InvalidInputError
 from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
 from elsv.policies.asking import Awaiting, chances_of
-from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy
-from elsv.policies.offered import Segment, ask, best_offered
+from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy, Segment, ask, best_offered
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.restricted import restricted

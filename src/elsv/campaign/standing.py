@@ -5,7 +5,7 @@ whose outcomes are in earned :math:`E = \sum r_a y`. Always arm c would have ear
 expectation. So the gain is :math:`G_c = E - n r_c \mu_c`, where only :math:`\mu_c` is unknown.
 
 1. ``belief``: its mean and 95 % interval by all that is known: outcomes, structure, prior, history.
-2. ``outcomes``: :math:`E - n r_c C_c` with `elsv.simulation.intervals.anytime` of this campaign's outcomes.
+2. ``outcomes``: :math:`E - n r_c C_c` with `elsv.simulation.precision.anytime` of this campaign's outcomes.
    It only assumes that :math:`\mu_c` does not change, and holds for any policy and however often one looks.
 3. ``holdout``: the same with the held-out customers alone. It also survives rates that change with time.
 
@@ -39,8 +39,7 @@ from elsv.campaign.settings import in_words, several, zone_of
 from elsv.campaign.status import Status
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.prior.untried import nothing_said
-from elsv.simulation.intervals import MISS, anytime, one_look
-from elsv.simulation.precision import precision
+from elsv.simulation.precision import MISS, anytime, one_look, precision
 from elsv.state import State
 from elsv.structure.base import has_own_prior
 from elsv.structure.evidence import Counts, Doubt, doubts, evidence

@@ -26,7 +26,7 @@ from elsv.campaign.status import Status
 from elsv.campaign.tables import METHODS
 from elsv.errors import MissingExtraError
 from elsv.live.explain import INTERVAL, Explanation
-from elsv.policies.meanings import meaning
+from elsv.policies.registry import meaning
 from elsv.state import State
 from elsv.structure.product import option_of
 

@@ -191,7 +191,7 @@ def _on_suite(
         raise InvalidInputError(f"policies must differ from one another, got {', '.join(names)}")
     outputs = None
     if out is not None:
-        from elsv.simulation.identity import digest_of
+        from elsv.simulation.store import digest_of
 
         outputs = Outputs.read(out)
         outputs.check(suite.FILES)

@@ -88,10 +88,10 @@ def fixed_name(problem: Problem, choice: int) -> str:
     return f"fixed:arm={'+'.join(str(arm + 1) for arm in choices(problem)[choice])}"
 
 
-def expected_rewards(problem: Problem) -> FloatArray:
-    """Return what a customer pays under each choice in expectation before anything was seen."""
-    worth, segments = _expected_rewards(problem), problem.segments
-    coming = segments.chances(np.zeros(problem.arms))
+def expected_rewards(problem: Problem, rates: FloatArray | None = None) -> FloatArray:
+    """Return what a customer pays under each choice: before anything was seen, or at known `rates`."""
+    worth = _expected_rewards(problem) if rates is None else problem.rewards * rates
+    coming = problem.segments.chances(np.zeros(problem.arms))
     return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
 
 

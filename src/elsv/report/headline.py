@@ -14,8 +14,8 @@ from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
 REGRET = (
-    "Regret is what a policy earns less, in expectation, than one who knew the truly best arm and always "
-    "pulled it: less is better, and nobody can have none."
+    "Regret is what knowing the best arm from the start would have earned more, in expectation: "
+    "less is better, and no policy has none."
 )
 EARNINGS = "Earnings are expected: the luck of single outcomes is averaged out."
 BEFOREHAND = "the arm that is best in expectation beforehand"
