@@ -53,7 +53,7 @@ def draw(comparison: Comparison) -> dict[str, Any]:
 
 
 def pictures(comparison: Comparison) -> dict[str, partial[Any]]:
-    """Return what draws them."""
+    """Return what draws every figure of a comparison, by its file name."""
     (best, *others), behind, label = ranking(comparison), far_behind(comparison), comparison.label
     look: dict[str, Any] = {"digits": shown_digits(comparison), "style": _styles(comparison)}
     found = {"regret": regret_of(comparison)}

@@ -324,7 +324,7 @@ def rehearsed(form: NewForm, problem: Problem, today: Arm | None, progress: Prog
 
 @contextmanager
 def _blame(name: str) -> Iterator[None]:
-    """Make errors of the library within errors of this field."""
+    """Turn errors of the library into errors of this field."""
     try:
         yield
     except FieldError:
