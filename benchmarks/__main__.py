@@ -35,7 +35,7 @@ def main() -> None:
             rows += _alone(name) if len(names) > 1 else importlib.import_module(f"benchmarks.{name}").run()
     table = Table("benchmark", "measured", "unit", "target")
     for row in rows:
-        table.add_row(row["name"], f"{row['value']:.4g}", row["unit"], _target(row))
+        table.add_row(row["name"], f"{row['value']:.4g}", row["unit"], str(row["target"] or ""))
     Console().print(table)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -54,11 +54,6 @@ def _alone(name: str) -> list[dict]:
         command = [sys.executable, "-m", "benchmarks", name, "--out", str(out)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return json.loads(out.read_text())["rows"]
-
-
-def _target(row: dict) -> str:
-    target = row.get("target")
-    return "" if target is None else str(target)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
+from benchmarks.shared import row
 from elsv import Campaign, Problem, rehearse
 from elsv.campaign import log
 from elsv.campaign.records import Outcome, Row
@@ -22,17 +23,13 @@ PAIRS, BATCHES = 150, 6
 def run() -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        rows = [_row("write of 8 KB on this disk", 1e3 * _one_write(place), "ms", None)]
+        rows = [row("write of 8 KB on this disk", 1e3 * _one_write(place), "ms")]
         for policy in ("elsv", "plan"):
             rows += _decisions(place, policy)
         rows += _long_log(place, 100_000, 33_000)
         rows += _long_log(place, 1_000_000, 0)
     rows += _rehearsal()
     return rows
-
-
-def _row(name: str, value: float, unit: str, target: str | None) -> dict:
-    return {"name": name, "value": value, "unit": unit, "target": target}
 
 
 def _one_write(place: Path, times: int = 50) -> float:
@@ -71,8 +68,8 @@ def _decisions(place: Path, policy: str) -> list[dict]:
     campaign.close()
     long.close()
     return [
-        _row(f"decide + reward, {policy}", pairs, "pairs/s", "≥ 120"),
-        _row(f"decide(count=100), {policy}", 100 * BATCHES / seconds, "decisions/s", "≥ 2000"),
+        row(f"decide + reward, {policy}", pairs, "pairs/s", "≥ 120"),
+        row(f"decide(count=100), {policy}", 100 * BATCHES / seconds, "decisions/s", "≥ 2000"),
     ]
 
 
@@ -108,18 +105,13 @@ def _long_log(place: Path, decisions: int, rewarded: int) -> list[dict]:
     assert exact
     size = f"{decisions:,} {'events' if rewarded else 'decisions'}"
     return [
-        _row(f"open again, {size}", opened, "s", "≤ 2" if rewarded else None),
-        _row(f"status, {size}", status, "s", None if rewarded else "≤ 1"),
-        _row(f"audit, {size}", audited, "s", None),
+        row(f"open again, {size}", opened, "s", "≤ 2" if rewarded else None),
+        row(f"status, {size}", status, "s", None if rewarded else "≤ 1"),
+        row(f"audit, {size}", audited, "s"),
     ]
 
 
 def _rehearsal() -> list[dict]:
     began = time.perf_counter()
     rehearse(Problem(**SHOP, horizon=100), against=3)
-    return [_row("rehearse, four sizes", time.perf_counter() - began, "s", "≤ 60")]
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(f"{row['name']:<36} {row['value']:>10.4g} {row['unit']:<12} {row['target'] or ''}", flush=True)
+    return [row("rehearse, four sizes", time.perf_counter() - began, "s", "≤ 60")]

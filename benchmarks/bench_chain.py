@@ -1,6 +1,6 @@
 """The exact belief under an order: time per state, error reached, and what rejection sampling would need.
 
-Run ``python -m benchmarks.bench_chain``; every number is for one thread and warm kernels.
+``python -m benchmarks chain``; every number is for one thread and warm kernels.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 from elsv.beliefs import Chain, Independent, Rejection
 from elsv.state import State
 
@@ -18,10 +18,6 @@ PULLS = 300
 # arms, states in a batch, µs per state that a mean may take
 SIZES = ((3, 2000, 25.0), (10, 300, 150.0), (100, 10, 4000.0), (1000, 1, 60_000.0))
 FINEST = Chain(tolerance=1e-12)
-
-
-def row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:
-    return {"name": name, "value": value, "unit": unit, "target": target}
 
 
 def seen_states(arms: int, size: int) -> State:
@@ -91,9 +87,3 @@ def run() -> list[dict[str, Any]]:
     """Return all rows: name, value, unit, target (None where there is none)."""
     rows = [entry for arms, size, target in SIZES for entry in rows_for(arms, size, target)]
     return rows + best_rows() + coarse_rows() + rejection_rows()
-
-
-if __name__ == "__main__":
-    for entry in run():
-        limit = "" if entry["target"] is None else f"  (target {entry['target']:g})"
-        print(f"{entry['name']:<60} {entry['value']:>12.4g} {entry['unit']}{limit}")

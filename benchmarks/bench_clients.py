@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.shared import row
+
 ROOT = Path(__file__).parent.parent / "clients"
 PHP = """<?php
 require getenv('ELSV_CLIENT');
@@ -212,20 +214,6 @@ def run() -> list[dict]:
                 asked, resting = (
                     1000 * max(one["seconds"] for one in told[a:b]) for a, b in ((0, 3), (3, 8))
                 )
-                rows.append(
-                    {"name": f"{kind}: {name}", "value": asked, "unit": "ms at most", "target": "≤ 300"}
-                )
-                rows.append(
-                    {
-                        "name": f"{kind}: {name}, left alone",
-                        "value": resting,
-                        "unit": "ms at most",
-                        "target": None,
-                    }
-                )
+                rows.append(row(f"{kind}: {name}", asked, "ms at most", "≤ 300"))
+                rows.append(row(f"{kind}: {name}, left alone", resting, "ms at most"))
     return rows
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from benchmarks.shared import row
 from elsv import Problem
 from elsv.exact import evaluate, solve
 
@@ -33,9 +34,9 @@ def run() -> list[dict]:
         command = [sys.executable, "-c", _PEAK, str(arms), order, str(horizon)]
         answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         name = _name(arms, order, horizon)
-        rows.append({"name": name, "value": float(answer[0]), "unit": "s", "target": f"≤ {most_seconds}"})
+        rows.append(row(name, float(answer[0]), "s", f"≤ {most_seconds}"))
         target = f"≤ {most_memory}"
-        rows.append({"name": f"{name}, memory", "value": float(answer[1]), "unit": "GB", "target": target})
+        rows.append(row(f"{name}, memory", float(answer[1]), "GB", target))
     return rows + _ratios() + _growth() + _depths()
 
 
@@ -50,14 +51,7 @@ def _ratios() -> list[dict]:
         optimum = min(solve(problem).seconds for _ in range(3))
         for policy, target in (("gittins", "≤ 1.5"), ("elsv", None), ("elsv:depth=3", None)):
             seconds = min(evaluate(problem, policy)[0].seconds for _ in range(3))
-            rows.append(
-                {
-                    "name": f"evaluate {policy}, 3 {kind} arms, T = 50",
-                    "value": seconds / optimum,
-                    "unit": "solves",
-                    "target": target,
-                }
-            )
+            rows.append(row(f"evaluate {policy}, 3 {kind} arms, T = 50", seconds / optimum, "solves", target))
     return rows
 
 
@@ -68,25 +62,17 @@ def _growth() -> list[dict]:
             for horizon in horizons:
                 seconds = min(solve(Problem(REWARDS[-arms:], order, horizon)).seconds for _ in range(2))
                 target = TARGETS.get((arms, order, horizon))
-                rows.append(
-                    {"name": _name(arms, order, horizon), "value": seconds, "unit": "s", "target": target}
-                )
+                rows.append(row(_name(arms, order, horizon), seconds, "s", target))
     return rows
 
 
 def _depths() -> list[dict]:
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 40)
     return [
-        {
-            "name": f"evaluate commit, depth {depth}, 3 ordered arms, T = 40",
-            "value": min(evaluate(problem, f"commit:depth={depth}")[0].seconds for _ in range(2)),
-            "unit": "s",
-            "target": None,
-        }
+        row(
+            f"evaluate commit, depth {depth}, 3 ordered arms, T = 40",
+            min(evaluate(problem, f"commit:depth={depth}")[0].seconds for _ in range(2)),
+            "s",
+        )
         for depth in DEPTHS
     ]
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

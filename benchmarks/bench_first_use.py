@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from benchmarks.shared import row
+
 PROGRAM = """
 import json, time, elsv
 from elsv._base.notices import compiling
@@ -35,13 +37,8 @@ def run() -> list[dict]:
         )
     (choose, explain), (first, both) = json.loads(done.stdout)
     return [
-        {"name": "first choose, no kernels", "value": choose, "unit": "s", "target": "≤ 15"},
-        {"name": "first choose and explain", "value": choose + explain, "unit": "s", "target": "≤ 22"},
-        {"name": "functions compiled for choose", "value": first, "unit": ""},
-        {"name": "functions compiled for both", "value": both, "unit": ""},
+        row("first choose, no kernels", choose, "s", "≤ 15"),
+        row("first choose and explain", choose + explain, "s", "≤ 22"),
+        row("functions compiled for choose", first, ""),
+        row("functions compiled for both", both, ""),
     ]
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

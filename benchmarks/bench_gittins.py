@@ -1,6 +1,6 @@
 """Gittins indices: time and memory of whole tables, against the plain calibration loop of the paper.
 
-Run ``python benchmarks/bench_gittins.py``; every number is for one thread and warm kernels.
+``python -m benchmarks gittins``; every number is for one thread and warm kernels.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.shared import row
 from elsv._base import triangle
 from elsv._base.jit import kernel
 from elsv._base.typing import FloatArray
@@ -52,10 +53,6 @@ def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def row(name: str, value: float, unit: str, target: float | None = None) -> dict[str, Any]:
-    return {"name": name, "value": value, "unit": unit, "target": target}
 
 
 def long_horizon() -> list[dict[str, Any]]:
@@ -119,9 +116,3 @@ def run() -> list[dict[str, Any]]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     rows.append(row("peak memory of this process", peak / 2**20, "MB", 300.0))
     return rows
-
-
-if __name__ == "__main__":
-    for entry in run():
-        target = "" if entry["target"] is None else f"   (target {entry['target']:g})"
-        print(f"{entry['name']:<75} {entry['value']:>10.4g} {entry['unit']}{target}")

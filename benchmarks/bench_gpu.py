@@ -12,6 +12,7 @@ import json
 import sys
 import time
 
+from benchmarks.shared import row
 from elsv import InvalidInputError, MissingExtraError, Problem, solve
 from elsv.exact.cuda.run import root_scores, solve_cost
 from elsv.exact.cuda.sweeps import find_device
@@ -53,15 +54,14 @@ def run() -> list[dict]:
     except (InvalidInputError, MissingExtraError) as error:
         print(f"left out: {error}", file=sys.stderr)
         return []
-    rows = [measure(horizon) for horizon in (100, 200)]
     return [
-        {
-            "name": f"optimum on a GPU, three ordered arms, T = {row['horizon']}",
-            "value": row["seconds"],
-            "unit": "s",
-            "target": f"≤ {row['target']}",
-        }
-        for row in rows
+        row(
+            f"optimum on a GPU, three ordered arms, T = {horizon}",
+            measure(horizon)["seconds"],
+            "s",
+            f"≤ {TARGETS[horizon]}",
+        )
+        for horizon in (100, 200)
     ]
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 from elsv import Chain, Independent, Problem, SeparableValue, State, lookahead, make_index
 
 
@@ -37,16 +37,11 @@ def run() -> list[dict]:
             search = partial(lookahead, problem, state, 61, value, belief, depth)
             each = seconds(search) / instances
             rows.append(
-                {
-                    "name": f"lookahead, 3 arms, {name}, depth {depth}, batch of {instances}",
-                    "value": 1e6 * each,
-                    "unit": "µs per decision",
-                    "target": target and f"≤ {target}",
-                }
+                row(
+                    f"lookahead, 3 arms, {name}, depth {depth}, batch of {instances}",
+                    1e6 * each,
+                    "µs per decision",
+                    target and f"≤ {target}",
+                )
             )
     return rows
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

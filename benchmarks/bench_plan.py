@@ -13,7 +13,7 @@ from itertools import cycle
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
 from elsv.policies.plan import Plan
@@ -88,12 +88,12 @@ def _decisions() -> list[dict]:
         ):
             decide = partial(Plan(problem), state, pulls + 1)
             rows.append(
-                {
-                    "name": f"plan, one decision, {arms} ordered arms, T = 200, {when}",
-                    "value": 1e3 * seconds(decide),
-                    "unit": "ms",
-                    "target": f"≤ {target}",
-                }
+                row(
+                    f"plan, one decision, {arms} ordered arms, T = 200, {when}",
+                    1e3 * seconds(decide),
+                    "ms",
+                    f"≤ {target}",
+                )
             )
     return rows
 
@@ -109,12 +109,12 @@ def _segments() -> list[dict]:
     )
     plan, states = Plan(problem), cycle([_played(problem, pulls) for pulls in range(20, 80)])
     return [
-        {
-            "name": "plan, one decision, 2 segments of 3 levels in order across, T = 200",
-            "value": 1e3 * seconds(lambda: plan(next(states), 81, None, 0)),
-            "unit": "ms",
-            "target": "≤ 10",
-        }
+        row(
+            "plan, one decision, 2 segments of 3 levels in order across, T = 200",
+            1e3 * seconds(lambda: plan(next(states), 81, None, 0)),
+            "ms",
+            "≤ 10",
+        )
     ]
 
 
@@ -126,11 +126,11 @@ def _growth() -> list[dict]:
             decide = partial(Plan(problem, effort), _played(problem, 12), 13)
             depth = way_ahead(arms, effort, None).depth
             rows.append(
-                {
-                    "name": f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",
-                    "value": 1e3 * seconds(decide),
-                    "unit": "ms",
-                }
+                row(
+                    f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",
+                    1e3 * seconds(decide),
+                    "ms",
+                )
             )
     return rows
 
@@ -143,35 +143,26 @@ def _above_optimum() -> list[dict]:
         optimum, plan = evaluate(problem, ["optimal", Plan(problem)])
         kind = "ordered" if problem.order else "free"
         rows.append(
-            {
-                "name": f"plan above the optimum, {kind} r = {problem.rewards.round(2).tolist()}, T = 50",
-                "value": 100 * (plan.regret / optimum.regret - 1),
-                "unit": "% of regret",
-                "target": "≤ 1",
-            }
+            row(
+                f"plan above the optimum, {kind} r = {problem.rewards.round(2).tolist()}, T = 50",
+                100 * (plan.regret / optimum.regret - 1),
+                "% of regret",
+                "≤ 1",
+            )
         )
     return rows
 
 
-def _regrets(case: Case, instances: int) -> list[dict]:
+def regrets(case: Case, instances: int) -> None:
+    """Print the regret of `plan` as a share of that of each rival, and the paired difference."""
     problem = Problem(np.linspace(case.least_reward, 1, case.arms), case.order, case.horizon)
     result = compare(problem, ["plan", "elsv", "thompson"], instances)
-    rows = []
     for rival, target in (("elsv", case.of_elsv), ("thompson", case.of_thompson)):
         less, half = result.difference("plan", rival)
-        rows.append(
-            {
-                "name": f"plan, regret with {case}",
-                "value": round(float(result["plan"].mean[-1] / result[rival].mean[-1]), 3),
-                "unit": f"of {rival}",
-                "target": f"≤ {target}",
-                "difference": f"{less:.3f} ± {half:.3f}",
-            }
-        )
-    return rows
+        share = float(result["plan"].mean[-1] / result[rival].mean[-1])
+        print(f"{case}: {share:.3f} of {rival} (≤ {target}), {less:.3f} ± {half:.3f}", flush=True)
 
 
 if __name__ == "__main__":
     for each in CASES:
-        for row in _regrets(each, int(sys.argv[1]) if len(sys.argv) > 1 else 500):
-            print(row, flush=True)
+        regrets(each, int(sys.argv[1]) if len(sys.argv) > 1 else 500)

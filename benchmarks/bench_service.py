@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench_campaign import _long_log, _one_write, _row
+from benchmarks.bench_campaign import _long_log, _one_write
+from benchmarks.shared import row
 
 CONNECTIONS = 8
 WARM, SECONDS = 1.0, 4.0
@@ -64,14 +65,14 @@ class Served:
 def run() -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        rows = [_row("write of 8 KB on this disk", 1e3 * _one_write(place), "ms", None)]
+        rows = [row("write of 8 KB on this disk", 1e3 * _one_write(place), "ms")]
         for form in ("together", "plain"):
             with server(place / f"{form}.db", form) as served:
                 for policy, least in LEAST.items():
                     rows += _decisions(served, policy, form, least)
                 rows += _rewards(served, form)
         with server(place / "together.db", "together") as served:
-            rows.append(_row("ready, kernels warm", served.ready, "s", "≤ 5"))
+            rows.append(row("ready, kernels warm", served.ready, "s", "≤ 5"))
         rows += _long_log_served(place)
     return rows
 
@@ -134,10 +135,10 @@ def _told(what: str, form: str, least: int, times: list[float], seconds: float, 
     times.sort()
     aimed = form == "together"
     return [
-        _row(what, len(times) / seconds, "requests/s", f"≥ {least:,}" if aimed else None),
-        _row(f"{what}: p50", 1e3 * times[len(times) // 2], "ms", None),
-        _row(f"{what}: p99", 1e3 * times[int(0.99 * len(times))], "ms", "≤ 15" if aimed else None),
-        _row(f"{what}: CPU of the server", 1e6 * cpu / len(times), "µs/request", None),
+        row(what, len(times) / seconds, "requests/s", f"≥ {least:,}" if aimed else None),
+        row(f"{what}: p50", 1e3 * times[len(times) // 2], "ms"),
+        row(f"{what}: p99", 1e3 * times[int(0.99 * len(times))], "ms", "≤ 15" if aimed else None),
+        row(f"{what}: CPU of the server", 1e6 * cpu / len(times), "µs/request"),
     ]
 
 
@@ -198,10 +199,5 @@ def _long_log_served(place: Path) -> list[dict]:
             began = time.perf_counter()
             with urllib.request.urlopen(f"http://127.0.0.1:{served.port}{path}", timeout=60) as answer:
                 assert answer.read()
-            rows.append(_row(name, time.perf_counter() - began, "s", "≤ 1"))
+            rows.append(row(name, time.perf_counter() - began, "s", "≤ 1"))
     return rows
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(f"{row['name']:<44} {row['value']:>10.4g} {row['unit']:<12} {row['target'] or ''}", flush=True)

@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 
+from benchmarks.shared import row
 from elsv import Problem
 from elsv.simulation.compare import compare
 from elsv.simulation.engine import Run, run_chunk
@@ -57,7 +58,7 @@ def run() -> list[dict]:
         else:
             spent = min(_per_pull(problem, policy, instances, jobs=1) for _ in range(2))
         order = "ordered, exact" if problem.order else "free"
-        rows.append(_row(f"simulate {policy}, 3 arms, {order}", spent, target))
+        rows.append(_per(f"simulate {policy}, 3 arms, {order}", spent, target))
     rows += _scaling() + _others()
     return rows
 
@@ -68,25 +69,21 @@ def _scaling() -> list[dict]:
     for policy, problem, instances in (("thompson", FREE, 200_000), ("elsv", ORDERED, 8_000)):
         one, two = (_per_pull(problem, policy, instances, jobs=jobs) for jobs in (1, 2))
         name = f"two threads against one, {policy}, {'ordered' if problem.order else 'free'}"
-        rows.append({"name": name, "value": one / two, "unit": "times", "target": "≥ 1.7"})
+        rows.append(row(name, one / two, "times", "≥ 1.7"))
     for arms in (3, 12, 48):
         problem = Problem(rewards=[1.0] * arms, horizon=T)
         _per_pull(problem, "gittins", 600, jobs=1)
         each = _per_pull(problem, "gittins", 20_000, jobs=1) / arms
-        rows.append(
-            {"name": f"gittins, {arms} arms", "value": each, "unit": "µs per pull and arm", "target": None}
-        )
+        rows.append(row(f"gittins, {arms} arms", each, "µs per pull and arm"))
     spent = _per_pull(FREE, "thompson", 1_000_000)
-    rows.append(_row("simulate thompson, 1,000,000 instances, all threads", spent, None))
+    rows.append(_per("simulate thompson, 1,000,000 instances, all threads", spent, None))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    rows.append(
-        {"name": "peak memory after 1,000,000 instances", "value": peak, "unit": "GB", "target": "≤ 2"}
-    )
+    rows.append(row("peak memory after 1,000,000 instances", peak, "GB", "≤ 2"))
     return rows
 
 
-def _row(name: str, value: float, target: float | None) -> dict:
-    return {"name": name, "value": value, "unit": "µs per pull", "target": target and f"≤ {target:g}"}
+def _per(name: str, value: float, target: float | None) -> dict:
+    return row(name, value, "µs per pull", target and f"≤ {target:g}")
 
 
 def _others() -> list[dict]:
@@ -107,7 +104,7 @@ def _others() -> list[dict]:
             spent = 1e6 * (time.perf_counter() - began) / pulls
         except ImportError:
             continue
-        rows.append({"name": name, "value": spent, "unit": "µs per pull", "target": "for comparison"})
+        rows.append(row(name, spent, "µs per pull", "for comparison"))
     return rows
 
 
@@ -139,8 +136,3 @@ def _mabwiser(kind: str, rng: np.random.Generator) -> None:
         for _ in range(T):
             arm = mab.predict()
             mab.partial_fit([arm], [int(rng.random() < means[arm])])
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

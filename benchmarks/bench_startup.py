@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 
 
 def run() -> list[dict]:
@@ -18,10 +18,5 @@ def run() -> list[dict]:
     ):
         command = [sys.executable, *arguments]
         spent = seconds(lambda: subprocess.run(command, check=True, capture_output=True), repeat=3)  # noqa: B023
-        rows.append({"name": name, "value": spent, "unit": "s", "target": target})
+        rows.append(row(name, spent, "s", target))
     return rows
-
-
-if __name__ == "__main__":
-    for row in run():
-        print(row)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import row, seconds
 from elsv import Problem, State, compare
 from elsv import structure as st
 from elsv.exact import evaluate
@@ -70,16 +70,14 @@ def run() -> list[dict]:
         state = _played(len(means), means, 30)
         took = seconds(partial(problem.belief.mean, state))
         error = float(problem.belief.error(state))
-        rows.append({"name": f"means, {name}", "value": 1e3 * took, "unit": "ms", "target": target})
-        rows.append({"name": f"error, {name}", "value": error, "unit": "", "target": 1e-8})
+        rows.append(row(f"means, {name}", 1e3 * took, "ms", target))
+        rows.append(row(f"error, {name}", error, "", 1e-8))
     draws = np.random.default_rng(1).beta(2, 3, (100_000, 40))
     for arms, target in ((40, 5.0), (10, None)):
         problem = Problem(np.ones(arms), horizon=5000, structure=st.samples(draws[:, :arms]))
         state = _played(arms, np.linspace(0.7, 0.2, arms), 3)
         took = seconds(partial(problem.belief.mean, state))
-        rows.append(
-            {"name": f"means, 100,000 samples x {arms}", "value": 1e3 * took, "unit": "ms", "target": target}
-        )
+        rows.append(row(f"means, 100,000 samples x {arms}", 1e3 * took, "ms", target))
     decisions = (
         ("grid 3x4", np.linspace(0.5, 1, 12), st.grid(3, 4), 15.0),
         ("40 prices in order", np.linspace(0.25, 1, 40), st.decreasing(), 20.0),
@@ -96,7 +94,7 @@ def run() -> list[dict]:
             states.append(states.pop(0).observe(0, True))
             policy.scores(states[-1], 130)
 
-        rows.append({"name": f"plan, {name}", "value": 1e3 * seconds(decide), "unit": "ms", "target": target})
+        rows.append(row(f"plan, {name}", 1e3 * seconds(decide), "ms", target))
     return rows
 
 

@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 
+from benchmarks.shared import row
 from elsv import Bandit, Problem, policy_names
 from elsv._base.cache import memory
 from elsv.indices._gittins_solver import one_state
@@ -47,14 +48,10 @@ def run(names: tuple[str, ...] = ()) -> list[dict]:
             worst, median = max(times.values()), statistics.median(times.values())
             at = max(times, key=times.__getitem__)
             rows += [
-                _row(f"worst step of {len(times)}, {name} (step {at})", 1e3 * worst, "ms", "≤ 50"),
-                _row(f"worst step by median, {name}", worst / median, "×", "≤ 20"),
+                row(f"worst step of {len(times)}, {name} (step {at})", 1e3 * worst, "ms", "≤ 50"),
+                row(f"worst step by median, {name}", worst / median, "×", "≤ 20"),
             ]
     return rows
-
-
-def _row(name: str, value: float, unit: str, target: str | None) -> dict:
-    return {"name": name, "value": value, "unit": unit, "target": target}
 
 
 def walk(problem: Problem, name: str, steps: int) -> dict[int, float]:
@@ -76,5 +73,5 @@ def walk(problem: Problem, name: str, steps: int) -> dict[int, float]:
 
 
 if __name__ == "__main__":
-    for row in run(tuple(sys.argv[1:])):
-        print(f"{row['name']:<60} {row['value']:>10.4g} {row['unit']:<6} {row['target'] or ''}", flush=True)
+    for one in run(tuple(sys.argv[1:])):
+        print(f"{one['name']:<60} {one['value']:>10.4g} {one['unit']:<6} {one['target'] or ''}")

@@ -29,7 +29,7 @@ from elsv.beliefs.abilities import best, marginals, moments
 from elsv.campaign.history import EXPECTED, Split, split_doubt
 from elsv.policies import make_policy
 from elsv.problem import Problem
-from elsv.simulation.intervals import anytime, one_look
+from elsv.simulation.precision import anytime, one_look
 from elsv.state import State
 from elsv.structure.evidence import SURPRISING, doubts, evidence, predictive
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.timing import seconds
+from benchmarks.shared import seconds
 from elsv import Bandit, Problem, State, compare, solve
 from elsv.policies import Greedy, make_policy
 from elsv.structure.base import Statement

@@ -95,7 +95,7 @@ class Server:
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
     def start(self):
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.socket} -c max_connections=60"
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.socket} -c max_connections=200"
         self.call("pg_ctl", "-D", self.data, "-w", "-l", self.socket / "log", "-o", options, "start")
 
     def stop(self, how="fast"):

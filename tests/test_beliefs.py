@@ -87,26 +87,6 @@ def test_belief_of_a_problem_follows_its_order():
     assert belief_of(Problem([1, 1], order="increasing", horizon=5)) == Chain("increasing")
 
 
-@pytest.mark.parametrize(
-    "counts", [((2, 3, 1), (4, 3, 1)), ((0.05, 0.3, 2), (0.1, 0.2, 3)), ((5e5, 4.99e5, 3), (5e5, 5e5, 2))]
-)
-def test_independent_best_against_draws(counts):
-    state, rewards, times = State(*counts), np.array([1.0, 1.001, 0.9]), 100_000
-    chance, largest = Independent().best(state, rewards)
-    draws = rewards * np.random.default_rng(4).beta(*counts, (times, 3))
-    np.testing.assert_allclose(np.bincount(draws.argmax(-1)) / times, chance, atol=2.5 / np.sqrt(times))
-    assert abs(draws.max(-1).mean() - largest) < 5 * draws.max(-1).std() / np.sqrt(times)
-
-
-def test_independent_best_in_closed_form():
-    """Uniform arms: P(2 mu_2 > mu_1) = 3/4; equal rewards: E[max of N] = N/(N+1)."""
-    chance, largest = Independent().best(State([1, 1], [1, 1]), [1.0, 2.0])
-    np.testing.assert_allclose(chance, [0.25, 0.75], atol=1e-9)
-    chance, largest = Independent().best(State(np.ones(5), np.ones(5)), np.full(5, 3.0))
-    np.testing.assert_allclose(chance, 0.2, atol=1e-9)
-    np.testing.assert_allclose(largest, 3 * 5 / 6, atol=1e-9)
-
-
 def test_independent_weight_splits():
     """B(α, β) = B(α+1, β) + B(α, β+1), the same identity as with an order."""
     belief, state = Independent(), State([2.5, 3.0], [1.5, 0.2])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from campaigns import Clock, postgres_server, shop
+from campaigns import Clock, shop
 from elsv import Campaign
 from elsv.campaign.digest import digest_of
 from elsv.campaign.history import offsets
@@ -85,10 +85,9 @@ def test_days_are_those_of_the_zone(tmp_path, zone, start):
     check(tmp_path / "shop.db", zone, start)
 
 
-def test_days_on_postgres():
-    with postgres_server() as server:
-        for zone in ("Europe/Berlin", "America/St_Johns"):
-            check(server.new_database(), zone, AUTUMN)
+def test_days_on_postgres(postgres):
+    for zone in ("Europe/Berlin", "America/St_Johns"):
+        check(postgres.new_database(), zone, AUTUMN)
 
 
 def test_a_day_without_customers_is_there(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
-from campaigns import Clock, chosen_again, postgres_server, shop
+from campaigns import Clock, chosen_again, shop
 from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import RefusedReportError
 from elsv.campaign.batches import DecisionRequest
@@ -17,10 +17,8 @@ PART = st.integers(0, 1)  # which segment, where there are some
 
 
 @pytest.fixture(scope="module", autouse=True)
-def server():
-    with postgres_server() as running:
-        OnPostgres.server = running
-        yield running
+def _server(postgres):
+    OnPostgres.server = postgres
 
 
 class Model:

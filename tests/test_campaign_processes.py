@@ -4,19 +4,18 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from campaigns import postgres_server, shop
-from elsv import Campaign, StoreError
+from campaigns import shop
+from elsv import Campaign
 
 SETTINGS = {"policy": "random:pending=ignore", "window": "7 days"}
-KILLS = int(os.environ.get("ELSV_KILLS", "20"))
-EVENTS = int(os.environ.get("ELSV_EVENTS", "800"))  # of eight processes together
+KILLS = int(os.environ.get("ELSV_KILLS", "4"))
+EVENTS = int(os.environ.get("ELSV_EVENTS", "400"))  # of four processes together
 WORKER = """
 import random, sys
 from elsv import Campaign
@@ -43,19 +42,6 @@ print("done", flush=True)
 """
 
 
-@pytest.fixture(scope="module")
-def server():
-    with postgres_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    if request.param == "sqlite":
-        return str(tmp_path / "shop.db")
-    return request.getfixturevalue("server").new_database()
-
-
 def start(place, number, pairs, path, seed=0):
     """Start a client that writes down what it was told."""
     command = [sys.executable, "-c", WORKER, place, "x", str(number), str(pairs), str(seed)]
@@ -77,10 +63,10 @@ def acknowledged(lines):
     return decided, rewarded, {ident: won for ident, won in asked.items() if ident not in rewarded}
 
 
-def test_eight_processes_count_exactly(place, tmp_path):
-    pairs = EVENTS // 16
+def test_four_processes_count_exactly(place, tmp_path):
+    pairs = EVENTS // 8
     campaign = Campaign.open(place, "x", shop(horizon=100_000), **SETTINGS)
-    told = [tmp_path / f"told-{number}" for number in range(8)]
+    told = [tmp_path / f"told-{number}" for number in range(4)]
     running = [start(place, number, pairs, path) for number, path in enumerate(told)]
     decided, rewarded = {}, {}
     for process, path in zip(running, told, strict=True):
@@ -94,7 +80,7 @@ def test_eight_processes_count_exactly(place, tmp_path):
         rewarded |= outcomes
     status, audit = campaign.status(), campaign.audit()
     assert audit.exact, audit
-    assert status.decided == len(decided) == 8 * pairs
+    assert status.decided == len(decided) == 4 * pairs
     for arm in status.arms:
         mine = Counter(rewarded[ident] for ident, i in decided.items() if i == arm.arm)
         assert (arm.successes, arm.failures, arm.under_way) == (mine[1], mine[0], 0)
@@ -187,8 +173,6 @@ def test_a_child_opens_its_own_connection(place):
 
 
 def test_threads_share_a_campaign(place):
-    from concurrent.futures import ThreadPoolExecutor
-
     campaign = Campaign.open(place, "x", shop(horizon=1000), policy="fixed:arm=2")
 
     def work(k):
@@ -200,52 +184,3 @@ def test_threads_share_a_campaign(place):
     assert campaign.status().arms[1].successes == 27
     assert campaign.audit().exact
     campaign.close()
-
-
-def test_a_database_that_stops_and_starts_under_load(tmp_path):
-    """Whoever repeats a call that was not answered loses nothing, and nothing is counted twice."""
-    with postgres_server() as server:
-        url, rounds, clients, errors, known = server.new_database(), 12, 3, [], {}
-        Campaign.open(url, "spring", shop(horizon=10_000), policy="random:pending=ignore").close()
-        arrived = threading.Barrier(clients + 1)
-
-        def again(call):
-            """Repeat a call until it is answered, as a shop does."""
-            for _ in range(600):
-                try:
-                    return call()
-                except Exception as error:
-                    errors.append(error)
-                    time.sleep(0.05)
-            raise AssertionError(f"not answered: {errors[-1]}")
-
-        def serve(client):
-            with Campaign.open(url, "spring") as campaign:
-                for k in range(rounds):
-                    if k % 4 == 2:
-                        arrived.wait()  # the server is stopped just now
-                    name = f"{client}-{k}"
-                    decision = again(lambda name=name: campaign.decide(name, key=f"visit-{name}"))
-                    receipt = again(lambda decision=decision: campaign.reward(decision.id, success=True))
-                    assert receipt.status in ("recorded", "duplicate")
-                    known[name] = decision.id
-
-        with ThreadPoolExecutor(clients) as pool:
-            waiting = [pool.submit(serve, client) for client in range(clients)]
-            for how in ("fast", "immediate", "fast"):
-                arrived.wait()
-                time.sleep(0.02)
-                server.stop(how)
-                time.sleep(0.2)
-                server.start()
-            for one in waiting:
-                one.result()
-        assert errors, "no call met a server that was gone"
-        assert {type(error) for error in errors} == {StoreError}
-        assert all(word in str(error) for error in errors for word in ("postgresql://", ";"))
-        with Campaign.open(url, "spring") as campaign:
-            audit = campaign.audit()
-            assert audit.exact
-            assert audit.decisions == audit.rewards == len(known) == clients * rounds
-            for name, ident in known.items():
-                assert campaign.decide(name, key=f"visit-{name}").id == ident

@@ -7,17 +7,15 @@ import sqlite3
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from campaigns import Clock, shop
+from campaigns import shop
+from commands import elsv
 from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import KeyReusedError
-from elsv.cli.app import app
 from elsv.stores.base import migrations, statements
-from test_campaign import place, server  # noqa: F401
+from elsv.stores.postgres import made_in_postgres
 
 NAMES = ["new: 10 %", "new: none", "returning: 10 %", "returning: none"]
-RUN = CliRunner()
 
 
 def problem(**more):
@@ -33,12 +31,7 @@ def problem(**more):
 
 
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def campaign(place, clock):  # noqa: F811
+def campaign(place, clock):
     opened = Campaign.open(
         place, "spring", problem(), window="7 days", policy="thompson", clock=clock, seed=3, unit="EUR"
     )
@@ -92,7 +85,7 @@ def test_a_customer_keeps_the_arm_within_a_segment(campaign):
         campaign.decide(customer="c-9", segment="returning", key="k")
 
 
-def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811
+def test_floor_and_holdout_stay_within_the_segment(place, clock):
     opened = Campaign.open(
         place,
         "floor",
@@ -122,32 +115,6 @@ def test_floor_and_holdout_stay_within_the_segment(place, clock):  # noqa: F811
     opened.close()
 
 
-def test_gains_are_those_of_a_plain_loop(place, clock):  # noqa: F811
-    opened = Campaign.open(
-        place, "loop", problem(), policy="random", control=[1, 3], holdout=0.3, seed=2, clock=clock
-    )
-    rng = np.random.default_rng(1)
-    made = opened.decide(count=60, segment="new") + opened.decide(count=40, segment="returning")
-    won = rng.random(100) < 0.4
-    opened.rewards(zip(made, won.tolist(), strict=True))
-    status = opened.status()
-    answers = {g.method: g.gain for g in status.gains if g.against == "control"}
-    earned = sum(status.arms[one.arm].reward * success for one, success in zip(made, won, strict=True))
-    for method, reasons in (("outcomes", {"policy", "holdout"}), ("holdout", {"holdout"})):
-        alternative = 0.0
-        for segment, control, count in (("new", 1, 60), ("returning", 3, 40)):
-            had = [
-                success
-                for one, success in zip(made, won, strict=True)
-                if (one.segment, one.arm) == (segment, control) and one.reason in reasons
-            ]
-            alternative += count * status.arms[control].reward * sum(had) / len(had)
-        assert answers[method] == pytest.approx(earned - alternative)
-    by_belief = 60 * status.arms[1].worth + 40 * status.arms[3].worth
-    assert answers["belief"] == pytest.approx(earned - by_belief)
-    opened.close()
-
-
 def test_paused_each_segment_has_its_fallback(campaign):
     campaign.pause()
     assert [campaign.decide(segment=g).arm for g in (1, 2)] == [0, 2]
@@ -155,7 +122,7 @@ def test_paused_each_segment_has_its_fallback(campaign):
     assert campaign.audit().exact
 
 
-def test_after_the_last_customer_the_best_arm_on_offer(place, clock):  # noqa: F811
+def test_after_the_last_customer_the_best_arm_on_offer(place, clock):
     opened = Campaign.open(place, "over", problem(horizon=2), policy="greedy", clock=clock)
     for _ in range(4):
         last = opened.decide(segment="returning")
@@ -177,7 +144,7 @@ def test_status_and_explanations_by_segment(campaign):
     assert [one["name"] for one in values["segments"]] == ["new", "returning"]
 
 
-def test_shares_are_learnt_from_decisions(place, clock):  # noqa: F811
+def test_shares_are_learnt_from_decisions(place, clock):
     opened = Campaign.open(place, "learnt", problem(segment_shares=None), policy="greedy", clock=clock)
     opened.decide(count=6, segment="new")
     assert [s.share for s in opened.status().segments] == pytest.approx([7 / 8, 1 / 8])
@@ -243,7 +210,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path, given, message):
         Campaign.open(str(tmp_path / "a.db"), "a", problem(), **given)
 
 
-def test_segments_cannot_change_once_there_are_decisions(campaign, place):  # noqa: F811
+def test_segments_cannot_change_once_there_are_decisions(campaign, place):
     campaign.decide(segment="new")
     with pytest.raises(InvalidInputError, match="segment_shares of a campaign with outcomes cannot change"):
         Campaign.open(place, "spring", problem(segment_shares=[0.5, 0.5]))
@@ -251,14 +218,13 @@ def test_segments_cannot_change_once_there_are_decisions(campaign, place):  # no
         Campaign.open(place, "spring", problem(segments=None, segment_shares=None))
 
 
-def before_segments(place):  # noqa: F811
+def before_segments(place):
     """Make a store as the first migration left it, with one campaign and its log."""
-    kind = "postgres" if place.startswith("postgresql") else "sqlite"
-    number, name, sql = migrations(kind)[0]
-    if kind == "postgres":
+    (number, name, sql), made = migrations()[0], str
+    if place.startswith("postgresql"):
         import psycopg
 
-        connection = psycopg.connect(place, autocommit=True)
+        connection, made = psycopg.connect(place, autocommit=True), made_in_postgres
     else:
         connection = sqlite3.connect(place, isolation_level=None)
     settings = json.dumps({"policy": "greedy", "horizon": 300, "control": 3, "holdout": 0.1})
@@ -266,7 +232,7 @@ def before_segments(place):  # noqa: F811
         "CREATE TABLE elsv_migration "
         "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, at DOUBLE PRECISION NOT NULL)",
         f"INSERT INTO elsv_migration VALUES ({number}, '{name}', 0)",
-        *statements(sql),
+        *map(made, statements(sql)),
         "INSERT INTO elsv_campaign (name, created, problem, seed, version, events, decisions) "
         f"VALUES ('spring', 0, '{json.dumps(shop().to_dict())}', 5, 1, 2, 1)",
         f"INSERT INTO elsv_setting VALUES (1, 1, 1, 0, '{settings}')",
@@ -280,7 +246,7 @@ def before_segments(place):  # noqa: F811
     connection.close()
 
 
-def test_a_store_from_before_segments_still_opens(place):  # noqa: F811
+def test_a_store_from_before_segments_still_opens(place):
     before_segments(place)
     with Campaign.open(place, "spring") as opened:
         assert opened.audit().exact
@@ -296,23 +262,18 @@ def files(tmp_path):
     return str(tmp_path / "shop.db"), str(tmp_path / "shop.toml")
 
 
-def test_the_command_line(files, tmp_path):
+def test_the_command_line(files):
     store, toml = files
-    new = ["campaign", "new", store, "s", toml, "-p", "greedy", "--control", "2+4", "--holdout", "0.1"]
-    assert RUN.invoke(app, new).exit_code == 0
-    made = RUN.invoke(
-        app, ["campaign", "decide", store, "s", "--count", "3", "--segment", "returning", "--json"]
-    )
-    assert [one["segment"] for one in json.loads(made.output)["decisions"]] == ["returning"] * 3
-    assert RUN.invoke(app, ["campaign", "decide", store, "s"]).exit_code != 0
-    both = RUN.invoke(app, ["campaign", "explain", store, "s"])
-    assert both.output.count("step 4, ") == 2
-    one = json.loads(
-        RUN.invoke(app, ["campaign", "explain", store, "s", "--segment", "new", "--json"]).output
-    )
-    assert one["segment"] == "new"
-    paused = json.loads(RUN.invoke(app, ["campaign", "pause", store, "s", "--json"]).output)
-    assert paused["control"] == [2, 4]
-    told = RUN.invoke(app, ["campaign", "status", store, "s"]).output
-    assert re.search(r"^returning +[0-9.]+ % +3 ", told, re.MULTILINE)
-    assert RUN.invoke(app, ["campaign", "audit", store, "s"]).exit_code == 0
+
+    def run(what, *words):
+        return elsv("campaign", what, store, "s", *words).stdout
+
+    run("new", toml, "-p", "greedy", "--control", "2+4", "--holdout", "0.1")
+    made = json.loads(run("decide", "--count", "3", "--segment", "returning", "--json"))["decisions"]
+    assert [one["segment"] for one in made] == ["returning"] * 3
+    elsv("campaign", "decide", store, "s", code=2)
+    assert run("explain").count("step 4, ") == 2
+    assert json.loads(run("explain", "--segment", "new", "--json"))["segment"] == "new"
+    assert json.loads(run("pause", "--json"))["control"] == [2, 4]
+    assert re.search(r"^returning +[0-9.]+ % +3 ", run("status"), re.MULTILINE)
+    run("audit")

@@ -12,17 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 import paper_measure as plain
-from campaigns import NAMES, Clock, postgres_server, shop
+from campaigns import NAMES, Clock, shop
 from elsv import Campaign, Problem
+from elsv.beliefs.abilities import marginals
 from elsv.campaign import history
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.gains import gains_of
 from elsv.campaign.history import Measured, split_doubt, split_of
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
-from elsv.campaign.standing import status_of
+from elsv.campaign.standing import gains_of, status_of
 from elsv.cli import app
-from elsv.simulation.intervals import one_look
+from elsv.simulation.precision import one_look
 from shops import shop as service
 
 SEGMENTED = Problem(
@@ -52,13 +52,19 @@ def status(tallies, problem=None, measured=None, **settings):
     return status_of("spring", chooser, tallies, sum(t.decided for t in tallies), 0.0, measured)
 
 
+def gains(chooser, tallies, best, control, *held):
+    belief, levels = chooser.problem.belief, (0.025, 0.975)
+    known = marginals(belief, chooser.state(tallies), levels, np.random.default_rng(0))
+    return gains_of(chooser, tallies, known, best, control, *held)
+
+
 WON, SEEN = (20, 40, 30, 30), (60, 150, 120, 170)
 
 
 def test_answers_come_in_order_and_by_their_formulas():
     chooser = chooser_of(shop(), control=3)
     held = ((0, 0), (0, 0), (0, 0), (12, 60))
-    found, _ = gains_of(chooser, tallies_of(WON, SEEN), [0], [3], held)
+    found, _ = gains(chooser, tallies_of(WON, SEEN), [0], [3], held)
     assert [(g.against, g.method) for g in found] == [
         ("control", "belief"),
         ("control", "outcomes"),
@@ -90,7 +96,7 @@ def test_answers_come_in_order_and_by_their_formulas():
 def test_the_belief_of_independent_arms_is_that_of_their_betas():
     problem = Problem([1.0, 2.0], horizon=1000, names=["a", "b"])
     chooser, tallies = chooser_of(problem, control=0), tallies_of((30, 20), (100, 90))
-    belief = gains_of(chooser, tallies, [1], [0])[0][0]
+    belief = gains(chooser, tallies, [1], [0])[0][0]
     draws = np.random.default_rng(0).beta(31, 71, 400_000)
     low, high = np.quantile(70 - 190 * draws, (0.025, 0.975))
     assert belief.gain == pytest.approx(70 - 190 * 31 / 102)
@@ -100,9 +106,7 @@ def test_the_belief_of_independent_arms_is_that_of_their_betas():
 def test_segments_are_summed():
     chooser = chooser_of(SEGMENTED, control=(0, 2))
     won, seen = (10, 20, 12, 30), (200, 300, 100, 250)
-    found, sources = gains_of(
-        chooser, tallies_of(won, seen), [1, 3], [0, 2], ((4, 80), (0, 0), (9, 70), (0, 0))
-    )
+    found, sources = gains(chooser, tallies_of(won, seen), [1, 3], [0, 2], ((4, 80), (0, 0), (9, 70), (0, 0)))
     by = {(g.against, g.method): g for g in found}
     earned = 20 * (10 + 12) + 18 * (20 + 30)
     belief = by["control", "belief"]
@@ -436,8 +440,6 @@ def told_everywhere(store):
     return own
 
 
-def test_python_command_line_http_and_page_give_the_same_numbers_on_every_store(tmp_path):
+def test_python_command_line_http_and_page_give_the_same_numbers_on_every_store(tmp_path, postgres):
     pytest.importorskip("starlette")
-    here = told_everywhere(tmp_path / "shop.db")
-    with postgres_server() as server:
-        assert told_everywhere(server.new_database()) == here
+    assert told_everywhere(tmp_path / "shop.db") == told_everywhere(postgres.new_database())

@@ -12,9 +12,8 @@ import pytest
 from campaigns import chosen_again, shop
 from elsv import Campaign
 from elsv.campaign.settings import Settings
-from test_campaign import place, server  # noqa: F401
 
-ROUNDS = int(os.environ.get("ELSV_STORMS", "2"))
+ROUNDS = int(os.environ.get("ELSV_STORMS", "1"))
 WORKER = """
 import random, sys
 from elsv import Campaign, InvalidInputError
@@ -79,13 +78,13 @@ for k in range(100_000):
 """
 
 
-def start(place, number, path, seed):  # noqa: F811
+def start(place, number, path, seed):
     command = [sys.executable, "-c", WORKER, place, str(number), str(seed)]
     with path.open("w") as out:
         return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
 
 
-def test_everything_at_once_with_kills(place, tmp_path):  # noqa: F811
+def test_everything_at_once_with_kills(place, tmp_path):
     campaign = Campaign.open(
         place, "x", shop(horizon=60), policy="thompson", floor=0.02, seed=5, window="2 seconds"
     )
@@ -170,7 +169,7 @@ def check_stickiness(campaign):
 
 
 @pytest.mark.parametrize("way", ["campaign", "open"])
-def test_two_processes_give_one_customer_one_arm(place, tmp_path, way):  # noqa: F811
+def test_two_processes_give_one_customer_one_arm(place, tmp_path, way):
     code = """
 import sys
 from elsv import Campaign

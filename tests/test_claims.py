@@ -42,6 +42,12 @@ def test_a_rival_of_the_paper_on_the_edge_is_not_better():
     assert least_regret([beaten, lead(-1.1, 1.0, in_paper=False)])[0] is Verdict.PARTLY
     assert least_regret([beaten, lead(1.0, 1.0)])[0] is Verdict.PARTLY
     assert least_regret([beaten, lead(1.1, 1.0)]) == (Verdict.HOLDS, "holds against every rival")
+    assert least_regret([beaten, lead(0.5, 1.0)])[1] == "holds against B only, not against A"
+    assert least_regret([beaten, lead(0.5, 1.0, in_paper=False)])[1] == (
+        "holds against every rival of the paper, but not against A"
+    )
+    assert least_regret([lead(0.5, 1.0), lead(0.0, 1.0, rival="B")])[0] is Verdict.NOT_REPRODUCED
+    assert least_regret([lead(1e-6, 0.0)])[0] is Verdict.HOLDS  # exact
 
 
 def test_a_change_may_fill_the_margin_but_not_pass_it():
@@ -68,6 +74,8 @@ def test_an_interval_that_ends_at_the_margin_is_not_clearly_past_it():
 def test_a_lead_grows_when_the_difference_passes_both_half_widths_together():
     assert grows([[(0.0, 3.0), (5.0, 4.0)]], ["x"])[0] is Verdict.NOT_REPRODUCED
     assert grows([[(0.0, 3.0), (5.1, 4.0)]], ["x"])[0] is Verdict.HOLDS
+    both = [[(0.0, 3.0), (5.1, 4.0)], [(0.0, 3.0), (5.0, 4.0)]]
+    assert grows(both, ["x", "y"]) == (Verdict.PARTLY, "holds for x only")
     assert grows([[(0.0, 0.0), (10.0, 3.0), (5.0, 4.0)]], ["x"])[0] is Verdict.HOLDS
     assert grows([[(0.0, 0.0), (10.1, 3.0), (5.0, 4.0)]], ["x"])[0] is Verdict.NOT_REPRODUCED
     assert grows([[(2.0, 0.1), (1.0, 0.1), (9.0, 0.1)]], ["x"])[0] is Verdict.NOT_REPRODUCED
@@ -79,3 +87,5 @@ def test_far_better_is_half_the_regret_and_a_clear_difference():
     assert far_better([Ratio("a", "p", 0.5 + 1e-12, 5.0, 1.0)])[0] is Verdict.NOT_REPRODUCED
     assert far_better([Ratio("a", "p", 0.1, 1.0, 1.0)])[0] is Verdict.NOT_REPRODUCED
     assert far_better([Ratio("a", "p", 0.1, 1.1, 1.0)])[0] is Verdict.HOLDS
+    both = [Ratio("a", "p", 0.4, 5.0, 1.0), Ratio("a", "q", 0.9, 5.0, 1.0)]
+    assert far_better(both) == (Verdict.PARTLY, "holds for p only")

@@ -123,12 +123,6 @@ def test_help_and_version():
     assert elsv("--version").stdout.strip() == elsv_process("--version").stdout.strip() != ""
 
 
-def test_an_unwritable_output_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    done = elsv("gittins", "--table", 3, "--out", tmp_path / "file" / "t.csv", code=2)
-    assert "cannot write" in done.stderr
-
-
 @pytest.mark.parametrize("name", ["file/t.csv", "file/t.parquet"])
 def test_where_no_table_can_be_written_none_is_computed(problem, tmp_path, name, monkeypatch):
     (tmp_path / "file").write_text("")

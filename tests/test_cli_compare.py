@@ -292,7 +292,7 @@ def interrupt(arguments, wait_for):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_interrupt_keeps_finished_chunks_and_resume_goes_on(problem, tmp_path):
     out = tmp_path / "o"
-    shared = (problem, "-p", "thompson", "-p", "elsv", "--instances", 40_000, "--seed", 1)
+    shared = (problem, "-p", "thompson", "-p", "elsv", "--instances", 20_000, "--seed", 1)
     code, stdout, stderr = interrupt(
         (*shared, "--jobs", 1, "--out", out), lambda: any(out.glob("chunks/*.npz"))
     )

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from commands import elsv
 from elsv.cli import main
 from elsv.cli.console import working
 
@@ -38,20 +39,6 @@ def files(tmp_path, monkeypatch):
     np.save(tmp_path / "bools.npy", np.array([[True, False]]))
     np.save(tmp_path / "texts.npy", np.array([["0.5", "0.4"]]))
     return tmp_path
-
-
-@pytest.fixture
-def here(files, monkeypatch, capsys):
-    """Run a command in this process: its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["elsv", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        shown = capsys.readouterr()
-        return end.value.code or 0, shown.out, shown.err
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -107,37 +94,33 @@ def here(files, monkeypatch, capsys):
         ("evaluate many.toml -p greedy", "tables go up to 20,000 steps"),
     ],
 )
-def test_what_cannot_be_done_is_refused_at_once(arguments, words, here):
-    code, out, err = here(*arguments.split(" "))
-    assert code == 2
-    assert out == ""
-    assert words in err
-    assert err.splitlines()[-1].startswith("elsv: ")
-    assert "Traceback" not in err
+def test_what_cannot_be_done_is_refused_at_once(arguments, words, files):
+    done = elsv(*arguments.split(" "), code=2)
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("elsv: ")
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("index", ["ucb", "kl-ucb"])
-def test_infinite_values_are_null_in_json(index, here):
-    code, out, _ = here("value", "ordered.toml", "--index", index, "--step", 3, "--json")
-    assert code == 0
+def test_infinite_values_are_null_in_json(index, files):
+    out = elsv("value", "ordered.toml", "--index", index, "--step", 3, "--json").stdout
     rows = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))["states"]
     assert rows[0]["value"] is None
     assert rows[-1]["value"] == 0
 
 
-def test_tiny_counts_tell_all_after_one_pull(here):
-    code, out, _ = here("gittins", 1e-20, 1e-20, "--json")
-    assert code == 0
-    assert json.loads(out)["index"] == pytest.approx(1 / 1.01, abs=1e-6)
+def test_tiny_counts_tell_all_after_one_pull():
+    assert json.loads(elsv("gittins", 1e-20, 1e-20, "--json").stdout)["index"] == pytest.approx(
+        1 / 1.01, abs=1e-6
+    )
 
 
-def test_a_mark_at_the_start_of_a_file_is_passed_over(here):
-    code, out, _ = here("decide", "marked.toml", "-p", "greedy")
-    assert code == 0
-    assert "pull arm" in out
+def test_a_mark_at_the_start_of_a_file_is_passed_over(files):
+    assert "pull arm" in elsv("decide", "marked.toml", "-p", "greedy").stdout
 
 
-def test_lack_of_memory_and_of_files_is_one_line(here, monkeypatch):
+def test_lack_of_memory_and_of_files_is_one_line(files, monkeypatch):
     def fail(error):
         def raising(*_):
             raise error
@@ -150,10 +133,10 @@ def test_lack_of_memory_and_of_files_is_one_line(here, monkeypatch):
         (OSError(28, "No space left on device"), "elsv: cannot write the output: No space left on device"),
     ):
         monkeypatch.setattr("elsv.problem.Problem.load", fail(error))
-        code, out, err = here("decide", "ordered.toml")
-        assert (code, out) == (2, "")
-        assert err.startswith(words)
-        assert err.count("\n") == 1
+        done = elsv("decide", "ordered.toml", code=2)
+        assert done.stdout == ""
+        assert done.stderr.startswith(words)
+        assert done.stderr.count("\n") == 1
 
 
 def in_a_process(*arguments, stdout):

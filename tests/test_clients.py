@@ -15,7 +15,7 @@ import pytest
 from benchmarks.bench_clients import BAD, CLIENTS, taken
 
 from elsv_client import Client, InvalidInputError, UnavailableError
-from services import Server, serving
+from services import serving
 
 ARMS = {"30 % off", "15 % off", "full price"}
 PROBLEM = {"rewards": [1.0, 2.0, 3.0], "horizon": 300, "names": sorted(ARMS)}
@@ -101,64 +101,58 @@ def test_a_service_that_rests_is_asked_again(kind, server, tmp_path):
         assert not (tmp_path / "b" / ".failures").exists()
 
 
-def test_outcomes_wait_for_a_service_that_was_killed(kind, tmp_path):
-    server = Server(tmp_path / "shop.db", tmp_path).start()
-    outbox = tmp_path / "outbox"
+def standing(server, campaign):
+    """The status of a campaign, whose log must be exact."""
+    with server.http() as http:
+        assert http.get(f"/campaigns/{campaign}/audit").json()["exact"]
+        return http.get(f"/campaigns/{campaign}").json()
+
+
+def test_outcomes_wait_for_a_service_that_was_killed(kind, server, tmp_path):
+    mine, write = f"killed {kind}", server.tokens["write"]
+    server.begin(mine, problem=PROBLEM)
+    steps = [["decide", mine, f"c-{k}", "own"] for k in range(6)]
+    made, _ = taken(kind, server.url, tmp_path, steps, write, budget=20)
+    server.kill()
     try:
-        server.wait().begin("spring", problem=PROBLEM)
-        steps = [["decide", "spring", f"c-{k}", "own"] for k in range(6)]
-        made, _ = taken(kind, server.url, outbox, steps, server.tokens["write"], budget=20)
-        server.kill()
         steps = [["reward", one["id"], k % 2 == 0] for k, one in enumerate(found(made))]
-        told, _ = taken(kind, server.url, outbox, [*steps, ["flush"]], server.tokens["write"], budget=0.2)
-        assert found(told) == ["later"] * 6 + [{"sent": 0, "left": 6, "refused": 0}]
+        told, _ = taken(kind, server.url, tmp_path, [*steps, ["flush"]], write, budget=0.2)
+    finally:
         server.start().wait()
-        other = {"php": "python", "js": "php", "python": "js", "python async": "python async"}[kind]
-        if shutil.which(CLIENTS[other][0][0]) is None:
-            other = kind
-        told, _ = taken(other, server.url, outbox, [["flush"], ["flush"]], server.tokens["write"])
-        assert found(told) == [
-            {"sent": 6, "left": 0, "refused": 0},
-            {"sent": 0, "left": 0, "refused": 0},
-        ]
-        with server.http() as http:
-            status = http.get("/campaigns/spring").json()
-            assert sum(arm["successes"] for arm in status["arms"]) == 3
-            assert sum(arm["failures"] for arm in status["arms"]) == 3
-            assert status["under_way"] == 0
-            assert http.get("/campaigns/spring/audit").json()["exact"]
-    finally:
-        server.kill()
+    assert found(told) == ["later"] * 6 + [{"sent": 0, "left": 6, "refused": 0}]
+    other = {"php": "python", "js": "php", "python": "js", "python async": "python async"}[kind]
+    if shutil.which(CLIENTS[other][0][0]) is None:
+        other = kind
+    told, _ = taken(other, server.url, tmp_path, [["flush"], ["flush"]], write)
+    assert found(told) == [{"sent": 6, "left": 0, "refused": 0}, {"sent": 0, "left": 0, "refused": 0}]
+    status = standing(server, mine)
+    assert sum(arm["successes"] for arm in status["arms"]) == 3
+    assert sum(arm["failures"] for arm in status["arms"]) == 3
+    assert status["under_way"] == 0
 
 
-def test_what_came_too_late_is_void(kind, tmp_path):
+def test_what_came_too_late_is_void(kind, server, tmp_path):
     """The service decides after the page has given up: the customer saw the fallback, and counts not."""
-    server = Server(tmp_path / "shop.db", tmp_path).start()
-    outbox, write = tmp_path / "outbox", server.tokens["write"]
+    mine, write = f"late {kind}", server.tokens["write"]
+    server.begin(mine, problem=PROBLEM)
+    visit = ["decide", mine, "c-17", "own"]
+    os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        server.wait().begin("spring", problem=PROBLEM)
-        os.kill(server.process.pid, signal.SIGSTOP)
-        told, _ = taken(kind, server.url, outbox, [VISIT, VISIT], write, budget=0.5)
-        assert [one["name"] for one in found(told)] == ["own", "own"]
-        assert len(entries(outbox)) == 2
-        os.kill(server.process.pid, signal.SIGCONT)
-        told, _ = taken(kind, server.url, outbox, [["sleep", 2], ["flush"]], write)
-        assert found(told)[1] == {"sent": 2, "left": 0, "refused": 0}
-        with server.http() as http:
-            status = http.get("/campaigns/spring").json()
-            assert (status["decided"], status["voided"], status["under_way"]) == (0, 1, 0)
-        steps = [VISIT, ["decide", "spring", "c-18", "own"]]
-        ids = [one["id"] for one in found(taken(kind, server.url, outbox, steps, write, budget=20)[0])]
-        told, _ = taken(
-            kind, server.url, outbox, [["void", ids[0]], ["reward", ids[1], True]], write, budget=20
-        )
-        assert found(told) == ["voided", "recorded"]
-        with server.http() as http:
-            status = http.get("/campaigns/spring").json()
-            assert (status["decided"], status["voided"], status["under_way"]) == (1, 2, 0)
-            assert http.get("/campaigns/spring/audit").json()["exact"]
+        told, _ = taken(kind, server.url, tmp_path, [visit, visit], write, budget=0.5)
     finally:
-        server.kill()
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert [one["name"] for one in found(told)] == ["own", "own"]
+    assert len(entries(tmp_path)) == 2
+    told, _ = taken(kind, server.url, tmp_path, [["sleep", 2], ["flush"]], write)
+    assert found(told)[1] == {"sent": 2, "left": 0, "refused": 0}
+    status = standing(server, mine)
+    assert (status["decided"], status["voided"], status["under_way"]) == (0, 1, 0)
+    steps = [visit, ["decide", mine, "c-18", "own"]]
+    ids = [one["id"] for one in found(taken(kind, server.url, tmp_path, steps, write, budget=20)[0])]
+    steps = [["void", ids[0]], ["reward", ids[1], True]]
+    assert found(taken(kind, server.url, tmp_path, steps, write, budget=20)[0]) == ["voided", "recorded"]
+    status = standing(server, mine)
+    assert (status["decided"], status["voided"], status["under_way"]) == (1, 2, 0)
 
 
 def test_what_is_refused_is_put_aside_and_the_rest_is_sent(kind, server, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import paper_pending as paper
 from elsv import InvalidInputError, Problem, State, compare, make_policy, solve
 from elsv.policies.asking import FEW_OPEN, GROUPS, expected_state, planning_state, possible_outcomes
-from elsv.simulation.delays import Delays, delays_of
+from elsv.simulation.instances import Delays, delays_of
 
 PROBLEM = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=30)
 FREE = Problem(rewards=[0.4, 0.7, 1.0], horizon=30)
@@ -136,10 +136,10 @@ def test_geometric_delays_and_losses_have_their_frequencies():
 
 
 def test_planning_on_expected_outcomes_loses_less_than_ignoring_them():
-    problem = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=200)
-    for delay in (20, 60):
+    problem = Problem(rewards=[0.4, 0.7, 1.0], order="decreasing", horizon=120)
+    for delay in (20, 40):
         found = compare(
-            problem, ["elsv", "elsv:pending=ignore", "thompson:pending=ignore"], instances=1000, delay=delay
+            problem, ["elsv", "elsv:pending=ignore", "thompson:pending=ignore"], instances=300, delay=delay
         )
         careful, naive, thompson = (row.mean[-1] for row in found.totals.policies)
         assert careful < 0.75 * naive

@@ -1,8 +1,5 @@
 """Exact values of policies: published ones, brute force over fractions, and what must hold of all of them."""
 
-import inspect
-import json
-from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,20 +75,11 @@ def test_published_values(order, rewards, horizon, gittins, elsv_gittins, commit
     assert committed == pytest.approx(commit3, abs=1e-3)
 
 
-NAMES = [
-    "greedy",
-    "greedy:order=false",
-    "ucb",
-    "bayes-ucb",
-    "gittins:discount=0.9",
-    "finite-gittins",
-    "elsv:index=ucb",
-    "elsv:index=ucb,depth=2",
-    "elsv:index=ucb,count_prior=true,weight=0.4",
-    "elsv:index=gittins,discount=0.9,depth=3",
-    "elsv:index=bayes-ucb,order=false",
-    "fixed:arm=2",
-]
+NAMES = (
+    *("greedy", "greedy:order=false", "ucb", "bayes-ucb", "gittins:discount=0.9", "finite-gittins"),
+    *("elsv:index=ucb", "elsv:index=ucb,depth=2", "elsv:index=ucb,count_prior=true,weight=0.4"),
+    *("elsv:index=gittins,discount=0.9,depth=3", "elsv:index=bayes-ucb,order=false", "fixed:arm=2"),
+)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +125,6 @@ def test_a_known_value_and_the_same_as_a_plain_function_agree(order):
             problem, [Search(v, problem.belief, 2) for v in (value, lambda s, t, v=value: v(s, t))]
         )
         assert fast == pytest.approx(slow, abs=1e-12)
-
-
-@pytest.mark.parametrize("order", [None, "decreasing"])
-def test_depth_to_the_end_on_commit_is_the_optimum(order):
-    problem = Problem([0.4, 0.7, 1.0], order, 8)
-    full, optimal = values_of(problem, [commit(problem, 8), "optimal"])
-    assert full == pytest.approx(optimal, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [None, "decreasing", "increasing"])
@@ -435,83 +416,6 @@ def test_progress_counts_the_steps(name):
     seen = []
     evaluate(Problem([1, 1], horizon=4), name, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-
-
-@pytest.mark.parametrize("names", [["ucb", "gittins"], ["ucb", "greedy"]])
-def test_seconds_are_those_of_each_policy(names):
-    assert all(row.seconds >= 0 for row in evaluate(Problem([0.5, 1], horizon=20), names))
-
-
-def test_everything_public_is_documented():
-    import elsv.exact
-
-    for name in elsv.exact.__all__:
-        assert inspect.getdoc(getattr(elsv.exact, name)), name
-
-
-def test_fractions_agree_with_the_paper_page():
-    """The brute force itself, once, against a value worked out by hand: two uniform arms, T = 2.
-
-    Pull one arm: 1/2. After a success it is worth 2/3, after a failure the other one is worth 1/2.
-    """
-    assert brute_force(Problem([1, 1], horizon=2)) == Fraction(1, 2) + Fraction(1, 2) * (
-        Fraction(2, 3) + Fraction(1, 2)
-    )
-
-
-class TestCommands:
-    """`elsv solve` and `elsv evaluate`, on an application of their own."""
-
-    @pytest.fixture
-    def run(self, tmp_path):
-        import typer
-        from typer.testing import CliRunner
-
-        from elsv.cli import exact as cli_exact
-
-        app = typer.Typer()
-        app.command()(cli_exact.solve)
-        app.command()(cli_exact.evaluate)
-        problem = tmp_path / "problem.toml"
-        problem.write_text('rewards = [0.4, 0.7, 1.0]\norder = "decreasing"\ndiscount = 0.9\n')
-
-        def run(command, *arguments):
-            return CliRunner().invoke(app, [command, str(problem), *map(str, arguments)])
-
-        return run
-
-    def test_solve(self, run, tmp_path):
-        done = run("solve", "--horizon", 10)
-        assert done.exit_code == 0
-        assert "value   3.603237596" in done.stdout
-        assert "first   arm 2" in done.stdout
-        path = tmp_path / "optimal"
-        answer = json.loads(run("solve", "--horizon", 10, "--save", path, "--json").stdout)
-        assert answer["value"] == pytest.approx(3.6032376, abs=1e-7)
-        assert answer["first_arms"] == [2]
-        assert OptimalPolicy(Problem([0.4, 0.7, 1.0], "decreasing", 10), path).actions.steps == 10
-
-    def test_evaluate(self, run):
-        done = run("evaluate", "--horizon", 6, "-p", "optimal", "-p", "greedy")
-        table, _, _ = done.stdout.partition("\n\n")
-        first = [line.split()[0] for line in table.splitlines()]
-        assert first == ["over", "policy", "optimal", "greedy", "always"]
-        rows = json.loads(run("evaluate", "--horizon", 6, "-p", "fixed:arm=1", "--json").stdout)["policies"]
-        assert rows[0]["value"] == pytest.approx(6 * 0.4 * 0.75)
-
-    @pytest.mark.parametrize(
-        ("arguments", "says"),
-        [
-            (["solve"], "need a horizon"),
-            (["solve", "--horizon", 5, "--keep", 2], "--keep goes with --save"),
-            (["solve", "--horizon", 50, "--memory", 0.001], "GB are available"),
-            (["evaluate", "--horizon", 5, "--memory", 0], "--memory must be a positive"),
-        ],
-    )
-    def test_bad_input(self, run, arguments, says):
-        done = run(*arguments)
-        assert isinstance(done.exception, InvalidInputError)
-        assert says in str(done.exception)
 
 
 def test_thompson_sampling_of_too_many_ordered_states_is_refused_at_once():

@@ -14,21 +14,14 @@ from typer.testing import CliRunner
 from elsv.cli.exact import reproduce as command
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
-from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, run, theorem
+from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, run, theorem
 from elsv.paper.base import Context, Simulation
 from elsv.paper.claims import (
-    Change,
-    Lead,
-    Ratio,
     Verdict,
     all_of,
     at_most,
-    far_better,
-    grows,
-    least_regret,
     listed,
     minus,
-    no_difference,
 )
 from elsv.paper.run import EXPERIMENTS, NAMES, chosen, reproduce
 from elsv.problem import Problem
@@ -50,7 +43,7 @@ TINY = {
         horizons=(3, 6, 8, 9), wide_to=8, free_to=8, discounts_to=6, thompson_to=3, searches_to=6,
         depth_horizon=6, depths=(1, 2, 6), region_horizon=12,
     ),
-    "arms": arms.Settings(arms=(2, 4), instances=(32, 32), horizon=8),
+    "arms": discount.ArmsSettings(arms=(2, 4), instances=(32, 32), horizon=8),
     "growth": growth.Settings(
         horizon=60, fit_from=10, prior_instances=32, gaps=(0.2, 0.5), gap_instances=32,
         agreement_instances=16, agreement_horizon=15,
@@ -297,60 +290,6 @@ def test_shapes_of_levels():
     assert not pictures.falls_then_rises(np.zeros(4))
 
 
-def lead(rival, difference, half=1.0, in_paper=True, setting="a"):
-    return Lead(setting, rival, difference, half, in_paper)
-
-
-def test_least_regret():
-    assert least_regret([lead("A", 2), lead("B", 3)])[0] is Verdict.HOLDS
-    verdict, words = least_regret([lead("A", 2), lead("B", 0.5, in_paper=False)])
-    assert verdict is Verdict.PARTLY
-    assert words == "holds against every rival of the paper, but not against B"
-    verdict, words = least_regret([lead("A", 2), lead("B", 0.5)])
-    assert verdict is Verdict.PARTLY
-    assert words == "holds against A only, not against B"
-    assert least_regret([lead("A", 2), lead("A", 0, setting="b"), lead("B", 9)])[1].startswith(
-        "holds against B"
-    )
-    assert least_regret([lead("A", 2), lead("B", -3)])[0] is Verdict.NOT_REPRODUCED
-    assert least_regret([lead("A", 2), lead("B", -3, in_paper=False)])[0] is Verdict.PARTLY
-    assert least_regret([lead("A", 0.5), lead("B", 0)])[0] is Verdict.NOT_REPRODUCED
-    assert least_regret([lead("A", 1e-6, half=0.0)])[0] is Verdict.HOLDS  # exact
-
-
-def change(percent, half, label="Gittins, depth 3"):
-    return Change("a", label, percent, half)
-
-
-def test_no_difference():
-    assert no_difference([change(1, 2), change(-3, 4)])[0] is Verdict.HOLDS
-    verdict, words = no_difference([change(1, 2), change(4, 7, "UCB, depth 10")])
-    assert verdict is Verdict.PARTLY
-    assert "UCB, depth 10" in words
-    verdict, words = no_difference([change(1, 2), change(20, 5)])
-    assert verdict is Verdict.PARTLY
-    assert "worse" in words
-    assert no_difference([change(-20, 5)])[0] is Verdict.NOT_REPRODUCED
-
-
-def test_grows():
-    up, flat, dips = (
-        [(1, 0.1), (2, 0.1), (3, 0.1)],
-        [(1, 1), (1.5, 1), (2, 1)],
-        [(1, 0.1), (5, 0.1), (3, 0.1)],
-    )
-    assert grows([up, up], ["x", "y"])[0] is Verdict.HOLDS
-    assert grows([up, flat], ["x", "y"]) == (Verdict.PARTLY, "holds for x only")
-    assert grows([flat, dips], ["x", "y"])[0] is Verdict.NOT_REPRODUCED
-
-
-def test_far_better():
-    won, close, lost = Ratio("a", "p", 0.4, 5, 1), Ratio("a", "q", 0.9, 5, 1), Ratio("a", "r", 1.1, -5, 1)
-    assert far_better([won, won])[0] is Verdict.HOLDS
-    assert far_better([won, close]) == (Verdict.PARTLY, "holds for p only")
-    assert far_better([close, lost])[0] is Verdict.NOT_REPRODUCED
-
-
 def test_small_rules():
     assert at_most(1.0, 1.0) == (Verdict.HOLDS, "holds")
     assert at_most(1.1, 1.0) == (Verdict.NOT_REPRODUCED, "not reproduced")
@@ -461,13 +400,6 @@ def test_an_experiment_that_fails_stops_the_one_beside_it(tmp_path, monkeypatch)
     with pytest.raises(ZeroDivisionError):
         reproduce(tmp_path, quick=True, jobs=2)
     assert len(steps) < 900
-
-
-def test_results_without_a_list_of_files_are_not_ours(tiny, tmp_path):
-    reproduce(tmp_path, ["transition"], quick=True)
-    (tmp_path / "elsv-files.json").unlink()
-    with pytest.raises(InvalidInputError, match=r"did not write there: .* report.html .*move them away"):
-        reproduce(tmp_path, ["transition"], quick=True, overwrite=True)
 
 
 def test_a_run_that_ended_half_way_can_be_started_again(tiny, tmp_path, monkeypatch):

@@ -47,21 +47,9 @@ PROBLEMS = {
     "two steps": ([0.6, 0.8, 1], "decreasing", None, 2, 2),
 }
 POLICIES = (
-    "optimal",
-    "gittins",
-    "ucb",
-    "bayes-ucb",
-    "finite-gittins",
-    "elsv",
-    "elsv:index=ucb",
-    "greedy",
-    "commit:depth=1",
-    "commit:depth=3",
-    "fixed:arm=2",
-    "plan",
-    "plan:effort=10",
-    "plan:effort=40",
-    "plan:effort=10,far=3000",  # goes ahead by steps
+    *("optimal", "gittins", "ucb", "bayes-ucb", "finite-gittins", "elsv", "elsv:index=ucb", "greedy"),
+    *("commit:depth=1", "commit:depth=3", "fixed:arm=2", "plan", "plan:effort=10", "plan:effort=40"),
+    *("plan:effort=10,far=3000",),
 )
 
 

@@ -20,7 +20,7 @@ from elsv.policies import Fixed, make_policy
 from elsv.policies.library import Elsv, IndexPolicy
 from elsv.policies.registry import policy_names
 from elsv.problem import Problem
-from elsv.simulation.identity import UnknownIdentityError, digest_of
+from elsv.simulation.store import UnknownIdentityError, digest_of
 from elsv.state import State
 
 PROBLEM = Problem([0.8, 0.9, 1.0], order="decreasing", horizon=12)
@@ -270,7 +270,7 @@ def test_another_process_finds_the_same_and_sees_a_helper_change(tmp_path):
     (tmp_path / "mine.py").write_text(MODULE)
 
     def run(seed):
-        program = "import mine; from elsv.simulation.identity import digest_of; print(digest_of(mine.policy))"
+        program = "import mine; from elsv.simulation.store import digest_of; print(digest_of(mine.policy))"
         environment = os.environ | {"PYTHONHASHSEED": str(seed)}
         path = os.pathsep.join([str(tmp_path), str(Path(__import__("elsv").__file__).parent.parent)])
         done = subprocess.run(

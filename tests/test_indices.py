@@ -245,21 +245,6 @@ def test_a_success_is_worth_more_than_a_failure(name):
     assert (index(alpha + 1, beta, 30, ARM) > index(alpha, beta + 1, 30, ARM)).all()
 
 
-def test_ucb1_regret_of_three_uniform_arms():
-    """Mean pseudo-regret of 200 pulls of three arms with uniform means is 15.91 ± 0.02 (95 %)."""
-    rng = np.random.default_rng(7)
-    means = rng.random((20_000, 3))
-    alpha, beta = np.ones_like(means), np.ones_like(means)
-    rows, regret = np.arange(len(means)), np.zeros(len(means))
-    for step in range(1, 201):
-        arm = UCB1()(alpha, beta, step, Setting.of(PROBLEM)).argmax(axis=1)
-        won = rng.random(len(means)) < means[rows, arm]
-        alpha[rows, arm] += won
-        beta[rows, arm] += ~won
-        regret += means.max(axis=1) - means[rows, arm]
-    assert regret.mean() == pytest.approx(15.91, abs=0.16)  # 5 standard errors
-
-
 # --- conformance of every registered index --------------------------------------------------------
 
 

@@ -85,14 +85,6 @@ def test_every_number_of_an_explanation():
     assert "(ucb:scale=2,count_prior=true)" in str(ucb.explain())
 
 
-def test_the_last_pull_of_the_horizon_is_chosen():
-    bandit = Bandit(Problem(rewards=[1, 1], horizon=2), "random", seed=0)
-    bandit.observe(0, True)
-    assert bandit.step == 2
-    assert bandit.choose() in (0, 1)
-    assert bandit.explain().step == 2
-
-
 def test_the_interval_holds_95_per_cent_with_equal_tails():
     # Distribution functions: x², 1 − (1 − x)³ and x; of two uniform means in order, x² and 1 − (1 − x)².
     free = Bandit(Problem(rewards=[1, 1, 1], horizon=9), "greedy", state=State([2, 1, 1], [1, 3, 1]))

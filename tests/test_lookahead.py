@@ -71,13 +71,6 @@ def test_depth_to_the_horizon_on_a_zero_value_is_the_bayes_optimum():
     assert q.max() == pytest.approx(float(exact), abs=1e-12)
 
 
-def test_optimum_of_ten_pulls_of_three_uniform_arms():
-    """6.4096429: exact value by backward induction over the lattice of states."""
-    problem = Problem(rewards=[1, 1, 1], horizon=10)
-    q = lookahead(problem, State.initial(problem), 1, zero, Independent(), depth=10)
-    assert q.max() == pytest.approx(6.4096429, abs=5e-8)
-
-
 def test_optimum_of_ten_pulls_with_an_order():
     """3.6032376 for rewards .4, .7, 1: the belief respects the order at every node."""
     problem = Problem(rewards=[0.4, 0.7, 1], order="decreasing", horizon=10)

@@ -10,7 +10,7 @@ import elsv
 from commands import elsv as command
 from elsv.errors import InvalidInputError
 from elsv.exact import Evaluation, PolicyValue
-from elsv.policies.meanings import legend, meaning
+from elsv.policies.registry import legend, meaning
 from elsv.policies.single import Gain, best_single_arm, expected_rewards, find_arm, labels_of
 from elsv.problem import Problem
 from elsv.report.evaluation import earned as earned_exactly

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import elsv
+from commands import elsv as command
 from elsv.beliefs import abilities
 from elsv.beliefs.points import joint_points
 from elsv.policies import BestScore, Elsv
@@ -179,16 +179,13 @@ def test_compare_agrees_with_evaluate():
 
 
 def test_the_command_line_decides_solves_and_evaluates(tmp_path):
-    from elsv.cli import app
-
     path = tmp_path / "box.toml"
     PROBLEM.save(path)
     assert elsv.Problem.load(path) == PROBLEM
-    run = CliRunner().invoke
-    decided = json.loads(run(app, ["decide", str(path), "--state", "2,1 1,2", "--json"]).stdout)
+    decided = json.loads(command("decide", path, "--state", "2,1 1,2", "--json").stdout)
     state = elsv.State([2, 1], [1, 2])
     assert [arm["mean"] for arm in decided["arms"]] == pytest.approx(PROBLEM.belief.mean(state).tolist())
-    solved = json.loads(run(app, ["solve", str(path), "--json"]).stdout)
+    solved = json.loads(command("solve", path, "--json").stdout)
     assert solved["value"] == pytest.approx(float(optimum(PROBLEM)), abs=1e-12)
 
 

@@ -16,7 +16,8 @@ from elsv import Campaign, Problem
 from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of, style_sheet
 from elsv.report.style import DARK, styles
 from elsv.service.api import Asked
-from elsv.service.page.browser import name_in, page_of, static_files
+from elsv.service.page.browser import name_in, static_files
+from elsv.service.tokens import page_of
 from pages import send, tags_of, text_of, visit
 
 PAGE = resources.files("elsv.service.page")

@@ -176,26 +176,6 @@ def test_the_same_run_can_be_started_again(tmp_path, one_thread):
     assert all(path.stat().st_mtime_ns > time for path, time in before.items())
 
 
-def test_what_stands_in_the_directory_stays(tmp_path):
-    (tmp_path / "chunks").mkdir()
-    mine = [tmp_path / "notes.txt", tmp_path / "chunks" / "notes.txt", tmp_path / "chunks" / "900000.npz"]
-    for path in mine:
-        path.write_text("mine")
-    for resume in (False, True):
-        for seed in (1, 2):
-            compare(PROBLEM, ["random"], 300, seed, out=tmp_path, resume=resume, overwrite=True)
-    assert all(path.read_text() == "mine" for path in mine)
-
-
-def test_a_foreign_file_where_a_chunk_would_go_is_refused(tmp_path):
-    (tmp_path / "chunks").mkdir()
-    (tmp_path / "chunks" / "000001.npz").write_text("mine")
-    for more in ({}, {"resume": True}, {"overwrite": True}):
-        with pytest.raises(InvalidInputError, match=r"did not write there: chunks/000001.npz; give another"):
-            compare(PROBLEM, ["random"], 300, out=tmp_path, **more)
-    assert [path.name for path in tmp_path.rglob("*")] == ["chunks", "000001.npz"]
-
-
 def always(arm):
     return lambda state, step, rng: np.full(state.shape, arm)
 

@@ -14,8 +14,8 @@ from elsv.beliefs.points import arm_points, joint_points, match_means, rule_size
 from elsv.errors import InvalidInputError
 from elsv.lattice.small import singles
 from elsv.policies import make_policy
-from elsv.policies.plan import POINTS, Plan
-from elsv.policies.plan_rules import stands
+from elsv.policies.plan import Plan
+from elsv.policies.plan_rules import POINTS, stands
 from elsv.search.lookahead import lookahead
 from elsv.search.points_search import Customers, PointsSearch
 from elsv.segments import Segments

@@ -12,23 +12,11 @@ from elsv.state import State
 ORDERED = Problem(rewards=[0.8, 0.9, 1.0], order="decreasing", horizon=40)
 FREE = Problem(rewards=[0.8, 0.9, 1.0], horizon=40)
 EXAMPLES = (
-    "ucb:scale=0.4",
-    "bayes-ucb",
-    "thompson",
-    "thompson:order=false",
-    "thompson:belief=rejection",
-    "gittins:discount=0.99",
-    "elsv:index=gittins,discount=0.99,depth=1",
-    "elsv:index=ucb,scale=1,count_prior=true,weight=0.4",
-    "elsv:index=ucb",
-    "elsv:index=gittins,belief=rejection,draws=100",
-    "elsv:index=bayes-ucb,depth=2",
-    "commit:depth=2",
-    "block:blocks=1+3",
-    "greedy",
-    "greedy:order=false",
-    "fixed:arm=2",
-    "random",
+    *("ucb:scale=0.4", "bayes-ucb", "thompson", "thompson:order=false", "thompson:belief=rejection"),
+    *("gittins:discount=0.99", "elsv:index=gittins,discount=0.99,depth=1"),
+    *("elsv:index=ucb,scale=1,count_prior=true,weight=0.4", "elsv:index=ucb"),
+    *("elsv:index=gittins,belief=rejection,draws=100", "elsv:index=bayes-ucb,depth=2", "commit:depth=2"),
+    *("block:blocks=1+3", "greedy", "greedy:order=false", "fixed:arm=2", "random"),
 )
 
 

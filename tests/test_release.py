@@ -69,10 +69,3 @@ def test_another_version_is_seen(check, copy, capsys):
     path.write_text(path.read_text().replace("version: 0.1.0", "version: 0.0.9", 1))
     assert check.main(copy) == 1
     assert "version 0.1.0 in both places, found 0.0.9, 0.1.0" in capsys.readouterr().out
-
-
-def test_the_release_steps_name_the_check_and_the_field():
-    steps = (ROOT / "CONTRIBUTING.md").read_text()
-    assert "make release-check" in steps
-    assert "repository-code" in steps
-    assert "date-released" in (ROOT / "CITATION.cff").read_text()

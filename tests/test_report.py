@@ -177,7 +177,7 @@ def test_what_an_earlier_run_left_goes_away(written, tmp_path):
         comparison({"thompson": 1.0}, half=np.inf, apart=np.inf, horizon=1, arms=("a", "b"), instances=1),
         comparison({"a": 0.0, "b": 0.0}, half=0.0, apart=0.0, horizon=3, arms=("only",)),
         comparison(
-            {f"p{i}:index=gittins,discount=0.9": i + 1.0 for i in range(20)}, arms=tuple(map(str, range(30)))
+            {f"p{i}:index=gittins,discount=0.9": i + 1.0 for i in range(12)}, arms=tuple(map(str, range(20)))
         ),
         comparison({"_own": 1.0, "$x^2": 2.0, "<i>": 3.0}),
     ],
@@ -225,12 +225,6 @@ def test_summary_has_sorted_keys_and_no_constants():
     assert json.loads(text, parse_constant=pytest.fail)["policies"][0]["ci95"] is None
     keys = list(json.loads(text))
     assert keys == sorted(keys)
-
-
-def test_a_comparison_shows_itself():
-    html = USUAL._repr_html_()
-    assert "<svg" in html
-    assert "2.000" in html
 
 
 def every_figure():
@@ -338,7 +332,7 @@ def test_page_escapes_and_links():
     page.callout("**No.**", "bad")
     page.code("elsv compare 'a b' && x < y")
     page.table(["a", "b", "c"], [["x,y:z", 1.23456, None], ["u", 12345, "± 3 %"]], "Cap", "lrr", {1})
-    page.figure('<svg width="9pt"></svg>', 'A "quoted" `figure`', "one")
+    page.figure(['<svg width="9pt"></svg>'], 'A "quoted" `figure`', "one")
     page.settings({"k <": "v &", "n": 3})
     html = page.html()
     found = checked(html)
@@ -358,20 +352,6 @@ def test_page_without_many_sections_has_no_contents(tmp_path):
     page.text("Text.")
     assert "nav" not in checked(page.html()).tags
     assert page.write(tmp_path / "p.html").read_text() == page.html()
-
-
-def test_page_refuses_what_it_cannot_show():
-    page = Page("x")
-    page.figure("<svg ></svg>", "c", "n")
-    for wrong in (
-        lambda: page.figure("<svg ></svg>", "c", "n"),
-        lambda: page.figure("<p>", "c", "m"),
-        lambda: page.table(["a"], [["x", "y"]]),
-        lambda: page.table(["a"], [["x"]], align="lr"),
-        lambda: page.table(["a"], [["x"]], align="q"),
-    ):
-        with pytest.raises(InvalidInputError):
-            wrong()
 
 
 def test_inline_markup():

@@ -14,8 +14,8 @@ from elsv import Bandit, Problem, State, compare, evaluate, make_policy
 from elsv import structure as st
 from elsv.errors import InvalidInputError
 from elsv.paper.theorem import random_states
-from elsv.policies.meanings import legend, meaning
 from elsv.policies.mixing import drawn, least_ratio, losses_and_news, top_two
+from elsv.policies.registry import legend, meaning
 from elsv.policies.rivals import logistic_fit
 from elsv.structure.facts import Facts, ranking_of
 

@@ -12,7 +12,7 @@ from elsv import lookahead as search
 from elsv import structure as known
 from elsv.beliefs.abilities import best_in_groups
 from elsv.policies.asking import chances_of
-from elsv.policies.offered import ask
+from elsv.policies.base import ask
 from elsv.values import BlockCommitValue, CommitValue
 from paper_segments import Who, commit, lookahead
 
@@ -82,26 +82,11 @@ def test_a_block_is_never_worth_less_than_committing():
     assert BlockCommitValue(alone)(seen, 3) == pytest.approx(BlockCommitValue(one)(seen, 3), abs=1e-12)
 
 
-NAMES = [
-    "plan",
-    "elsv",
-    "elsv:depth=2",
-    "elsv:index=ucb",
-    "commit",
-    "commit:depth=3",
-    "block",
-    "kg",
-    "ids",
-    "thompson",
-    "top-two",
-    "greedy",
-    "gittins",
-    "ucb",
-    "bayes-ucb",
-    "random",
-    "fixed:arm=2+3",
-    "isotonic-kl-ucb",
-]
+NAMES = (
+    *("plan", "elsv", "elsv:depth=2", "elsv:index=ucb", "commit", "commit:depth=3", "block", "kg", "ids"),
+    *("thompson", "top-two", "greedy", "gittins", "ucb", "bayes-ucb", "random", "fixed:arm=2+3"),
+    *("isotonic-kl-ucb",),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -166,6 +151,16 @@ def test_best_in_groups_a_segment_by_draws(structure):
         share = np.bincount(own.argmax(axis=1), minlength=2) / len(own)
         assert chance[list(arms)] == pytest.approx(share, abs=0.008)
         assert largest[g] == pytest.approx(own.max(axis=1).mean(), abs=0.005)
+
+
+def test_best_of_some_arms_alone_counts_the_others_for_what_is_known_of_them():
+    given = Problem([1.0, 0.75, 1.0], order="decreasing", horizon=30)
+    seen = State([3, 2, 1], [2, 2, 3])
+    chance, largest = best_in_groups(given.belief, seen, given.rewards, [[1, 2]])
+    both, most = best_in_groups(given.belief, seen, given.rewards, [[1, 2], [0]])
+    assert np.array_equal(chance[1:], both[1:])
+    assert chance[1:].sum() == pytest.approx(1)
+    assert np.array_equal(largest, most[:1])
 
 
 def test_a_segment_of_one_arm():

@@ -29,16 +29,14 @@ def test_segments_are_values():
     assert segments.of_arm.tolist() == [0, 0, 1, 1]
     assert segments.count == 2
     assert segments.number("returning") == segments.number(2) == 1
-    assert segments.mask("new").tolist() == segments.masks[0].tolist() == [True, True, False, False]
+    assert segments.masks[0].tolist() == [True, True, False, False]
 
 
 def test_without_segments_one_holds_all_arms():
     plain = Problem(rewards=[1, 1, 1], horizon=3)
     everyone = plain.segments
-    assert not everyone.stated
-    assert (everyone.named, everyone.turns) == ((), (None,))
-    assert shop().segments.stated
-    assert shop().segments.named == shop().segments.names
+    assert (everyone.names, everyone.turns) == ((), (None,))
+    assert shop().segments.names == ("new", "returning")
     assert shop().segments.turns == tuple(range(shop().segments.count))
     assert everyone.count == 1
     assert everyone.groups == ((0, 1, 2),)
@@ -164,4 +162,4 @@ def test_what_is_wrong_is_said(more, message):
 )
 def test_a_segment_that_is_not_there(segment, message):
     with pytest.raises(InvalidInputError, match=message):
-        shop().segments.mask(segment)
+        shop().segments.number(segment)

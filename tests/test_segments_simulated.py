@@ -11,9 +11,8 @@ from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate,
 from elsv.policies.library import Greedy
 from elsv.policies.sharing import part_of, pooled_problem
 from elsv.policies.single import choices
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, run_chunk
-from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
+from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans, delays_of
 from elsv.state import State
 
 NAMES = ("greedy", "thompson", "fixed:arm=2+3", "elsv", "gittins", "random")
@@ -89,7 +88,7 @@ def test_regret_is_against_the_best_arm_of_who_came() -> None:
     assert tally.curves[0] * a_run(problem, ()).unit == pytest.approx(expected)
     best = np.array([0.6 * 0.9, 0.5 * 0.8])
     earned = sum(best[came.at(t)] - gap[came.at(t)] for t in range(1, 7))
-    assert tally.earnings[0, -1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
+    assert tally.earnings[0, 0, -1] * a_run(problem, ()).unit == pytest.approx(earned.sum())
     assert tally.by_segment[0, 4] == pytest.approx(came.counts().sum(axis=0))
 
 
@@ -109,7 +108,7 @@ def test_outcomes_known_at_once_are_a_delay_of_none() -> None:
     run = a_run(problem, ("gittins", "greedy"), 40)
     none = a_run(problem, ("gittins", "greedy"), 40, delays=delays_of(0, batch=2))
     at_once = run_chunk(run, 0)
-    assert run_chunk(none, 0).regret[0, 0] == at_once.regret[0, 0]
+    assert run_chunk(none, 0).regret[0, 0, 0] == at_once.regret[0, 0, 0]
 
 
 def test_workers_do_not_matter_and_a_run_resumes(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Every call of the client against a real server: the answers are what the library itself says."""
 
-import asyncio
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
@@ -8,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from elsv import Campaign, Problem
-from elsv.client import AsyncClient, Client, ConflictError, NotAllowedError, NotFoundError, RefusedError
+from elsv.client import Client, ConflictError, NotAllowedError, NotFoundError, RefusedError
 from services import serving
 
 PROBLEM = Problem(
@@ -98,20 +97,6 @@ def test_what_is_refused(server):
             client.decide("refused")
         assert refused.value.status == needed
         assert refused.value.remedy
-
-
-def test_many_at_once_from_an_event_loop(server):
-    async def work():
-        async with AsyncClient(server.url, server.tokens["admin"]) as client:
-            await client.create("async", PROBLEM, policy="greedy")
-            decisions = await asyncio.gather(*(client.decide("async", f"c-{k}") for k in range(40)))
-            await asyncio.gather(*(client.reward(one, success=True) for one in decisions[:20]))
-            return await client.status("async"), await client.audit("async"), decisions
-
-    status, audit, decisions = asyncio.run(work())
-    assert len({decision.id for decision in decisions}) == status.decided == 40
-    assert status.under_way == 20
-    assert audit.exact
 
 
 def test_customers_of_segments(server):

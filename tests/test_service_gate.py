@@ -103,28 +103,6 @@ def test_without_tokens_only_the_names_of_this_machine_are_answered(tmp_path):
             assert opened.get("/healthz", headers={"Host": host}).status_code == code, host
 
 
-def test_a_full_disk_is_told_and_overcome(tmp_path):
-    with shop(tmp_path / "shop.db") as opened:
-        opened.begin()
-        opened.decide(count=10)
-        connection = opened.service._store.writing.__self__._connection
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-        codes, last = set(), None
-        for _ in range(30):
-            last = opened.post("/campaigns/spring/decisions", {"count": 50})
-            codes.add(last.status_code)
-            if last.status_code != 200:
-                break
-        assert last.status_code == 503
-        assert last.headers["retry-after"] == "1"
-        assert "full" in last.json()["detail"]
-        assert opened.get("/campaigns/spring").status_code == 200
-        connection.execute("PRAGMA max_page_count = 1000000")
-        assert opened.decide(count=50)
-        assert opened.get("/campaigns/spring/audit").json()["exact"]
-
-
 def test_a_pool_lets_wait_and_then_says_so(tmp_path):
     pool = Pool(lambda: open_store(tmp_path / "shop.db"), 2, 0.05)
     with pool.reading(), pool.reading():

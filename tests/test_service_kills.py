@@ -2,7 +2,7 @@
 
 The clients count. Each has a key for every decision and sends a request until it is answered, across any
 number of kills, so that in the end the log must hold exactly one decision for each key and the outcome that
-was sent for it. `ELSV_KILLS` says how often a server is killed (20; the long form is 500).
+was sent for it. `ELSV_KILLS` says how often a server is killed (4; the long form is 500).
 """
 
 import asyncio
@@ -22,22 +22,9 @@ from campaigns import postgres_server
 from elsv.client import AsyncClient, Retries, UnavailableError
 from services import Server, serving
 
-KILLS = int(os.environ.get("ELSV_KILLS", "20"))
+KILLS = int(os.environ.get("ELSV_KILLS", "4"))
 CLIENTS = 8
 PATIENT = Retries(most=400, first=0.02, longest=0.5)
-
-
-@pytest.fixture(scope="module")
-def database():
-    with postgres_server() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    if request.param == "sqlite":
-        return str(tmp_path / "shop.db")
-    return request.getfixturevalue("database").new_database()
 
 
 class Load:
@@ -140,12 +127,12 @@ def test_killed_under_load(place, tmp_path):
         print(f"{KILLS} kills: {len(load.decided)} decisions, {dict(load.statuses)}")
 
 
-def test_several_processes_of_which_any_may_be_killed(database, tmp_path):
+def test_several_processes_of_which_any_may_be_killed(postgres, tmp_path):
     """The others go on, and the one that is missing is started again."""
-    with serving(database.new_database(), tmp_path, "--workers", "2") as server:
+    with serving(postgres.new_database(), tmp_path, "--workers", "2") as server:
         server.begin()
         with loaded(server) as load:
-            for _ in range(3):
+            for _ in range(2):
                 load.wait_for(20)
                 victim = random.choice(children_of(server.process.pid))
                 os.kill(victim, 9)
@@ -230,9 +217,9 @@ def asked_at_once(server, count, campaign):
     return Counter(answer.status_code for answer in answers)
 
 
-def test_a_campaign_that_another_process_holds(database, tmp_path):
+def test_a_campaign_that_another_process_holds(postgres, tmp_path):
     """Nobody waits for ever, other campaigns go on, and so does this one when it is free."""
-    url = database.new_database()
+    url = postgres.new_database()
     with serving(url, tmp_path) as server:
         server.begin()
         server.begin("autumn")
@@ -248,13 +235,13 @@ def test_a_campaign_that_another_process_holds(database, tmp_path):
         assert (audit["exact"], audit["decisions"]) == (True, 6)
 
 
-def test_a_database_that_lets_in_too_few(database, tmp_path):
+def test_a_database_that_lets_in_too_few(postgres, tmp_path):
     """The server may have fewer connections than it would like, and for a while none that is new."""
     import psycopg
 
-    url = database.new_database()
+    url = postgres.new_database()
     name = urlsplit(url).path[1:]
-    with psycopg.connect(database.url("postgres"), autocommit=True) as admin:
+    with psycopg.connect(postgres.url("postgres"), autocommit=True) as admin:
         admin.execute(f'CREATE ROLE "few_{name}" LOGIN CONNECTION LIMIT 2')
         admin.execute(f'ALTER DATABASE "{name}" OWNER TO "few_{name}"')
     with serving(url.replace("elsv@", f"few_{name}@"), tmp_path) as server:
@@ -308,11 +295,9 @@ def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(place, tmp_pa
     with serving(place, tmp_path) as server:
         server.begin()
         with loaded(server) as load:
-            for _ in range(3):
-                load.wait_for(30)
-                assert server.stop() in (0, -15), server.log()
-                server.start()
-            server.wait()
+            load.wait_for(30)
+            assert server.stop() in (0, -15), server.log()
+            server.start().wait()
             load.wait_for(5)
             load.stop()
         load.check()

@@ -45,17 +45,6 @@ def test_a_decision_and_its_outcome(spring):
     assert spring.post(path, {"success": False}).json()["status"] == "conflict"
 
 
-def test_a_key_is_answered_once(spring):
-    first = spring.post(
-        "/campaigns/spring/decisions", {"count": 3}, headers={"Idempotency-Key": "k-1"}
-    ).json()
-    again = spring.post(
-        "/campaigns/spring/decisions", {"count": 3}, headers={"Idempotency-Key": "k-1"}
-    ).json()
-    assert [one["id"] for one in first["decisions"]] == [one["id"] for one in again["decisions"]]
-    assert all(one["repeated"] for one in again["decisions"])
-
-
 def test_outcomes_of_several_campaigns_at_once_all_or_none(spring):
     spring.begin("summer")
     made = [*spring.decide(count=2), *spring.decide("summer", count=2)]
@@ -142,122 +131,12 @@ def test_health_and_metrics(spring):
     assert "elsv_batch_requests_count" in text
 
 
-HOSTILE = {
-    "not a number": b'{"count": NaN}',
-    "infinite": b'{"count": 1e999}',
-    "huge": b'{"count": 1e308}',
-    "a great whole number": b'{"count": 1' + b"0" * 5000 + b"}",
-    "nothing": b"",
-    "half": b'{"count": ',
-    "a list": b"[]",
-    "text": b'"count"',
-    "deep": b'{"a":' * 100_000,
-    "deep and whole": b'{"customer":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "a zero byte": b'{"customer": "a\\u0000b"}',
-    "half a character": b'{"customer": "\xff"}',
-    "a lone surrogate": b'{"customer": "\\ud800"}',
-    "blank": b'{"customer": " "}',
-    "long": b'{"customer": "' + b"x" * 501 + b'"}',
-    "a number": b'{"customer": 7}',
-    "negative": b'{"count": -1}',
-    "none": b'{"count": 0}',
-    "too many": b'{"count": 1001}',
-    "true": b'{"count": true}',
-    "both": b'{"count": 1, "customer": "c"}',
-    "strange": b'{"customers": ["c"]}',
-    "a segment": b'{"segment": "new"}',
-}
-
-
-@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-def test_bodies_that_are_refused(spring, body):
-    for path in ("/campaigns/spring/decisions", "/rewards", "/decisions/abc/reward"):
-        answer = spring.post(path, content=body, headers=JSON)
-        assert 400 <= answer.status_code < 500, path
-        told = answer.json()
-        assert told["status"] == answer.status_code
-        assert told["rule"]
-    for method, path in (("PUT", "/campaigns/other"), ("PATCH", "/campaigns/spring")):
-        answer = spring.ask(method, path, content=body, headers=JSON)
-        assert 400 <= answer.status_code < 500, method
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        {"rewards": [1, 1e308], "horizon": 10},
-        {"rewards": [-1, 1], "horizon": 10},
-        {"rewards": [], "horizon": 10},
-        {"rewards": ["a"], "horizon": 10},
-        {"rewards": [[1]], "horizon": 10},
-        {"rewards": [1, 2], "horizon": 10**400},
-        {"rewards": [1, 2]},
-        {"rewards": [1, 2], "horizon": 10, "order": "sideways"},
-        {"rewards": [1, 2], "horizon": 10, "structure": {"type": "samples", "file": "/etc/passwd"}},
-        {"rewards": [1, 2], "horizon": 10, "names": ["a", "a"]},
-        {"rewards": [1, 2], "horizon": 10, "whatever": 1},
-        {"rewards": [1, 2], "horizon": 10, "prior": [[0, 1], [1, 1]]},
-        {},
-    ],
-)
-def test_problems_that_are_refused(spring, problem):
-    answer = spring.ask("PUT", "/campaigns/strange", {"problem": problem, "policy": "greedy"})
-    if answer.status_code == 201:  # only what can be computed with is taken
-        assert spring.decide("strange")
-    else:
-        assert answer.status_code == 422, answer.text
-
-
-@pytest.mark.parametrize("policy", ["optimal:file=/etc/passwd", "nobody", "fixed:arm=9", "", "greedy:x=1"])
-def test_policies_that_are_refused(spring, policy):
-    answer = spring.ask("PUT", "/campaigns/strange2", {**SHOP, "policy": policy})
-    assert answer.status_code == 422
-    assert "passwd" not in answer.text or "file of the server" in answer.text
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/campaigns/../../etc/passwd",
-        "/campaigns/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
-        "/campaigns/..%00",
-        "/campaigns/' OR 1=1 --",
-        "/campaigns/%00",
-        "/campaigns/" + "x" * 600,
-        "/campaigns/{{7*7}}/explain",
-        "/static/../../pyproject.toml",
-    ],
-)
-def test_paths_that_lead_nowhere(spring, path):
-    answer = spring.get(path)
-    assert 400 <= answer.status_code < 500
-    assert "root:" not in answer.text
-
-
-def test_what_is_no_json_must_not_be_sent(spring):
-    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
-        answer = spring.post("/campaigns/spring/decisions", content=b"{}", headers={"content-type": kind})
-        assert answer.status_code == 415, kind
-
-
 def test_openapi_says_everything(spring):
     document = spring.get("/openapi.json").json()
-    assert {
-        "/campaigns",
-        "/campaigns/{name}",
-        "/campaigns/{name}/decisions",
-        "/decisions/{id}/reward",
-        "/decisions/{id}/void",
-        "/decisions/{id}/correction",
-        "/rewards",
-        "/campaigns/{name}/explain",
-        "/campaigns/{name}/audit",
-        "/campaigns/{name}/export.parquet",
-        "/campaigns/{name}/report.html",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-    } <= set(document["paths"])
+    of_one = ("", "/decisions", "/explain", "/audit", "/export.parquet", "/report.html")
+    others = ("/campaigns", "/rewards", "/healthz", "/readyz", "/metrics")
+    reports = {f"/decisions/{{id}}/{what}" for what in ("reward", "void", "correction")}
+    assert {*others, *reports, *(f"/campaigns/{{name}}{rest}" for rest in of_one)} <= set(document["paths"])
     for path, methods in document["paths"].items():
         for method, route in methods.items():
             assert route.get("description") or route.get("summary"), (path, method)

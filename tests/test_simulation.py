@@ -1,9 +1,6 @@
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
-import paper
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.simulation import _engine_kernels as kernels
@@ -21,29 +18,6 @@ def test_published_regret_of_thompson_and_ucb1():
     for name, expected, known_to in (("thompson", 6.34, 0.05), ("ucb1", 15.92, 0.06)):
         measured = result[name]
         assert abs(measured.mean[-1] - expected) < known_to + 1.5 * measured.ci95[-1]
-
-
-@pytest.mark.parametrize(
-    "name", ["greedy", "greedy:order=false", "ucb:count_prior=true", "elsv:index=greedy"]
-)
-def test_simulated_regret_agrees_with_the_exact_one(name):
-    """Bayes regret of T = 4 pulls worked out in Fractions for a deterministic policy."""
-    from elsv.policies import make_policy
-    from elsv.state import State
-
-    horizon, rewards = 4, (Fraction(2, 5), Fraction(7, 10), Fraction(1))
-    problem = Problem(rewards=[float(r) for r in rewards], horizon=horizon)
-    policy = make_policy(name, problem)
-    rng = np.random.default_rng(0)
-
-    def chosen(counts, step):
-        return int(policy(State([float(a) for a, _ in counts], [float(b) for _, b in counts]), step, rng))
-
-    reward = paper.expected_reward(((1, 1),) * 3, horizon, rewards, paper.independent_mean, chosen)
-    exact = horizon * paper.expected_best_of_uniform(rewards) - reward
-    result = compare(problem, [name], instances=60_000, seed=2)[name]
-    assert abs(result.mean[-1] - float(exact)) < 2 * result.ci95[-1]
-    assert result.ci95[-1] < 0.01
 
 
 def test_coverage_of_the_interval():

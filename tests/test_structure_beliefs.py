@@ -8,7 +8,7 @@ import pytest
 
 import elsv
 from elsv import Chain, CorruptFileError, InvalidInputError, Problem, State
-from elsv.beliefs import Gibbs, Kept
+from elsv.beliefs import Gibbs, Independent, Kept, Mixture
 from elsv.beliefs.ladder.ranking import TooWideError
 from elsv.beliefs.points import joint_points
 from elsv.structure import (
@@ -288,12 +288,26 @@ def test_a_demand_curve_is_what_its_words_say():
     np.testing.assert_allclose(np.quantile(curves[:, 1], [0.05, 0.95]), [0.1, 0.4], rtol=0, atol=2e-3)
     odds = curves / (1 - curves)
     np.testing.assert_allclose(np.quantile(odds[:, 0] / odds[:, 2], [0.05, 0.95]), [2, 20], rtol=5e-3)
+    np.testing.assert_allclose(np.log(odds[:, 0] * odds[:, 2]), 2 * np.log(odds[:, 1]), atol=1e-8)
     belief = problem(stated).belief
     before, after = belief.mean(State([1, 1, 1], [1, 1, 1])), belief.mean(State([9, 1, 1], [3, 1, 1]))
     assert (after > before).all()  # a sale at one price speaks for the others
 
 
 # Mixtures, and what data say.
+
+
+def test_a_mixture_weighs_its_parts_by_the_data():
+    """One success of the second of two arms: 1/3 under the order, 1/2 without."""
+    belief = Mixture((Chain(), Independent()), (0.9, 0.1), np.ones((2, 2)))
+    state = State([1, 2], [1, 1])
+    ordered, nothing = 0.9 / 3, 0.1 / 2
+    share = ordered / (ordered + nothing)
+    np.testing.assert_allclose(belief.chances(state), [share, 1 - share], atol=1e-9)
+    assert np.exp(belief.log_weight(state)) == pytest.approx(ordered + nothing, abs=1e-9)
+    # Given the order and the success: μ₁ has mean 3/4, μ₂ 1/2.
+    expected = share * np.array([3 / 4, 1 / 2]) + (1 - share) * np.array([1 / 2, 2 / 3])
+    np.testing.assert_allclose(belief.mean(state), expected, atol=1e-8)
 
 
 def test_a_mixture_learns_which_part_is_right():

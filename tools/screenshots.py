@@ -19,7 +19,9 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,25 +34,12 @@ PAPER = {"width": 688, "height": 1002}  # A4 within the margins of the style she
 _DAY = 86400.0
 
 
-def shop() -> Problem:
+def shop(segments: list[str] | None = None) -> Problem:
     """Return the problem: four levels, of which more never sells less, and 4 % buy today."""
     from elsv.prior.expectations import from_expectations
 
-    problem = Problem(rewards=list(OPTIONS.values()), names=list(OPTIONS), order="increasing", horizon=1500)
-    return from_expectations(problem, {"none": 0.04}).problem
-
-
-def two_segments() -> Problem:
-    """Return the same for customers of two segments."""
-    from elsv.prior.expectations import from_expectations
-
-    problem = Problem(
-        rewards=list(OPTIONS.values()),
-        names=list(OPTIONS),
-        order="increasing",
-        segments=["mobile", "desktop"],
-        horizon=1500,
-    )
+    rewards, names = list(OPTIONS.values()), list(OPTIONS)
+    problem = Problem(rewards, order="increasing", horizon=1500, names=names, segments=segments)
     return from_expectations(problem, {"none": 0.04}).problem
 
 
@@ -71,7 +60,7 @@ class Played:
         steps = max(1, round(count * 24))
         for _ in range(steps):
             self.time += count * _DAY / steps
-            for who in segments.names if segments.stated else (None,):
+            for who in segments.names or (None,):
                 came = int(self._rng.poisson(customers / 24 / segments.count))
                 made = self.campaign.decide(count=came, segment=who) if came else []
                 more = 1.4 if who == "desktop" else 1.0
@@ -97,7 +86,7 @@ def demo(db: Path, now: float | None = None) -> None:
     gone = Played(db, "withdrawn arm", shop(), 8, now, control="none").days(5)
     gone.campaign.withdraw("15 % off")
     gone.days(3)
-    segments = Played(db, "two segments", two_segments(), 10, now, control=[0, 4])
+    segments = Played(db, "two segments", shop(["mobile", "desktop"]), 10, now, control=[0, 4])
     segments.days(10)
 
 
@@ -127,57 +116,57 @@ def serving(db: Path) -> Iterator[str]:
         process.wait(60)
 
 
-def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
-    """Take every page: telephone and desk, light and dark, whole and first screen, and as printed."""
+@contextmanager
+def browsing() -> Iterator[Any]:
+    """Yield a browser: ``ELSV_CHROMIUM``, one that is installed, or Playwright's own."""
     from playwright.sync_api import sync_playwright
 
+    known = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    path = os.environ.get("ELSV_CHROMIUM") or next(filter(None, known), None)
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        chrome = playwright.chromium.launch(executable_path=path, args=options)
+        yield chrome
+        chrome.close()
+
+
+def take(address: str, out: Path, pages: Mapping[str, str]) -> list[Path]:
+    """Take every page: telephone and desk, light and dark, whole and first screen, and as printed."""
     out.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
-    with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(
-            executable_path=_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        for screen, viewport in (("phone", PHONE), ("wide", WIDE)):
-            for scheme in ("light", "dark"):
-                context = chrome.new_context(viewport=viewport, base_url=address, color_scheme=scheme)
-                context.set_default_timeout(120_000)
-                page = context.new_page()
-                for name, where in pages.items():
-                    page.goto(where)
-                    page.wait_for_timeout(400)
-                    made.append(out / f"{name}-{screen}-{scheme}.png")
-                    page.screenshot(path=made[-1], full_page=True)
-                    if screen == "phone" and scheme == "light":
-                        page.screenshot(path=out / f"{name}-first.png")
-                    if screen == "wide" and scheme == "light":
-                        page.emulate_media(media="print")
-                        page.pdf(path=out / f"{name}.pdf", format="A4")
-                        page.set_viewport_size(PAPER)
-                        page.screenshot(path=out / f"{name}-printed.png", full_page=True)
-                        page.emulate_media(media="screen")
-                        page.set_viewport_size(viewport)
-                context.close()
-        chrome.close()
+    screens = (("phone", PHONE), ("wide", WIDE))
+    with browsing() as chrome:
+        for (screen, viewport), scheme in product(screens, ("light", "dark")):
+            context = chrome.new_context(viewport=viewport, base_url=address, color_scheme=scheme)
+            context.set_default_timeout(120_000)
+            page = context.new_page()
+            for name, where in pages.items():
+                page.goto(where)
+                page.wait_for_timeout(400)
+                made.append(out / f"{name}-{screen}-{scheme}.png")
+                page.screenshot(path=made[-1], full_page=True)
+                if screen == "phone" and scheme == "light":
+                    page.screenshot(path=out / f"{name}-first.png")
+                if screen == "wide" and scheme == "light":
+                    page.emulate_media(media="print")
+                    page.pdf(path=out / f"{name}.pdf", format="A4")
+                    page.set_viewport_size(PAPER)
+                    page.screenshot(path=out / f"{name}-printed.png", full_page=True)
+                    page.emulate_media(media="screen")
+                    page.set_viewport_size(viewport)
+            context.close()
     return made
 
 
 def for_docs(address: str, path: Path) -> None:
     """Take the page of a campaign for the documentation."""
     from PIL import Image
-    from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+    with browsing() as chrome:
         page = chrome.new_page(viewport={"width": 1100, "height": 1000})
         page.goto(f"{address}/ui/campaigns/running")
         taken = page.screenshot()
-        chrome.close()
     Image.open(io.BytesIO(taken)).convert("RGB").quantize(128).save(path, optimize=True)
-
-
-def _chromium() -> str | None:
-    known = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
-    return os.environ.get("ELSV_CHROMIUM") or next(filter(None, known), None)
 
 
 def main() -> None:

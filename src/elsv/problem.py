@@ -8,7 +8,7 @@ when there is one. The objective is the sum of ``horizon`` rewards, or the disco
 from __future__ import annotations
 
 import inspect
-import math
+import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -31,6 +31,7 @@ from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as
 from elsv.structure.product import Product, check_order_of_lists
+from elsv.structure.rankings import is_number
 
 _MOST_ROWS = 20  # of arms that a notebook shows
 EXPECT = "expect"  # a table of a problem's file that `elsv prior` turns into rows
@@ -147,18 +148,10 @@ class Problem:
         check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
-        checked_horizon, checked_discount = _objective(horizon, discount)
-        about = Offers(labels, payoff, table)
-        for name, value in (
-            ("rewards", payoff),
-            ("structure", on(structure_of(order if structure is None else structure), about)),
-            ("horizon", checked_horizon),
-            ("discount", checked_discount),
-            ("prior", table),
-            ("names", labels),
-            ("segments", who),
-        ):
-            object.__setattr__(self, name, value)
+        goal = _objective(horizon, discount)
+        known = on(structure_of(order if structure is None else structure), Offers(labels, payoff, table))
+        for one, value in zip(fields(self), (payoff, known, *goal, table, labels, who), strict=True):
+            object.__setattr__(self, one.name, value)
 
     @property
     def arms(self) -> int:
@@ -319,16 +312,11 @@ class Problem:
     @classmethod
     def load(cls, path: str | Path) -> Problem:
         """Read a TOML file: rewards, order or structure, horizon or discount, prior, names, segments."""
-        return cls._load(path)[0]
+        return cls.load_expecting(path, "")[0]
 
     @classmethod
-    def load_expecting(cls, path: str | Path) -> tuple[Problem, dict[str, Any]]:
+    def load_expecting(cls, path: str | Path, aside: str = EXPECT) -> tuple[Problem, dict[str, Any]]:
         """Read a TOML file and its table ``[expect]``, which `elsv.prior` turns into rows; {} without."""
-        return cls._load(path, EXPECT)
-
-    @classmethod
-    def _load(cls, path: str | Path, aside: str = "") -> tuple[Problem, dict[str, Any]]:
-        """Return the problem of a file, and the table under the key `aside`."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
@@ -418,13 +406,13 @@ def _objective(horizon: object, discount: object) -> tuple[int | None, float | N
 
 def check_discount(discount: object) -> float:
     """Return `discount` as a float if it lies strictly between 0 and 1."""
-    if isinstance(discount, bool) or not isinstance(discount, int | float | np.number):
+    if not is_number(discount):
         raise InvalidInputError(f"discount must be a number between 0 and 1, got {shown(discount)}")
     if not 0 < discount < 1:
         raise InvalidInputError(
             f"discount must lie strictly between 0 and 1, got {shown(discount)}; try 0.99"
         )
-    return float(cast(float, discount))
+    return float(discount)
 
 
 def _numbers(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
@@ -462,18 +450,10 @@ def _all_positive(name: str, array: FloatArray) -> None:
 def _toml(value: Any) -> str:
     if isinstance(value, np.generic | np.ndarray):
         return _toml(value.tolist())
-    if isinstance(value, str):
-        escaped = "".join(
-            f"\\u{ord(c):04X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c
-            for c in value
-        )
-        return f'"{escaped}"'
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value)
     return str(value)

@@ -38,16 +38,15 @@ Stated = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]]
 class Segments:
     """Who comes, and what is on offer to them."""
 
-    names: tuple[str, ...]  # [G]
+    names: tuple[str, ...]  # [G]; none where nobody named segments, and one segment holds all arms
     groups: tuple[tuple[int, ...], ...]  # the arms of each segment, from 0, rising
     shares: tuple[float, ...] | None = None  # q, if known
     share_prior: tuple[float, ...] | None = None  # a, the Dirichlet counts, if not
-    stated: bool = True  # False: nobody named segments, and one segment holds all arms
 
     @classmethod
     def everyone(cls, arms: int) -> Self:
         """Return the one segment of a problem that names none: every arm is on offer to everyone."""
-        return cls(("everyone",), (tuple(range(arms)),), (1.0,), stated=False)
+        return cls((), (tuple(range(arms)),), (1.0,))
 
     @classmethod
     def of(
@@ -73,29 +72,20 @@ class Segments:
     @property
     def count(self) -> int:
         """G, the number of segments."""
-        return len(self.names)
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """The names that people read; none where nobody named segments."""
-        return self.names if self.stated else ()
+        return len(self.groups)
 
     @property
     def turns(self) -> tuple[int | None, ...]:
         """Who can be said to come: each segment by its number from 0, or None where nobody named segments."""
-        return tuple(range(self.count)) if self.stated else (None,)
+        return tuple(range(self.count)) if self.names else (None,)
 
     def each(self, values: S) -> S | Any:
         """Return a value for every segment as it is; where nobody named segments, the only value itself."""
-        return values if self.stated else values[0]
-
-    def said(self, words: str) -> str:
-        """Return `words` where people named segments, else no words."""
-        return words if self.stated else ""
+        return values if self.names else values[0]
 
     def name_of(self, arm: int) -> str | None:
         """Return the name of the segment that an arm is for; None where nobody named segments."""
-        return self.said(self.names[int(self.of_arm[arm])]) or None
+        return self.names[int(self.of_arm[arm])] if self.names else None
 
     def among(self, arms: Sequence[int], came: Sequence[float] = ()) -> Segments:
         """Return the segments of some arms, which are numbered anew; `came` adds to the Dirichlet counts."""
@@ -138,9 +128,9 @@ class Segments:
     def number(self, segment: object) -> int:
         """Return the number from 0 of a segment that is given by its name or its number from 1.
 
-        Where no segments are stated, there is nothing to name: None gives 0.
+        Where nobody named segments, None gives 0.
         """
-        if not self.stated:
+        if not self.names:
             if segment is None:
                 return 0
             raise InvalidInputError(
@@ -152,11 +142,7 @@ class Segments:
             if not segment.strip().isdecimal():
                 raise unknown_name("segment", segment, self.names)
             segment = int(segment)
-        if (
-            isinstance(segment, int | np.integer)
-            and not isinstance(segment, bool)
-            and 1 <= segment <= self.count
-        ):
+        if segment is not True and isinstance(segment, int | np.integer) and 1 <= segment <= self.count:
             return int(segment) - 1
         if segment is None:
             raise InvalidInputError(
@@ -169,8 +155,8 @@ class Segments:
         )
 
     def numbers(self, segment: ArrayLike | None) -> AnyArray:
-        """Return who has come, numbers from 0 of any shape, if they can have; 0 where none are stated."""
-        if segment is None or not self.stated:
+        """Return who has come, numbers from 0 of any shape, if that can be; 0 where nobody named segments."""
+        if segment is None or not self.names:
             return np.asarray(self.number(segment))
         numbers = np.asarray(segment)
         if numbers.dtype.kind not in "iu" or (
@@ -180,10 +166,6 @@ class Segments:
                 f"segment must be numbers from 0 to {self.count - 1}, got {shown(segment)}"
             )
         return numbers
-
-    def mask(self, segment: object) -> AnyArray:
-        """Return which arms are on offer to a segment, by name or number from 1: truth values ``[N]``."""
-        return np.asarray(self.masks[self.number(segment)])
 
     def counts(self, pulls: ArrayLike) -> FloatArray:
         """Return a + n, the prior and the customers of each segment: pulls ``[..., N]`` to ``[..., G]``."""
@@ -210,6 +192,8 @@ class Segments:
 
     def describe(self, arm_names: Sequence[str]) -> str:
         """Say in words who comes and what is on offer to them; nothing where nobody named segments."""
+        if not self.names:
+            return ""
         shares = self.shares or (None,) * self.count
         who = [
             name if share is None else f"{name} ({100 * share:g} % of customers)"
@@ -226,11 +210,11 @@ class Segments:
             chances = " / ".join(f"{100 * x:.3g} %" for x in self.chances(np.zeros(len(self.of_arm))))
             first = "equal at first" if len(set(self.share_prior)) == 1 else f"at first {chances}"
             learnt = f"; shares learnt from who comes, {first}"
-        return self.said("; ".join(parts) + learnt)
+        return "; ".join(parts) + learnt
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values under the keys of a problem's TOML file, none if no segments are stated."""
-        if not self.named:
+        """Return plain values under the keys of a problem's TOML file, none where nobody named segments."""
+        if not self.names:
             return {}
         lists = [[i + 1 for i in arms] for arms in self.groups]
         unnamed = self.names == _numbered(self.count)
@@ -252,7 +236,7 @@ class Segments:
 
 
 def number_of(segments: Segments, segment: object) -> int | None:
-    """Return the number from 0 of the segment that has come; None where none are stated and none is named."""
+    """Return the number from 0 of the segment that has come; None where nobody named segments."""
     return segments.turns[segments.number(segment)]
 
 

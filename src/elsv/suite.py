@@ -23,7 +23,7 @@ from elsv._base.numbers import finite
 from elsv._base.progress import Progress, part_of, watched
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.policies import Policy, make_policy
-from elsv.policies.offered import fits_segments
+from elsv.policies.base import fits_segments
 from elsv.policies.sharing import Separate
 from elsv.problem import Problem
 from elsv.report.headline import shown_digits, with_half
@@ -47,8 +47,12 @@ def problems(version: str = "v1") -> dict[str, Problem]:
     """
     if version not in VERSIONS:
         raise unknown_name("suite", version, VERSIONS)
-    drawn = {f"random-{k + 1}": _drawn(k) for k in range(10)}
-    return gallery() | _of_paper() | drawn
+    of_paper = {
+        "paper": Problem([0.8, 0.9, 1.0], order="decreasing", horizon=290),
+        "paper-wide": Problem([0.4, 0.7, 1.0], order="decreasing", horizon=290),
+        "paper-plain": Problem([1.0, 1.0, 1.0], horizon=290),
+    }
+    return gallery() | of_paper | {f"random-{k + 1}": _drawn(k) for k in range(10)}
 
 
 def gallery() -> dict[str, Problem]:
@@ -66,15 +70,6 @@ def gallery() -> dict[str, Problem]:
         "contacts": Problem([1.0] * 4, horizon=40, structure=st.unimodal()),
         "tiers": Problem(**rows),
         "segments": Problem(**rows, segments=groups, segment_shares=[0.4, 0.6]),
-    }
-
-
-def _of_paper() -> dict[str, Problem]:
-    """Return the paper's discount problem, the same with wide rewards, and its plain bandit."""
-    return {
-        "paper": Problem([0.8, 0.9, 1.0], order="decreasing", horizon=290),
-        "paper-wide": Problem([0.4, 0.7, 1.0], order="decreasing", horizon=290),
-        "paper-plain": Problem([1.0, 1.0, 1.0], horizon=290),
     }
 
 
@@ -247,28 +242,25 @@ def made(policy: str | Policy | Maker, problem: Problem) -> str | Policy:
     if isinstance(policy, str):
         return policy
 
-    def make(given: Any, part: Problem) -> Any:
-        if not _is_maker(given):
-            return given
-        found = given(part)
-        if not callable(found):
-            raise InvalidInputError(
-                f"{getattr(given, '__name__', 'a policy')} takes a problem and must return a policy, a "
-                f"function (state, step, rng) -> arm, got {type(found).__name__}"
-            )
-        return found
-
-    found = make(policy, problem)
+    found: Policy = _made(policy, problem)
     if not (fits_segments(found, problem) or hasattr(found, "scores")):
-        return Separate(problem, policy, lambda given, part: make_policy(make(given, part), part))
-    return found  # type: ignore[no-any-return]
+        return Separate(problem, policy, lambda given, part: make_policy(_made(given, part), part))
+    return found
 
 
-def _is_maker(policy: object) -> bool:
-    """Return whether a function takes one argument, a problem."""
+def _made(given: Any, problem: Problem) -> Any:
+    """Return what a function that needs one argument makes of the problem; anything else as it is."""
     try:
-        parameters = inspect.signature(policy).parameters.values()  # type: ignore[arg-type]
+        parameters = inspect.signature(given).parameters.values()
     except (TypeError, ValueError):
-        return False
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len([p for p in positional if p.default is p.empty]) == 1
+        return given
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len([p for p in places if p.default is p.empty]) != 1:
+        return given
+    found = given(problem)
+    if not callable(found):
+        raise InvalidInputError(
+            f"{getattr(given, '__name__', 'a policy')} takes a problem and must return a policy, a "
+            f"function (state, step, rng) -> arm, got {type(found).__name__}"
+        )
+    return found

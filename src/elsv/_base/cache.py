@@ -1,10 +1,10 @@
 """What is kept for the next time: one cache in memory, one on disk, each with a limit.
 
-What takes long to make and serves many states goes into `memory`, under a key that says all that it depends
-on. (What is kept of single states stays beside its function, a few at a time: so many come that they would
-push out all else.) Large tables are also kept as files. Past a limit, what was not used for longest goes:
-``ELSV_CACHE_MEMORY`` (512MB for each process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files).
-``elsv cache`` says where the files are and how much they take, and clears them.
+Results that take long to make and serve many states go into `memory`, under a key with all that they depend
+on. (Results for single states are too many: their functions keep a few themselves.) Large tables are also
+kept as files. Past a limit, those not used for longest are dropped: ``ELSV_CACHE_MEMORY`` (512MB for each
+process unless set) and ``ELSV_CACHE_DISK`` (1GB; 0 keeps no files). ``elsv cache`` says where the files are
+and how much they take, and clears them.
 
 A file is written whole or not at all, carries a checksum and all that it was computed from, and is ignored if
 anything about it is wrong: the directory can be deleted, or be read-only, at any time.
@@ -66,7 +66,7 @@ def _size(variable: str, default: str) -> int:
 
 
 class Memory:
-    """Values by key. Past `memory_limit` it drops what was not used for longest; the last value put stays."""
+    """Values by key. Past `memory_limit` those not used for longest are dropped; the latest always stays."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
@@ -78,7 +78,7 @@ class Memory:
         return len(self._values)
 
     def get(self, key: Hashable) -> Any:
-        """Return the value, which counts as a use of it, or None."""
+        """Return the value or None; asking counts as a use."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -151,12 +151,22 @@ def cached_table(
 
 
 def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | None:
-    """Return the table if it is in memory or on disk, else None."""
+    """Return the table from memory or from disk, else None; a damaged file counts as none."""
     known: FloatArray | None = memory.get((*key, states))
-    if known is None and keep and states > LARGE:
-        known = read_table(key, states)
-        if known is not None:
-            _remember(key, known)
+    if known is not None or not keep or states <= LARGE:
+        return known
+    path, beginning = _file_of(key, states)
+    try:
+        content = b"" if path is None else path.read_bytes()
+    except OSError:
+        return None
+    body = content[-8 * states :]
+    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the time of last use, by which files are dropped
+    known = np.frombuffer(body, dtype="<f8").astype(np.float64)
+    _remember(key, known)
     return known
 
 
@@ -194,7 +204,7 @@ def kernel_directory() -> Path | None:
 
 
 def _file_of(key: TableKey, states: int) -> tuple[Path | None, bytes]:
-    """Return where the file of a table is, and how it begins: with the key, its numbers exactly."""
+    """Return where the file of a table is, and how it begins: with the exact key."""
     about = json.dumps([float(part).hex() if isinstance(part, int | float) else part for part in key])
     name = hashlib.sha256(f"{about} {states}".encode()).hexdigest()[:32]
     directory = cache_directory()
@@ -203,21 +213,6 @@ def _file_of(key: TableKey, states: int) -> tuple[Path | None, bytes]:
 
 def _checksum(body: bytes | memoryview) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n"
-
-
-def read_table(key: TableKey, states: int) -> FloatArray | None:
-    """Return the table from its file, or None if that is missing, damaged or about something else."""
-    path, beginning = _file_of(key, states)
-    try:
-        content = b"" if path is None else path.read_bytes()
-    except OSError:
-        return None
-    body = content[-8 * states :]
-    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
-        return None
-    with suppress(OSError):
-        os.utime(path)  # the time of last use, by which files are dropped
-    return np.frombuffer(body, dtype="<f8").astype(np.float64)
 
 
 def write_table(key: TableKey, table: FloatArray) -> None:
@@ -260,7 +255,7 @@ def kept_files(kind: str) -> list[KeptFile]:
 
 
 def clear_files() -> list[KeptFile]:
-    """Remove every file that elsv keeps in its cache directory, and nothing else; return what there was."""
+    """Remove every file that elsv keeps in its cache directory, and nothing else; return them."""
     directory = cache_directory()
     if directory is None:
         return []

@@ -78,7 +78,7 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
 
 
 class Columns:
-    """A result with a table of named columns of one length, as frames too."""
+    """A result that is also a table: named columns of one length, or a frame."""
 
     def columns(self) -> dict[str, Any]:
         """Return the columns by name."""
@@ -103,24 +103,12 @@ def latex_table(
     label: str | None = None,
     booktabs: bool = True,
 ) -> str:
-    """Return a ``tabular``: text on the left, numbers on the right.
+    """Return a ``tabular``, text on the left and numbers on the right, from plain text, which is escaped.
 
-    Parameters
-    ----------
-    headers, rows
-        Plain text; what LaTeX would read as its own is escaped.
-    bold
-        Cells in bold, by row and column from 0.
-    groups
-        Titles above the columns after the first, and how many columns each has.
-    caption, label
-        Put it into a ``table`` with a caption, as plain text, and a label.
-    booktabs
-        Rules of the package ``booktabs``; else those of LaTeX itself.
+    `bold` are cells by row and column from 0, `groups` titles above the columns after the first, and how many
+    columns each has. A caption or a label puts it into a ``table``; without `booktabs` rules are LaTeX's own.
     """
-    top, middle, bottom = (
-        (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline", r"\hline", r"\hline")
-    )
+    top, middle, bottom = (r"\toprule", r"\midrule", r"\bottomrule") if booktabs else (r"\hline",) * 3
     cells = [
         [rf"\textbf{{{_latex(cell)}}}" if (i, k) in bold else _latex(cell) for k, cell in enumerate(row)]
         for i, row in enumerate(rows)
@@ -146,7 +134,7 @@ def _latex(text: str) -> str:
 
 
 def _as_os_error(error: Exception) -> OSError:
-    """Return the system's error behind one of polars, which words errors of the disk in its own way."""
+    """Return the system's error behind one of polars, which has its own words for errors of the disk."""
     found = re.search(r"(?:os error|Errno) (\d+)", str(error))
     return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
 
@@ -155,14 +143,9 @@ def _as_os_error(error: Exception) -> OSError:
 class TableRows:
     """A table, row by row; names of columns are stripped and in small letters."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]]  # of a CSV file from its second line
     columns: frozenset[str]
     content: bytes  # of the file
-
-    @property
-    def lines(self) -> range:
-        """The line of each row in a CSV file."""
-        return range(2, len(self.rows) + 2)
 
 
 def read_rows(path: str | Path, what: str) -> TableRows:
@@ -183,7 +166,7 @@ def read_rows(path: str | Path, what: str) -> TableRows:
 
 
 def check_counts(columns: frozenset[str], path: str | Path) -> None:
-    """Raise if a table has a row for each outcome and counts of outcomes at once."""
+    """Raise if a table has both a row for each outcome and counts of outcomes."""
     single, counts = columns & {"success", "outcome"}, columns & {"successes", "failures", "trials"}
     if single and counts:
         raise InvalidInputError(

@@ -57,7 +57,7 @@ _inputs: list[str] | None = None  # of the command that runs
 
 @contextmanager
 def inputs(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Let nothing be written to these files, nor to those that `note_input` names meanwhile."""
+    """Refuse to write to these files, and to those that `note_input` names meanwhile."""
     global _inputs
     before, _inputs = _inputs, [str(path) for path in paths]
     try:
@@ -148,7 +148,7 @@ def _unwritable(path: str | Path) -> Iterator[None]:
 
 
 def _look(path: str | Path) -> tuple[Path, os.stat_result | None]:
-    """Return where `path` leads to and what is there; an `OSError` if it is nothing to write to."""
+    """Return where `path` leads to and what is there; `OSError` where nothing can be written."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "a name must not contain a null byte")
     target = Path(os.path.realpath(path))
@@ -171,7 +171,7 @@ def _look(path: str | Path) -> tuple[Path, os.stat_result | None]:
 def _replacing(
     target: Path, before: os.stat_result | None, mode: int = 0o666
 ) -> Iterator[tuple[BinaryIO, Path]]:
-    """Give a stream, and its path, that takes the place of `target` at the end, if there was no error."""
+    """Yield a stream and its path; it takes the place of `target` at the end, if there was no error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(target.parent, target)
     handle, temporary = _create(target, mode if before is None else before.st_mode & 0o600)
@@ -191,7 +191,7 @@ def _replacing(
 
 
 def _take_after(path: Path, before: os.stat_result) -> None:
-    """Give a file the owner, as far as that is allowed, and the mode of the one that it replaces."""
+    """Give a file the mode of the one that it replaces, and its owner as far as that is allowed."""
     mode = stat.S_IMODE(before.st_mode)
     if hasattr(os, "chown"):
         with suppress(OSError):
@@ -244,7 +244,7 @@ def _discard(path: Path) -> None:
 
 
 def remove_abandoned(directory: Path, target: Path | None = None) -> None:
-    """Remove what killed writers left in `directory`, of `target` alone if it is given, without errors."""
+    """Remove what killed writers left in `directory`, or of `target` alone; errors are ignored."""
     try:
         with os.scandir(directory) as entries:
             found = [entry.name for entry in entries if _NAME.fullmatch(entry.name)]
@@ -307,7 +307,7 @@ class Outputs:
 
     @classmethod
     def read(cls, directory: str | Path) -> Outputs:
-        """Return what is there of an earlier run; nothing if there was none."""
+        """Return the files of an earlier run; none if there was none."""
         place = Path(directory)
         if place.exists() and not place.is_dir():
             raise InvalidInputError(f"results go to a directory, got the file {place}; name another one")
@@ -332,7 +332,7 @@ class Outputs:
         return found
 
     def check(self, planned: Iterable[str]) -> None:
-        """Raise `InvalidInputError` if what elsv did not write stands where these files would go."""
+        """Raise `InvalidInputError` if something that elsv did not write is in the way of these files."""
         planned = sorted(planned)
         foreign = [name for name in planned if name not in self.files and self._is_there(name)]
         foreign += [
@@ -348,7 +348,7 @@ class Outputs:
             )
 
     def begin(self, run: str, overwrite: bool = False) -> None:
-        """Make the directory that of `run`; what is there of another run may go only with `overwrite`.
+        """Make the directory that of `run`; files of another run may go only with `overwrite`.
 
         Its files stay until they are removed or overwritten.
         """
@@ -366,7 +366,7 @@ class Outputs:
         return self.directory / name
 
     def claim(self, names: Iterable[str]) -> None:
-        """Note that these files, and the folders that they need, are the run's, before they are written."""
+        """Note, before they are written, that these files and their folders are the run's."""
         new = set(names) - self.files
         if new:
             self.check(new)
@@ -375,7 +375,7 @@ class Outputs:
             self._write()
 
     def remove(self, which: Callable[[str], bool] = lambda name: True) -> None:
-        """Remove the run's files whose names `which` is true of, and its folders if they are empty then."""
+        """Remove the run's files for whose names `which` is true, and folders that are empty then."""
         for name in sorted(filter(which, self.files)):
             try:
                 (self.directory / name).unlink(missing_ok=True)

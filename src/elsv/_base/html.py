@@ -59,16 +59,9 @@ def table(
     align: str = "",
     chosen: Collection[int] = (),
 ) -> Part:
-    """Return a table that scrolls where it is too wide.
+    """Return a table that scrolls where it is too wide; `chosen` are rows that stand out, from 0.
 
-    Parameters
-    ----------
-    headers, rows
-        The cells as they are to be read.
-    align
-        A letter ``l`` or ``r`` for each column; default: the first one left, all others right.
-    chosen
-        Rows that stand out, from 0.
+    `align` has a letter ``l`` or ``r`` for each column; default: the first one left, all others right.
     """
     return Part(headers, rows, align or "l" + "r" * (len(headers) - 1), chosen)
 

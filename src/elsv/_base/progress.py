@@ -72,17 +72,10 @@ def watched(
 ) -> Iterator[Progress | None]:
     """Provide a function to report progress to, or None if nobody listens.
 
-    Parameters
-    ----------
-    progress
-        A function is called as it is. None shows a bar in a notebook and on a terminal one line if the work
-        takes long, True a bar on a terminal too, False nothing. Where stderr is neither, as in a file, both
-        write a line a minute.
-    share
-        Turns (done, total) into the share of the work that is done; default: done / total.
-    at_most
-        Seconds, or text such as ``"10min"``: once the work is seen to take longer, the report raises
-        `TooLongError`, which ends with the `remedy`.
+    `progress` is that function, or None: a bar in a notebook and, if the work takes long, one line on a
+    terminal; True: a bar on a terminal too; False: nothing. Into a file None and True write a line a minute.
+    `share` turns (done, total) into the share of the work that is done; default: done / total. Once the work
+    is seen to take longer than `at_most`, the report raises `TooLongError`, which ends with the `remedy`.
     """
     part = share or (lambda done, total: done / total if total else 1.0)
     with _listener(progress, what, part) as listener:
@@ -106,7 +99,7 @@ def watched(
 
 
 def part_of(report: Progress | None, begin: int, end: int, total: int) -> Progress | None:
-    """Return what reports the progress of a part that takes from `begin` to `end` of `total`."""
+    """Return what reports the progress of a part of the work, from `begin` to `end` of `total`."""
     if report is None:
         return None
     return lambda done, whole: report(begin + (end - begin) * done // whole, total)
@@ -156,7 +149,7 @@ def _reporter(what: str, show: _Show) -> Report:
 
 
 def _lines(first: float, every: float, say: Callable[[str], None]) -> _Show:
-    """Return what says a line for somebody who has waited so long without a sign, and again at times."""
+    """Return what says a line after `first` seconds, and again after `every` seconds more."""
     due = first
 
     def show(now: str, share: float, left: float | None, spent: float) -> None:

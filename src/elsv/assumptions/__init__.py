@@ -1,6 +1,6 @@
 """What a problem assumes, shown to the person who assumes it: in words, as a drawing, and against data.
 
-Read `check` first, which puts the findings together; `terminal` writes and `svg` draws them.
+Read `check` first, which puts the findings together and draws them; `base` has them, and writes them as text.
 """
 
 from elsv.assumptions.base import ArmCheck

@@ -9,8 +9,7 @@ pages. `exchange`, `backup` and `copying` are about files and stores.
 from elsv.campaign.audit import Audit
 from elsv.campaign.batches import KeyReusedError, RefusedReportError, UnknownDecisionError
 from elsv.campaign.campaign import Campaign
-from elsv.campaign.figures import ArmStatus
-from elsv.campaign.gains import GainSoFar
+from elsv.campaign.figures import ArmStatus, GainSoFar
 from elsv.campaign.log import UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed, OtherVersionError
 from elsv.campaign.records import Decision, RewardReceipt

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from elsv.campaign.log import Log, Rows, counts_of, without_support
+from elsv.campaign.log import Log, Rows, counts_of
 
 _MOST_NAMED = 20
 _COUNTED = ("decisions", "rewards", "expirations", "voids", "corrections")
@@ -176,16 +176,14 @@ def _counted(arms: int, logged: Logged) -> tuple[list[Counter[str]], Rows]:
     became |= dict.fromkeys((number for number, _ in logged["voids"]), "voided")
     alike: Counter[tuple[Any, ...]] = Counter()  # decisions, by all that their counts follow from
     still_open = []
-    for number, _, arm, propensity, listed, _, expires, place, _ in logged["decisions"]:
+    for number, _, arm, propensity, _, _, expires, place, _ in logged["decisions"]:
         now = became.get(number, "open")
-        alike[arm, listed, now, propensity, place is None, number in late] += 1
+        alike[arm, now, place is None, number in late] += 1
         if now == "open":
             still_open.append((number, arm, propensity, expires))
     counts: list[Counter[str]] = [Counter() for _ in range(arms)]
-    for (arm, listed, *facts), times in alike.items():
+    for (arm, *facts), times in alike.items():
         counts[arm].update({key: times * count for key, count in counts_of(*facts).items()})
-        for other in without_support(listed):
-            counts[other]["unsupported"] += times
     for arm, _, won, lost in logged["history"]:
         counts[arm].update(past_successes=won, past_failures=lost)
     return counts, still_open

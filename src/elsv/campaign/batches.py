@@ -101,9 +101,7 @@ class Batches:
         self.store, self.name, self._clock, self._own = store, name, clock, own
         self._known: tuple[tuple[object, ...], Chooser] | None = None
         self._current: tuple[tuple[int, int], Settings] | None = None  # of campaign and version
-        self._ready: set[tuple[object, ...]] = (
-            set()
-        )  # problems, policies and offers this process can decide by
+        self._ready: set[tuple[object, ...]] = set()  # problems, policies and offers that kernels are for
         with store.reading() as reading:
             self.log(reading)
 

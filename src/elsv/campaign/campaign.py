@@ -19,21 +19,14 @@ from typing import Any, overload
 
 from elsv._base.files import write_text
 from elsv._base.numbers import whole
-from elsv.campaign.adding import Stated
 from elsv.campaign.audit import Audit, replay
-from elsv.campaign.batches import (
-    Batches,
-    DecisionRequest,
-    UnknownDecisionError,
-    check_taken,
-    time_by,
-)
+from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, check_taken, time_by
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, import_file
 from elsv.campaign.history import Measured, measure, past_of
 from elsv.campaign.log import Log, appending, read
-from elsv.campaign.opening import add, begin, change, open_store
+from elsv.campaign.opening import Stated, add, begin, change, open_store
 from elsv.campaign.records import (
     SEEN,
     Decision,
@@ -45,9 +38,10 @@ from elsv.campaign.records import (
     text_of,
     truth_of,
 )
-from elsv.campaign.settings import Settings, as_kept, problem_as_planned
+from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
+from elsv.campaign.views import before, report_page
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
@@ -198,7 +192,7 @@ class Campaign:
         """What is chosen among: the arms that the campaign was begun with, the present horizon."""
         with self._log() as log:
             problem, horizon = log.problem, log.settings.horizon
-        return problem_as_planned(problem, horizon, [(0, 0)] * problem.arms)
+        return problem if horizon is None else problem.with_horizon(horizon)
 
     @overload
     def decide(
@@ -356,8 +350,6 @@ class Campaign:
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained page (extra ``plot``)."""
-        from elsv.campaign.views import before, report_page
-
         with self._moment() as (chooser, tallies, _):
             known = before(chooser, tallies)
         write_text(path, report_page(self.status(), known))

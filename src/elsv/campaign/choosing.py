@@ -27,8 +27,7 @@ from elsv.campaign.settings import Arm, Settings, several
 from elsv.errors import InvalidInputError
 from elsv.policies import BasePolicy, Fixed, Greedy, Policy, make_policy
 from elsv.policies.asking import Awaiting, chances_of
-from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy
-from elsv.policies.offered import Segment, ask, best_offered
+from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy, Segment, ask, best_offered
 from elsv.problem import Problem
 from elsv.state import State
 from elsv.structure.restricted import restricted
@@ -87,7 +86,8 @@ class Chooser:
         arms = tuple(arm for arm in range(problem.arms) if arm not in settings.withdrawn)
         if not settings.withdrawn:
             return cls(problem, make_policy(policy, problem), settings, arms, problem)
-        asked, state = on_offer(problem, arms, tallies), state_of(problem, tallies)
+        state = state_of(problem, tallies)
+        asked = _on_offer(problem, arms, tallies, state)
         return cls(problem, _policy_on_offer(policy, problem, asked, arms, state), settings, arms, asked)
 
     def state(self, tallies: Sequence[Tally]) -> State:
@@ -101,7 +101,7 @@ class Chooser:
 
     def offered_to(self, segment: int | None) -> tuple[int, ...]:
         """Return the arms on offer to who has come."""
-        group = self.arms if segment is None else self.problem.segments.groups[segment]
+        group = self.problem.segments.groups[segment or 0]
         return tuple(arm for arm in group if arm not in self.settings.withdrawn)
 
     def acting(self, step: int) -> tuple[BasePolicy, str]:
@@ -141,7 +141,7 @@ class Chooser:
             own, mixed = list(offered), np.zeros(len(chances))
             mixed[own] = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances[own])
         if holdout:
-            control = self.settings.control_arm(segment)
+            control = several(self.settings.control)[segment or 0]
             mixed[control] += holdout
             if rng.random() < holdout:
                 return Choice(control, "holdout", mixed, offered)
@@ -260,13 +260,13 @@ def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
     return State.trusted(problem.prior[:, 0] + won, problem.prior[:, 1] + lost)
 
 
-def on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally]) -> Problem:
+def _on_offer(problem: Problem, arms: Sequence[int], tallies: Sequence[Tally], state: State) -> Problem:
     """Return the problem of the arms on offer; outcomes of all others teach, and count as arrivals."""
     own, segments = list(arms), problem.segments
     gone = [sum(tallies[arm].seen for arm in group if arm not in own) for group in segments.groups]
     return Problem(
         rewards=problem.rewards[own],
-        structure=restricted(problem.structure, problem.belief, own, state_of(problem, tallies)),
+        structure=restricted(problem.structure, problem.belief, own, state),
         horizon=problem.horizon,
         discount=problem.discount,
         prior=problem.prior[own],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,8 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.stores.base import Store, StoreError, Transaction, migrations
 
 _AT_ONCE = 5000  # rows that are held in memory
-# The tables are read from the database itself, so that no column is missed.
-_SQLITE = "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid"
-_POSTGRES = """
-SELECT a.attname, COALESCE(k.place, 0)
-FROM pg_attribute a
-LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
-LEFT JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY k (column_number, place)
-  ON k.column_number = a.attnum
-WHERE a.attrelid = to_regclass(?) AND a.attnum > 0 AND NOT a.attisdropped
-ORDER BY a.attnum
-"""
+ITSELF = ("name", "created", "problem", "seed", "version", "events", "decisions")
+"""Columns of the table of campaigns, but for the number, which every store gives anew."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ def delete(store: Store, name: str, again: str, path: str | Path) -> Copied:
         log = read(store, writing, name, hold=True)  # nobody appends while its log is copied
         with closing(open_store(target)) as there:
             copied = _copied(here, there, [name], None)
-        for table in reversed(campaign_tables(writing, _on_postgres(store))):
+        for table in reversed(campaign_tables()):
             writing.run(f"DELETE FROM {table.name} WHERE campaign = ?", (log.id,))
         writing.run("DELETE FROM elsv_campaign WHERE id = ?", (log.id,))
     return copied
@@ -131,16 +123,13 @@ def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Pr
                 f"{there.place} has a campaign {taken[0]!r} already; copy to another store, or name the "
                 "campaigns to copy with --campaign"
             )
-        tables, columns = found = _layout(reading, here)
-        if found != _layout(writing, there):
-            raise StoreError(f"{here.place} and {there.place} have different tables; nothing was copied")
+        tables, audits, done = campaign_tables(), [], 0
         logs = [read(here, reading, name) for name in wanted]
         total = sum(_count(log, table) for table in tables for log in logs)
-        audits, done = [], 0
         for name, log in zip(wanted, logs, strict=True):
             audits.append(_audited(log, name, here))
-            row = log.rows(f"SELECT {', '.join(columns)} FROM elsv_campaign WHERE id = ?")
-            _insert(writing, "elsv_campaign", columns, row)
+            row = log.rows(f"SELECT {', '.join(ITSELF)} FROM elsv_campaign WHERE id = ?")
+            _insert(writing, "elsv_campaign", ITSELF, row)
             new = read(there, writing, name)  # its number is the target's own
             for table in tables:
                 for rows in _pages(log, table):
@@ -211,24 +200,15 @@ def _count(log: Log, table: Table) -> int:
     return int(log.rows(f"SELECT COUNT(*) FROM {table.name} WHERE campaign = ?")[0][0])
 
 
-def _on_postgres(store: Store) -> bool:
-    return store.place.startswith("postgresql://")
-
-
-def campaign_tables(transaction: Transaction, on_postgres: bool) -> list[Table]:
+@cache
+def campaign_tables() -> list[Table]:
     """Return the tables beside that of the campaigns themselves, those that others refer to first."""
-    made = [name for _, _, sql in migrations("sqlite") for name in re.findall(r"CREATE TABLE (\w+)", sql)]
     found = []
-    for name in dict.fromkeys(made):
-        columns = dict(transaction.rows(_POSTGRES if on_postgres else _SQLITE, (name,)))
-        if columns.pop("campaign", None) is not None:
-            key = sorted((column for column, place in columns.items() if place), key=columns.__getitem__)
-            found.append(Table(name, tuple(columns), tuple(key)))
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript("".join(sql for _, _, sql in migrations()))
+        for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"):
+            columns = dict(made.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)))
+            if columns.pop("campaign", None) is not None:
+                key = sorted((column for column, place in columns.items() if place), key=columns.__getitem__)
+                found.append(Table(name, tuple(columns), tuple(key)))
     return found
-
-
-def _layout(transaction: Transaction, store: Store) -> tuple[list[Table], list[str]]:
-    """Return the tables with rows of campaigns, and the columns of the table of campaigns itself."""
-    query = _POSTGRES if _on_postgres(store) else _SQLITE
-    columns = [column for column, _ in transaction.rows(query, ("elsv_campaign",)) if column != "id"]
-    return campaign_tables(transaction, _on_postgres(store)), columns

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from elsv._base.numbers import shown
+from elsv._base.numbers import many, shown
 from elsv.campaign.campaign import Campaign
 from elsv.campaign.opening import campaigns_of
 from elsv.campaign.status import Status
@@ -58,9 +58,9 @@ class Digest:
     def title(self) -> str:
         """What an e-mail may have as its subject."""
         wrong = sum(bool(item.status.troubles()) for item in self.items) + len(self.unreadable)
-        many = len(self.items) + len(self.quiet) + len(self.unreadable)
+        count = len(self.items) + len(self.quiet) + len(self.unreadable)
         news = "nothing is wrong" if not wrong else f"{wrong} with trouble"
-        return f"{many} campaign{'' if many == 1 else 's'} since {self.since}: {news}"
+        return f"{many(count, 'campaign')} since {self.since}: {news}"
 
     def html(self) -> str:
         """Return a page whose styles stand in its tags, as programs for e-mail want them (extra ``plot``)."""

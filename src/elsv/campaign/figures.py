@@ -9,7 +9,6 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from elsv._base.numbers import many, with_minus
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES, GainSoFar, Sources
 from elsv.campaign.history import Change, Day
 from elsv.campaign.settings import zone_of
 from elsv.simulation.precision import Precision
@@ -24,6 +23,46 @@ _LARGE = 10.0  # what one customer earns, from which on two decimals will do
 _ROUND = 100.0  # estimates of at least so much are said without cents
 _TELLING = 20  # customers of an hour by whom a pace can be told
 _WITHOUT_CENTS = {"JPY", "KRW", "VND", "CLP", "ISK", "HUF", "IDR", "¥", "₩"}
+BELIEF, OUTCOMES, HOLDOUT = "belief", "outcomes", "holdout"
+
+
+@dataclass(frozen=True)
+class GainSoFar:
+    """What the campaign earned more than an alternative, over the outcomes that are in."""
+
+    against: str  # control, best or split
+    name: str  # the alternative in words
+    gain: float
+    low: float  # 95 % interval
+    high: float
+    alternative: float  # what the alternative is estimated to have earned
+    method: str  # belief, outcomes or holdout
+    customers: int = 0  # who had the alternative, as far as the method counts them
+    arms: str = ""  # the alternative's arms by themselves, for sentences
+
+    @property
+    def percent(self) -> float | None:
+        """The gain in per cent of the alternative."""
+        return 100 * self.gain / self.alternative if self.alternative > 0 else None
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval tells more from less."""
+        return self.low > 0 or self.high < 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        order = ("against", "name", "gain", "low", "high", "percent", "alternative", "method", "customers")
+        return {key: getattr(self, key) for key in (*order, "arms")}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the gain over today's arm comes from, by all that is known."""
+
+    name: str  # the arm that looked best beforehand, or that of each segment
+    switching: float  # what always giving that arm would have brought
+    learning: float  # what the campaign added to it
 
 
 @dataclass(frozen=True)
@@ -56,11 +95,6 @@ class ArmStatus:
     def option(self) -> str:
         """Its name without that of its segment."""
         return option_of(self.name, self.segment)
-
-    @property
-    def known(self) -> int:
-        """Outcomes that count."""
-        return self.successes + self.failures + self.expired
 
 
 @dataclass(frozen=True)
@@ -177,11 +211,6 @@ class Figures:
     def today(self) -> date:
         """The day of this moment, in the campaign's time zone."""
         return self.local(self.at).date()
-
-    @property
-    def day_number(self) -> int | None:
-        """How many days it has run, from 1; None: nobody has come."""
-        return None if self.began is None else (self.today - date.fromisoformat(self.began[:10])).days + 1
 
     @property
     def pace(self) -> float | None:

@@ -8,6 +8,7 @@ an outcome: its reward, if that counts, or else a failure.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -227,11 +228,8 @@ def offsets(zone: ZoneInfo, first: float, last: float) -> Iterator[tuple[int, in
     while low < end:
         high = min(low + _DAY, end)
         if ahead(low) != ahead(high):
-            below, above = low, high
-            while above - below > 1:
-                middle = (below + above) // 2
-                below, above = (middle, above) if ahead(middle) == ahead(low) else (below, middle)
-            yield above, ahead(above)
+            until = low + bisect_left(range(low, high), True, key=lambda moment: ahead(moment) != ahead(low))
+            yield until, ahead(until)
         low = high
 
 
@@ -257,10 +255,6 @@ class Change:
     what: str
     kinds: tuple[str, ...] = ()  # as data: begun, ended, paused, added, settings, …
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**vars(self), "kinds": list(self.kinds)}
-
 
 @dataclass(frozen=True)
 class Past:
@@ -281,10 +275,7 @@ def past_of(log: Log, settings: Settings, problem: Problem) -> Past:
     first = log.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1")
     changes = tuple(
         Change(
-            in_iso(at),
-            who or None,
-            "; ".join(words for _, words in said),
-            tuple(kind for kind, _ in said),
+            in_iso(at), who or None, "; ".join(words for _, words in said), tuple(kind for kind, _ in said)
         )
         for _, at, who, said in sorted(_changes(log, problem), key=lambda change: change[0])
     )

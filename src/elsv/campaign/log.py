@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,9 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from elsv._base.numbers import whole
 from elsv.campaign import records
-from elsv.campaign.records import Outcome, RewardReceipt, Row, Tally, weight_of
+from elsv.campaign.records import Outcome, RewardReceipt, Row, Tally, new_name
 from elsv.campaign.settings import Settings
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.problem import Problem
@@ -34,18 +36,18 @@ class UnknownCampaignError(InvalidInputError):
     """The store has no campaign of that name."""
 
 
-def find(transaction: Transaction, name: str) -> Log | None:
+def find(transaction: Transaction, name: str, query: str = _CAMPAIGN) -> Log | None:
     """Return the log of the campaign of that name, or None."""
-    found = transaction.rows(_CAMPAIGN, (name,))
+    found = transaction.rows(query, (name,))
     return Log(transaction, *found[0]) if found else None
 
 
 def read(store: Store, transaction: Transaction, name: str, hold: bool = False) -> Log:
     """Return the log of a campaign; `hold`: keep its other writers waiting until the transaction ends."""
-    found = transaction.rows(store.locked(_CAMPAIGN) if hold else _CAMPAIGN, (name,))
-    if not found:
+    log = find(transaction, name, store.locked(_CAMPAIGN) if hold else _CAMPAIGN)
+    if log is None:
         raise unknown(store, transaction, name)
-    return Log(transaction, *found[0])
+    return log
 
 
 def unknown(store: Store, transaction: Transaction, name: str) -> UnknownCampaignError:
@@ -65,12 +67,13 @@ def appending(store: Store, name: str) -> Iterator[Log]:
         log.release()
 
 
-def create(transaction: Transaction, name: str, at: float, problem: Problem, seed: int) -> None:
+def create(transaction: Transaction, name: str, at: float, problem: Problem, seed: int | None) -> None:
     """Add a campaign without settings; one that was added meanwhile stays as it is."""
+    fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
     transaction.run(
         "INSERT INTO elsv_campaign (name, created, problem, seed, version, events, decisions) "
         "VALUES (?, ?, ?, ?, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
-        (name, at, json.dumps(problem.to_dict()), seed),
+        (new_name(name), at, json.dumps(problem.to_dict()), fixed),
     )
     log = find(transaction, name)
     assert log is not None
@@ -95,23 +98,13 @@ def parsed(text: str) -> Problem:
         ) from error
 
 
-@lru_cache(maxsize=4096)
-def counts_of(became: str, propensity: float, resting: bool = False, late: bool = False) -> Mapping[str, int]:
+def counts_of(became: str, resting: bool = False, late: bool = False) -> dict[str, int]:
     """Return what one decision adds to the counts of its arm.
 
     `became`: open, expired, successes, failures or voided; `resting`: it was made while paused; `late`: its
     outcome came after it had expired, and counts.
     """
-    found = {"decided": 1, became: 1, "late": int(late), "rested": int(resting and became != "voided")}
-    if became in ("successes", "failures", "expired"):
-        kind, (weight, square) = "won" if became == "successes" else "lost", weight_of(propensity)
-        found |= {f"{kind}_weight": weight, f"{kind}_squares": square}
-    return found
-
-
-def without_support(propensities: str) -> list[int]:
-    """Return the arms that could not have been chosen; nothing stands for one that was not on offer."""
-    return [arm for arm, text in enumerate(propensities.split(",")) if text and float(text) == 0.0]
+    return {"decided": 1, became: 1, "late": int(late), "rested": int(resting and became != "voided")}
 
 
 class Log:
@@ -165,10 +158,6 @@ class Log:
         """Return what a query finds, whose first value is the campaign's number."""
         return self._transaction.rows(query, (self.id, *values))
 
-    def listed(self, query: str, values: Sequence[Any]) -> Rows:
-        """Return the same for a query whose ``{}`` lists `values`, however many."""
-        return _listed(self._transaction, query, values, self.id)
-
     def release(self) -> None:
         """Write how far the log goes now."""
         self._transaction.run(
@@ -209,8 +198,8 @@ class Log:
 
     def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
         """Count a decision as something else than before."""
-        changes = dict(counts_of(after, decision.propensity, decision.place is None, late))
-        for column, count in counts_of(before, decision.propensity, decision.place is None).items():
+        changes = counts_of(after, decision.place is None, late)
+        for column, count in counts_of(before, decision.place is None).items():
             changes[column] = changes.get(column, 0) - count
         self._add({decision.arm: changes})
 
@@ -218,9 +207,8 @@ class Log:
 
     def replace_problem(self, problem: Problem) -> None:
         """Put another problem in the place of one that has no decisions yet."""
-        self._state(problem)
         self._run("DELETE FROM elsv_tally WHERE campaign = ?")
-        self._count_arms(problem.arms)
+        self._state(problem)
 
     def append_arm(self, problem: Problem, at: float, who: str | None) -> None:
         """Add an arm: the next version of the problem. The log keeps the one before."""
@@ -228,9 +216,9 @@ class Log:
         row = arm, self._next_event(), at, who, self.problem_text
         self._insert("elsv_arm", "arm, event, at, who, problem", row)
         self._state(problem)
-        self._count_arms(problem.arms)
 
     def _state(self, problem: Problem) -> None:
+        self._count_arms(problem.arms)
         self.problem_text = json.dumps(problem.to_dict())
         self._transaction.run(
             "UPDATE elsv_campaign SET problem = ? WHERE id = ?", (self.problem_text, self.id)
@@ -261,9 +249,7 @@ class Log:
         self._insert("elsv_open", "number, arm, propensity, expires", *opened)
         changes: dict[int, Counter[str]] = defaultdict(Counter)
         for row in rows:
-            changes[row.arm].update(counts_of("open", row.propensity, row.place is None))
-            for arm in without_support(row.propensities):
-                changes[arm]["unsupported"] += 1
+            changes[row.arm].update(counts_of("open", row.place is None))
         self._add(changes)
         self.decisions += len(rows)
         self.events += len(rows)
@@ -344,24 +330,19 @@ class Log:
         """Close the open decisions whose window has passed, as failures; return how many."""
         if not self.is_due(now):  # by its index alone; the next query may read all that is open
             return 0
-        due = self.rows(
-            "SELECT number, arm, propensity FROM elsv_open WHERE campaign = ? AND expires <= ? "
-            "ORDER BY number",
-            now,
-        )
+        query = "SELECT number, arm FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
+        due = self.rows(query, now)
         self._run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", now)
-        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, *_ in due))
-        changes: dict[int, Counter[str]] = defaultdict(Counter)
-        for _, arm, propensity in due:
-            changes[arm].update(counts_of("expired", propensity))
-            changes[arm].subtract(counts_of("open", propensity))
-        self._add(changes)
+        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, _ in due))
+        arms = Counter(arm for _, arm in due)
+        self._add({arm: {"expired": count, "open": -count} for arm, count in arms.items()})
         return len(due)
 
     def decisions_where(self, column: str, values: Sequence[Any]) -> list[Row]:
         """Return the decisions whose `column` is one of `values`, by their numbers."""
         query = f"SELECT {_COLUMNS} FROM elsv_decision WHERE campaign = ? AND {column} IN ({{}})"
-        return sorted((Row(*row) for row in self.listed(query, values)), key=lambda row: row.number)
+        rows = (Row(*row) for row in _listed(self._transaction, query, values, self.id))
+        return sorted(rows, key=lambda row: row.number)
 
     def decisions_of_customers(
         self, customers: Sequence[str], arms: Sequence[int], only_open: bool
@@ -378,7 +359,7 @@ class Log:
             "AND o.number = d.number WHERE d.campaign = ? AND d.customer IN ({}) "
             f"AND d.arm IN ({', '.join(map(str, arms))}) {more} GROUP BY d.customer"
         )
-        numbers = [number for (number,) in self.listed(query, customers)]
+        numbers = [number for (number,) in _listed(self._transaction, query, customers, self.id)]
         return {str(row.customer): row for row in self.decisions_where("number", numbers)}
 
     def forget(self, customer: str, at: float, who: str | None) -> int:

@@ -1,30 +1,40 @@
-"""Campaigns of a store: listing them, beginning one, going on with one, changing its settings."""
+"""Campaigns of a store: listing them, beginning one, going on with one, changing it, adding an arm.
+
+Arms keep their numbers, and a new one gets the next. Its place in an order is said by the structure, which
+then lists pairs of arms. Its row is what is expected of it, or follows its neighbours (`elsv.prior.untried`),
+given all outcomes so far; the rows of the others stay as they are.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
-import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elsv._base.numbers import whole
-from elsv.campaign.adding import with_arm
+from elsv._base.numbers import shown
+from elsv._base.typing import FloatArray
+from elsv.beliefs.ladder.ranking import closure
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.log import Log, appending, create, find, parsed, read, unknown
-from elsv.campaign.records import Tally, in_iso, new_name
+from elsv.campaign.records import Tally, in_iso, text_of
 from elsv.campaign.settings import Arm, Settings
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.policies.single import find_arm, find_arms
+from elsv.prior.expectations import Interval, from_expectations
+from elsv.prior.untried import from_neighbours, known_arms, neutral
 from elsv.problem import Problem
-from elsv.stores.base import Store, Transaction
+from elsv.stores.base import PATIENCE, Store
+from elsv.structure.base import Structure, has_own_prior
 from elsv.structure.product import arms_of
 
-_FIXED = {"rewards": "rewards", "prior": "prior", "names": "names of arms", "discount": "discount"}
-_FIXED |= {"segments": "segments", "segment_shares": "segment_shares", "segment_prior": "segment_prior"}
+_FIXED = ("rewards", "prior", "names", "discount", "segments", "segment_shares", "segment_prior")
+Stated = Structure | Mapping[str, Any]
 
 
 class BegunOtherwiseError(InvalidInputError):
@@ -35,16 +45,16 @@ class OtherVersionError(InvalidInputError):
     """The settings were changed by somebody else meanwhile."""
 
 
-def open_store(place: str | Path, create: bool = True, patience: float | None = None) -> Store:
+def open_store(place: str | Path, create: bool = True, patience: float = PATIENCE) -> Store:
     """Return the store at a path (SQLite) or a URL ``postgresql://…`` (extra ``postgres``).
 
-    `patience`: seconds that a call waits for other writers of a database; default: a minute.
+    `patience`: seconds that a call waits for other writers of a PostgreSQL database.
     """
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
         from elsv.stores.postgres import PostgresStore
 
-        return PostgresStore(text) if patience is None else PostgresStore(text, patience)
+        return PostgresStore(text, patience)
     from elsv.stores.sqlite import SqliteStore
 
     return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
@@ -93,7 +103,7 @@ def begin(
     seed: int | None,
     given: dict[str, Any],
     now: float,
-    who: str | None = None,
+    who: str | None,
 ) -> None:
     """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
     with store.reading() as reading:
@@ -107,11 +117,22 @@ def begin(
             if _wanted(log, asked, given) == log.settings and not _difference(log.problem, asked):
                 return
     with store.writing() as writing:
-        if log is None:
-            assert problem is not None
-            _create(writing, name, problem, seed, now)
+        if log is None and problem is not None:
+            create(writing, name, now, problem, seed)
         log = read(store, writing, name, hold=True)
-        _adopt(log, _as_it_is_now(log, problem), given, now, who)
+        asked = _as_it_is_now(log, problem)
+        if asked is not None and (apart := _difference(log.problem, asked)):
+            if log.decisions or any(t.past for t in log.tallies()):
+                raise InvalidInputError(
+                    f"{apart} of a campaign with outcomes cannot change; "
+                    "begin another one under a new name (its history can be imported)"
+                )
+            log.replace_problem(asked)
+        wanted = _wanted(log, asked, given)
+        if wanted.policy is not None:
+            make_policy(wanted.policy, log.problem)
+        if not log.version or wanted != log.settings:
+            log.append_settings(wanted, now, who)
         log.release()
 
 
@@ -132,7 +153,7 @@ def begin_once(
     make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
     with store.writing() as writing:
         if find(writing, name) is None:
-            _create(writing, name, problem, seed, now)
+            create(writing, name, now, problem, seed)
         log = read(store, writing, name, hold=True)
         if log.version == 0:
             log.append_settings(made, now, who)
@@ -194,7 +215,7 @@ def change(
 def add(
     store: Store, name: str, now: float, who: str | None, arm: str, reward: float, **about: Any
 ) -> tuple[int, Problem]:
-    """Add an arm (`elsv.campaign.adding.with_arm`); return its number, from 0, and the problem with it.
+    """Add an arm (`with_arm`); return its number, from 0, and the problem with it.
 
     Its row takes its time, and so do the kernels of another structure: all that is before the transaction.
     """
@@ -213,6 +234,110 @@ def add(
             if log.problem_text == seen.problem_text:  # else another arm was added meanwhile
                 log.append_arm(made, now, who)
                 return before.arms, made
+
+
+def with_arm(
+    problem: Problem,
+    outcomes: FloatArray,
+    name: str,
+    reward: float,
+    expect: Interval | None = None,
+    after: str | int | None = None,
+    segment: str | int | None = None,
+    structure: Stated | None = None,
+) -> Problem:
+    """Return the problem with one more arm, the last.
+
+    `outcomes` are successes and failures of the arms so far, history included, ``[N, 2]``; all else is as in
+    `Campaign.add`.
+    """
+    text_of("name of an arm", name)
+    if name in problem.names:
+        raise InvalidInputError(f"names of arms must differ, got {name!r} again; restore it, or take another")
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or not 0 < reward < np.inf:
+        raise InvalidInputError(f"reward must be a positive number, got {shown(reward)}")
+    values = problem.to_dict()
+    for key in ("order", "structure"):
+        values.pop(key, None)
+    values["rewards"] = [*values["rewards"], float(reward)]
+    values["names"] = [*values["names"], name]
+    values["prior"] = [*values["prior"], [1.0, 1.0]]
+    values["segments"] = problem.segments.with_arm(segment)
+    known = _restated(problem, problem.structure.to_dict(), reward, after) if structure is None else structure
+    made = Problem(**values, structure=known or None)
+    rows = made.prior.copy()
+    rows[-1] = _row(made, outcomes, expect)
+    return made.with_prior(rows)
+
+
+def _row(made: Problem, outcomes: FloatArray, expect: Interval | None) -> FloatArray:
+    """Return the row of the last arm, given what is known of all others by now."""
+    if has_own_prior(made.structure):
+        return np.ones(2)
+    counts = made.prior.copy()
+    counts[:-1] += outcomes
+    now = made.with_prior(counts)
+    if expect is not None:
+        return np.asarray(from_expectations(now, {made.names[-1]: expect}, fill=False).problem.prior[-1])
+    known = known_arms(now)
+    known[-1] = False
+    if not known.any():
+        return np.ones(2)
+    return np.asarray(from_neighbours(neutral(now, known), known)[0].prior[-1])
+
+
+def _restated(problem: Problem, known: Any, reward: float, after: str | int | None) -> Any:
+    """Return what is known of all arms with the new one, as in a problem file; it has its place in orders."""
+    if not known or "free" in known:  # a word, or a table
+        return known
+    if isinstance(known, str):
+        restated = _restated(problem, {"order": known}, reward, after)
+        return known if restated == {"order": known} else restated
+    if set(known) == {"mixture"}:
+        return {
+            "mixture": [[share, _restated(problem, part, reward, after)] for share, part in known["mixture"]]
+        }
+    if set(known) == {"order"} and (chain := _chain(known["order"], problem.arms)) is not None:
+        place = _place(problem, chain, reward, after)
+        if (known["order"], place) in (("decreasing", len(chain)), ("increasing", 0)):
+            return known
+        longer = [arm + 1 for arm in chain]
+        longer.insert(place, problem.arms + 1)
+        return {"order": [[a, b] for a, b in itertools.pairwise(longer)]}
+    if set(known) == {"unimodal"} and _place(problem, range(problem.arms), reward, after) == problem.arms:
+        return known
+    new = problem.arms + 1
+    raise InvalidInputError(
+        "an arm is added by itself where arms are independent, in one order, or last on a curve with one "
+        f"peak, got: {problem.structure.describe()}; say what is known of all arms then: structure= "
+        f"(--structure), now {json.dumps(known)}; the new arm is number {new}, and [1, {new}] in an order "
+        f"says that arm 1 succeeds at least as often as arm {new}"
+    )
+
+
+def _chain(order: Any, arms: int) -> list[int] | None:
+    """Return the arms from the one that succeeds most often on; None for a partial order."""
+    if isinstance(order, str):
+        return list(range(arms)) if order == "decreasing" else list(range(arms))[::-1]
+    below = closure(arms, tuple((a - 1, b - 1) for a, b in order)).sum(axis=1)
+    if sorted(below.tolist()) != list(range(arms)):
+        return None
+    return [int(arm) for arm in np.argsort(-below)]
+
+
+def _place(problem: Problem, chain: Sequence[int], reward: float, after: str | int | None) -> int:
+    """Return where the new arm stands in an order."""
+    if after is not None:
+        rises = len(chain) > 1 and chain.index(0) > chain.index(1)  # people go through it from its other end
+        return chain.index(find_arm(problem, after)) + (not rises)
+    rewards = np.array([float(problem.rewards[arm]) for arm in chain])
+    steps = np.unique(np.sign(np.diff(rewards)))
+    if reward in rewards or len(steps) != 1 or steps[0] == 0:
+        raise InvalidInputError(
+            "the order must have a place for the new arm, and rewards do not tell which; say which arm it "
+            f"follows: after={problem.names[-1]!r}"
+        )
+    return int(np.searchsorted(steps[0] * rewards, steps[0] * reward))
 
 
 def _as_it_is_now(log: Log, problem: Problem | None) -> Problem | None:
@@ -248,27 +373,6 @@ def _ending(before: Settings, given: dict[str, Any], used: int) -> dict[str, Any
     if not used:
         raise InvalidInputError("a campaign without customers cannot end; pause it instead")
     return {"horizon": min(before.horizon, used), "paused": False}
-
-
-def _create(writing: Transaction, name: str, problem: Problem, seed: int | None, now: float) -> None:
-    fixed = secrets.randbits(48) if seed is None else whole("seed", seed, 0)
-    create(writing, new_name(name), now, problem, fixed)
-
-
-def _adopt(log: Log, problem: Problem | None, given: dict[str, Any], now: float, who: str | None) -> None:
-    """Take over what the caller asks for: the problem while nothing has come, and the settings."""
-    if problem is not None and (apart := _difference(log.problem, problem)):
-        if log.decisions or any(t.past for t in log.tallies()):
-            raise InvalidInputError(
-                f"{apart} of a campaign with outcomes cannot change; "
-                "begin another one under a new name (its history can be imported)"
-            )
-        log.replace_problem(problem)
-    wanted = _wanted(log, problem, given)
-    if wanted.policy is not None:
-        make_policy(wanted.policy, log.problem)
-    if not log.version or wanted != log.settings:
-        log.append_settings(wanted, now, who)
 
 
 def _wanted(log: Log, problem: Problem | None, given: dict[str, Any]) -> Settings:
@@ -319,7 +423,8 @@ def _difference(first: Problem, second: Problem | None) -> str:
     if second is None:
         return ""
     one, other = first.to_dict(), second.to_dict()
-    found = [words for key, words in _FIXED.items() if one.get(key) != other.get(key)]
+    apart = [key for key in _FIXED if one.get(key) != other.get(key)]
+    found = ["names of arms" if key == "names" else key for key in apart]
     if first.structure.to_dict() != second.structure.to_dict():
         found.append("structure")
     return ", ".join(found)

@@ -113,7 +113,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of one arm."""
+    """Counts of one arm; columns of the table that are not among them were counted by earlier versions."""
 
     arm: int
     decided: int = 0
@@ -122,11 +122,6 @@ class Tally:
     failures: int = 0  # reported ones
     expired: int = 0  # failures because no outcome came in time
     late: int = 0  # outcomes that came after that and were accepted
-    unsupported: int = 0  # decisions in which the arm was on offer and could not have been chosen
-    won_weight: int = 0  # sum over successes of 1 / propensity, in units (`weight_of`)
-    won_squares: int = 0  # and of its square
-    lost_weight: int = 0  # the same over failures and expired decisions
-    lost_squares: int = 0
     past_successes: int = 0  # of imported history
     past_failures: int = 0
     voided: int = 0  # decisions that nobody saw
@@ -156,19 +151,6 @@ class Tally:
     def past(self) -> int:
         """Outcomes from before the campaign."""
         return self.past_successes + self.past_failures
-
-
-WEIGHT_UNIT, SQUARE_UNIT = 2.0**-20, 2.0**-10
-_HEAVIEST = 1e4
-
-
-def weight_of(propensity: float) -> tuple[int, int]:
-    """Return 1 / propensity (10,000 at most) and its square as whole numbers of units.
-
-    Sums of whole numbers are the same in any order, so that a replay of the log gives them exactly.
-    """
-    weight = min(1.0 / propensity, _HEAVIEST)
-    return round(weight / WEIGHT_UNIT), round(weight * weight / SQUARE_UNIT)
 
 
 @lru_cache(maxsize=64)

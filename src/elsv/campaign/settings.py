@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from elsv._base.numbers import UNITS, as_seconds, shown
+from elsv._base.numbers import UNITS, as_seconds, many, shown
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY
@@ -104,10 +104,6 @@ class Settings:
             )
         )
 
-    def control_arm(self, segment: int | None) -> int:
-        """Return the arm that others are measured against, for who has come."""
-        return several(self.control)[segment or 0]
-
     def changed(self, problem: Problem, **changes: Any) -> Settings:
         """Return the settings with `changes`, checked against the arms of `problem`."""
         new = replace(self, **changes)
@@ -120,32 +116,28 @@ class Settings:
         if not new.floor * arms < 1 and new.floor > 0:
             raise InvalidInputError(
                 f"floor must leave room for the policy: below 1/{arms} with {arms} arms"
-                f"{problem.segments.said(' on offer')}, "
+                f"{' on offer' if problem.segments.names else ''}, "
                 f"got {new.floor:g}; try {0.1 / arms:.2g}"
             )
         if new.holdout and new.control is None:
             raise InvalidInputError("holdout needs the arm that its customers get; give control=")
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
-        new._check_withdrawn(problem)
-        return new
-
-    def _check_withdrawn(self, problem: Problem) -> None:
-        """Refuse to withdraw the last arm of a segment, and what held-out customers get."""
-        for name, arms in zip(problem.segments.names, problem.segments.groups, strict=True):
-            if all(arm in self.withdrawn for arm in arms):
-                whose = problem.segments.said(f" of {name}")
+        for name, group in zip(problem.segments.names or ("",), problem.segments.groups, strict=True):
+            if all(arm in new.withdrawn for arm in group):
+                whose = f" of {name}" if name else ""
                 raise InvalidInputError(
                     f"at least one arm{whose} must stay on offer, got "
-                    f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "
+                    f"{', '.join(problem.names[arm] for arm in group)} withdrawn; pause or end the campaign "
                     "instead"
                 )
-        held = [problem.names[arm] for arm in several(self.control) if arm in self.withdrawn]
-        if self.holdout and held:
+        held = [problem.names[arm] for arm in several(new.control) if arm in new.withdrawn]
+        if new.holdout and held:
             raise InvalidInputError(
                 f"held-out customers must get an arm on offer, got {held[0]} withdrawn; set holdout to 0 or "
                 "give another control first"
             )
+        return new
 
 
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:
@@ -212,8 +204,7 @@ def in_words(seconds: float | None) -> str:
         return "no limit"
     for word, length in reversed(UNITS.items()):
         if word != "week" and seconds >= length and math.isclose(seconds / length, round(seconds / length)):
-            count = round(seconds / length)
-            return f"{count:,} {word}{'' if count == 1 else 's'}"
+            return many(round(seconds / length), word)
     return f"{seconds:g} seconds"
 
 

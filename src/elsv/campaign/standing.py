@@ -1,4 +1,17 @@
-"""From counts and settings to a `Status`: what is believed of each arm, what was gained, what is doubtful."""
+r"""From counts and settings to a `Status`: what is believed of each arm, what was gained, what is doubtful.
+
+What a campaign earned more than it would have earned otherwise has three answers, never more. The n customers
+whose outcomes are in earned :math:`E = \sum r_a y`. Always arm c would have earned :math:`n r_c\mu_c` in
+expectation. So the gain is :math:`G_c = E - n r_c \mu_c`, where only :math:`\mu_c` is unknown.
+
+1. ``belief``: its mean and 95 % interval by all that is known: outcomes, structure, prior, history.
+2. ``outcomes``: :math:`E - n r_c C_c` with `elsv.simulation.precision.anytime` of this campaign's outcomes.
+   It only assumes that :math:`\mu_c` does not change, and holds for any policy and however often one looks.
+3. ``holdout``: the same with the held-out customers alone. It also survives rates that change with time.
+
+With segments an alternative names an arm for each of them, and all is summed over their customers. An equal
+split gives each arm on offer its share. By outcomes, several arms share the 5 % that an interval may miss.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +20,32 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from elsv._base.numbers import with_minus
-from elsv.beliefs.abilities import best_in_groups, marginals
+from elsv._base.typing import FloatArray
+from elsv.beliefs.abilities import POINTS, best_in_groups, marginals
+from elsv.beliefs.points import joint_points
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.figures import ArmStatus, SegmentStatus
-from elsv.campaign.gains import OUTCOMES, GainSoFar, gains_of
+from elsv.campaign.figures import (
+    BELIEF,
+    HOLDOUT,
+    OUTCOMES,
+    ArmStatus,
+    GainSoFar,
+    SegmentStatus,
+    Sources,
+)
 from elsv.campaign.history import Measured, Past, split_doubt
 from elsv.campaign.records import Tally, arms_in_words, in_iso
 from elsv.campaign.settings import in_words, several, zone_of
 from elsv.campaign.status import Status
 from elsv.live.explain import BEST_TOLERANCE, INTERVAL
 from elsv.prior.untried import nothing_said
-from elsv.simulation.precision import precision
+from elsv.simulation.precision import MISS, anytime, one_look, precision
+from elsv.state import State
 from elsv.structure.base import has_own_prior
-from elsv.structure.evidence import Doubt, doubts, evidence
+from elsv.structure.evidence import Counts, Doubt, doubts, evidence
+
+Known = tuple[FloatArray, tuple[FloatArray, FloatArray]]
+"""What is believed of every arm: means, and both ends of their 95 % intervals."""
 
 
 def status_of(
@@ -77,7 +103,7 @@ def status_of(
         for i, t in enumerate(tallies)
     )
     left, resting = settings.left(decided), several(settings.resting_arm(segments))
-    gains, sources = gains_of(chooser, tallies, leaders, control, log.held)
+    gains, sources = gains_of(chooser, tallies, (mean, (low, high)), leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
     unsaid = None if decided or any(t.past for t in tallies) else nothing_said(problem)
@@ -111,7 +137,7 @@ def status_of(
                 leader=problem.names[leaders[g]],
                 best=float(chance[leaders[g]]),
             )
-            for g, name in enumerate(segments.named)
+            for g, name in enumerate(segments.names)
         ),
         doubts=(*against, *_disagreement(gains, settings.unit)),
         sources=sources,
@@ -153,3 +179,104 @@ def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
                 "and the structure, or measure with a holdout."
             )
             yield Doubt("outcomes", with_minus(words).replace("  ", " "))
+
+
+class _Gains:
+    """The outcomes that are in, compared with alternatives."""
+
+    def __init__(
+        self, chooser: Chooser, tallies: Sequence[Tally], known: Known, held: Sequence[Counts]
+    ) -> None:
+        self._problem, self._state, self._held = chooser.problem, chooser.state(tallies), held
+        self._mean, self._ends = known
+        self._won = np.array([t.successes for t in tallies], dtype=np.float64)
+        self._seen = np.array([t.seen for t in tallies], dtype=np.float64)
+        segments = self._problem.segments
+        sizes = np.array([len(group) for group in segments.groups])
+        came = np.array([self._seen[list(group)].sum() for group in segments.groups])
+        self._came = came[segments.of_arm]  # customers of each arm's segment
+        self.split = self._came / sizes[segments.of_arm]  # what an equal split would have given each arm
+        self.earned = float(self._problem.rewards @ self._won)
+
+    def always(self, arms: Sequence[int]) -> FloatArray:
+        """Return how many customers would have got each arm by giving one arm, or one for each segment."""
+        return self._came * np.isin(np.arange(len(self._won)), arms)
+
+    def worth(self, given: FloatArray) -> float:
+        """Return what customers would have earned, by the means of the belief."""
+        return float(given @ (self._problem.rewards * self._mean))
+
+    def over(
+        self, against: str, given: FloatArray, arms: str, words: str = "{}", measured: bool = False
+    ) -> Iterator[GainSoFar]:
+        """Yield the answers for an alternative: how many customers got each arm, and its `arms` in words.
+
+        `words` is its name, and `measured` whether held-out customers get it.
+        """
+        problem, asked = self._problem, given > 0
+        paid = (given * problem.rewards)[asked]
+        won, seen = self._won[asked], self._seen[asked]
+        found = [(BELIEF, self.worth(given), *self._by_belief(given), seen)]
+        if (seen > 0).all():
+            sharing = len(self._won) if against == "split" else problem.segments.count
+            low, high = anytime(won, seen, MISS / sharing)  # whether or not customers came for them
+            found.append((OUTCOMES, float(paid @ (won / seen)), float(paid @ low), float(paid @ high), seen))
+        if measured and len(self._held):
+            won, seen = np.array(self._held, dtype=np.float64)[asked].T
+            if (seen > 0).all():
+                rate, (low, high) = won / seen, one_look(won, seen)
+                middle = float(paid @ rate)
+                # Errors of several segments are independent: their squares add up.
+                below, above = np.linalg.norm(paid * (rate - low)), np.linalg.norm(paid * (high - rate))
+                found.append((HOLDOUT, middle, middle - float(below), middle + float(above), seen))
+        for method, value, least, most, had in found:
+            ends, gain = (self.earned - most, self.earned - least), self.earned - value
+            yield GainSoFar(against, words.format(arms), gain, *ends, value, method, int(had.sum()), arms)
+
+    def _by_belief(self, given: FloatArray) -> tuple[float, float]:
+        """Return both ends of what customers would have earned."""
+        paid, asked = given * self._problem.rewards, np.flatnonzero(given)
+        if len(asked) == 1:
+            low, high = (paid[asked[0]] * end[asked[0]] for end in self._ends)
+        else:
+            one = State.trusted(self._state.alpha[None], self._state.beta[None])
+            theta, weight = (part[0] for part in joint_points(self._problem.belief, one, POINTS))
+            sums = theta @ paid
+            order = np.argsort(sums)
+            below = (np.cumsum(weight[order]) - 0.5 * weight[order]) / weight.sum()
+            low, high = np.interp((MISS / 2, 1 - MISS / 2), below, sums[order])
+        return float(low), float(high)
+
+
+def gains_of(
+    chooser: Chooser,
+    tallies: Sequence[Tally],
+    known: Known,
+    best: Sequence[int],
+    control: Sequence[int] | None,
+    held: Sequence[Counts] = (),
+) -> tuple[tuple[GainSoFar, ...], Sources | None]:
+    """Return the gains over the control arm, the arm that earns most by now and an equal split.
+
+    `best` and `control` are an arm for each segment; `held` are successes and outcomes of the customers who
+    were held out, arm by arm. With them comes how much of the gain over the control arm is switching, and
+    how much learning.
+    """
+    if not any(t.seen for t in tallies):
+        return (), None
+    gains, problem = _Gains(chooser, tallies, known, held), chooser.problem
+    found: list[GainSoFar] = []
+    if control is not None:
+        named = arms_in_words(problem, control)
+        found += gains.over("control", gains.always(control), named, "always {}", measured=True)
+    if control is None or list(best) != list(control):
+        named, words = arms_in_words(problem, best), "always {}, which earns most by now"
+        found += gains.over("best", gains.always(best), named, words)
+    found += gains.over("split", gains.split, "an equal split")
+    if control is None:
+        return tuple(found), None
+    before = State(problem.prior[:, 0], problem.prior[:, 1])
+    worth = problem.rewards * np.asarray(marginals(problem.belief, before, (0.5,))[0])
+    first = [group[int(worth[list(group)].argmax())] for group in problem.segments.groups]
+    now, then = (gains.worth(gains.always(arms)) for arms in (control, first))
+    return tuple(found), Sources(arms_in_words(problem, first), then - now, gains.earned - then)

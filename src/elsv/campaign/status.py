@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from elsv._base.numbers import many, with_minus
-from elsv.campaign.figures import ArmStatus, Figures
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES
+from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, ArmStatus, Figures
 from elsv.campaign.tables import Table, tables_of
 
 _SILENT = 50  # customers after whom an outcome should have been reported
@@ -86,21 +85,23 @@ class Status(Figures):
                 span = f", on {first}" if first == last else f", {first} to {last}"
             more = self.decided - (self.customers or 0)
             after = f"; {more:,} more have come since" if self.customers and more > 0 else ""
-            many = min(self.decided, self.customers or 0)
-            return f"Over: all {many:,} planned customers came{span}{rested}{after}."
+            planned = f"{min(self.decided, self.customers or 0):,}"
+            return f"Over: all {planned} planned customers came{span}{rested}{after}."
         if self.phase == "paused":
             when = next((c.at for c in reversed(self.changes) if "paused" in c.kinds), None)
             since = "" if when is None else f" since {self.said_moment(when)}"
             return f"Paused{since}: {self.decided:,}{planned} customers have come{rested}."
-        began = f" since {self.said_day(self.began)}, day {self.day_number}" if self.began else ""
+        began = ""
+        if self.began:
+            days = self.today - date.fromisoformat(self.began[:10])
+            began = f" since {self.said_day(self.began)}, day {days.days + 1}"
         return f"Running{began}: {self.decided:,}{planned} customers have come{rested}{self._to_go()}."
 
     def _to_go(self) -> str:
         if not self.left or self.pace is None:
             return ""
         rest = self.left / self.pace
-        hours = max(1, round(24 * rest))
-        count = f"{round(rest):,} days" if rest >= 2 else f"{hours} hour{'' if hours == 1 else 's'}"
+        count = f"{round(rest):,} days" if rest >= 2 else many(max(1, round(24 * rest)), "hour")
         return f"; about {count} left at this pace"
 
     def _earned(self) -> str:
@@ -144,22 +145,18 @@ class Status(Figures):
 
     def _offered(self) -> str:
         """Return what customers get now, and why."""
-        told = self._leaders()
+        told, (names, why) = self._leaders(), self.on_offer()
         if self.phase == "paused":
             return f"Everybody gets {self.resting} while it is paused; by what is known {told}."
         if self.phase == "over":
             return f"The planned customers have come: every further one gets what earns most, and {told}."
-        tops, best, last = self._given(), self.first(), sum(arm.recent for arm in self.arms)
-        if not last:
+        if not any(arm.recent for arm in self.arms):
             return f"By what is known {told}."
         if not self.segments:
-            top = tops[""]
-            rest = f"it{told.removeprefix(top.name)}" if top is self.leader else told
-            who = f"{top.name}, to {top.recent} of the last {last:,} customers"
-            return f"Offered now: {who}; by what is known {rest}."
+            return f"Offered now: {names}, {why[0].lower()}{why[1:]}"
+        tops, best = self._given(), self.first()
         chances = (f"{a.option} for {name} (the best with {100 * a.best:.0f} %)" for name, a in tops.items())
-        other = (f"{arm.option} for {name}" for name, arm in best.items() if arm is not tops[name])
-        rest = ", ".join(other)
+        rest = ", ".join(f"{arm.option} for {name}" for name, arm in best.items() if arm is not tops[name])
         more = f"by what is known {rest} earns more" if rest else "they earn most by what is known"
         return f"Offered now: {', '.join(chances)}; {more}."
 
@@ -205,7 +202,8 @@ class Status(Figures):
         tops = best if self.phase == "over" else self._given()
         names, who = _options(tops), "To every further customer; " if self.phase == "over" else ""
         if not self.segments and last and not who:
-            who = f"To {tops[''].recent} of the last {last:,} customers; "
+            count = f"{tops[''].recent} of the last {last:,} customers" if last > 1 else "the last customer"
+            who = f"To {count}; "
         why = f"by what is known {told}"
         if tops == best:
             chances = ", ".join(f"{100 * arm.best:.0f} % for {name}" for name, arm in tops.items())

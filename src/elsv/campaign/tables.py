@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from elsv._base.numbers import with_minus
-from elsv.campaign.figures import Figures
-from elsv.campaign.gains import BELIEF, HOLDOUT, OUTCOMES
+from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, Figures
 from elsv.simulation.precision import HEADS
 
 METHODS = {
@@ -85,7 +84,7 @@ def tables_of(status: Figures) -> tuple[Table, ...]:
                 ("by", "w", lambda gain: METHODS[gain.method]),
                 ("gain", "r", lambda gain: status.near(gain.gain)),
                 ("95 % interval", "r", status.between),
-                ("per cent", "r", lambda g: _signed(g.percent)),
+                ("per cent", "r", lambda g: "–" if g.percent is None else with_minus(f"{g.percent:+.1f} %")),
             )
         )
     if (known := status.precision) is not None:
@@ -122,12 +121,8 @@ def tables_of(status: Figures) -> tuple[Table, ...]:
                 ("is best", "r", lambda s: f"{100 * s.best:.0f} %"),
             )
         )
-    return (*found, _arm_table(status), *_other_tables(status))
-
-
-def _arm_table(status: Figures) -> Table:
     names = (("segment", "l", "{0.segment}"), ("option", "l", "{0.option}"))
-    return Table.of(
+    arms = Table.of(
         "Arms",
         "Every arm: what it brought, how often it succeeds by all that is known, what one customer is "
         "worth, and the probability that no other arm earns more.",
@@ -142,9 +137,6 @@ def _arm_table(status: Figures) -> Table:
         ("is best", "r", lambda a: "withdrawn" if a.withdrawn else f"{100 * a.best:.0f} %"),
         best=tuple(arm.arm for arm in status.first().values()),
     )
-
-
-def _other_tables(status: Figures) -> list[Table]:
     outcomes = Table.of(
         "Outcomes",
         "Other outcomes. Expired: none came in time, which counts as a failure. Void: nobody saw the "
@@ -161,8 +153,4 @@ def _other_tables(status: Figures) -> list[Table]:
         ("by", "l", lambda change: change.who or "–"),
         ("what", "w", "{0.what}"),
     )
-    return [outcomes, changes] if len(status.changes) > 1 else [outcomes]
-
-
-def _signed(percent: float | None) -> str:
-    return "–" if percent is None else with_minus(f"{percent:+.1f} %")
+    return (*found, arms, outcomes, *([changes] if len(status.changes) > 1 else []))

@@ -19,15 +19,14 @@ from elsv._base.numbers import many, with_minus
 from elsv._version import __version__
 from elsv.beliefs.abilities import marginals
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.figures import MONTHS, ArmStatus
-from elsv.campaign.gains import GainSoFar
+from elsv.campaign.figures import MONTHS, ArmStatus, GainSoFar
 from elsv.campaign.history import Change, Day
 from elsv.campaign.records import Tally
 from elsv.campaign.status import Status
 from elsv.campaign.tables import METHODS
 from elsv.errors import MissingExtraError
 from elsv.live.explain import INTERVAL, Explanation
-from elsv.policies.meanings import meaning
+from elsv.policies.registry import meaning
 from elsv.state import State
 from elsv.structure.product import option_of
 
@@ -99,11 +98,6 @@ def figure(value: float, digits: int | None = None) -> str:
         return with_minus(f"{value:.3g}")
     shown = (0 if value == 0 else decimals(abs(value))) if digits is None else digits
     return with_minus(f"{value:,.{shown}f}")
-
-
-def signed(value: float, form: str = "+.1f") -> str:
-    """Return a number with its sign."""
-    return with_minus(f"{value:{form}}")
 
 
 def percent(share: float) -> str:
@@ -247,9 +241,9 @@ def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
 
 
 FILTERS: dict[str, Any] = {
-    f.__name__: f for f in (figure, percent, points, short_day, signed, tick, unbroken, weekday)
+    f.__name__: f for f in (figure, percent, points, short_day, tick, unbroken, weekday)
 }
-FILTERS |= {"option": option_of, "many": many, "count": "{:,}".format}
+FILTERS |= {"option": option_of, "many": many, "minus": with_minus, "count": "{:,}".format}
 GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
 GLOBALS |= {"version": __version__, "methods": METHODS, "COLOURS": COLOURS}
 
@@ -258,7 +252,7 @@ def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
     """Return why the next customer gets this arm, for someone who does not know the method."""
     sure = f"It is the best with a probability of {percent(explanation.chosen.best)}."
     if status.phase == "paused":
-        return ("The campaign is paused: every customer gets this arm until it is resumed.",)
+        return ("The campaign is paused: new customers get this arm until it is resumed.",)
     if status.phase == "over":
         return "The planned customers have come: every further one gets the arm that is best by now.", sure
     if len(explanation.arms) == 1:
@@ -335,6 +329,7 @@ class Before(NamedTuple):
     high: float
 
 
+@cache
 def environment(*loaders: Any) -> Any:
     """Return Jinja with the templates of a campaign; those of `loaders` go first."""
     try:
@@ -379,7 +374,7 @@ def answers(status: Status) -> list[GainSoFar]:
 def report_page(status: Status, known: Sequence[Before]) -> str:
     """Return the report, a page that needs no other file."""
     today = dict.fromkeys(arm.option for arm in status.arms if arm.today)
-    page = _own_environment().get_template("report.html")
+    page = environment().get_template("report.html")
     said = page.render(
         status=status,
         style=style_sheet(),
@@ -390,6 +385,3 @@ def report_page(status: Status, known: Sequence[Before]) -> str:
         method=_METHOD,
     )
     return str(said)
-
-
-_own_environment = cache(environment)

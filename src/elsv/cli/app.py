@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Exit, Option, Typer
 
 from elsv._base.files import inputs
 from elsv._base.notices import hush, tell_compiling
@@ -22,13 +22,12 @@ from elsv.cli.compare import compare
 from elsv.cli.console import complain, discard_output, print_in_any_encoding
 from elsv.cli.exact import evaluate, reproduce, solve
 from elsv.cli.options import HELP
-from elsv.cli.problem import check, decide, prior
-from elsv.cli.rehearse import rehearse
+from elsv.cli.problem import check, decide, prior, rehearse
 from elsv.cli.serving import backup, copy, serve, token
 from elsv.cli.tables import cache, gittins, value, warm
 from elsv.errors import ElsvError
 
-app = typer.Typer(
+app = Typer(
     name="elsv",
     help="Bayesian bandits with structured priors: indices, values and decisions.",
     no_args_is_help=True,
@@ -42,17 +41,16 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
     quiet: Annotated[
-        bool,
-        typer.Option("--quiet", help="Do not say in a pipe that kernels are compiled; anywhere on the line."),
+        bool, Option("--quiet", help="Do not say in a pipe that kernels are compiled; anywhere on the line.")
     ] = False,
 ) -> None:
     if version:
         from elsv._version import __version__
 
         print(__version__)
-        raise typer.Exit
+        raise Exit
 
 
 COMMANDS = (

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Option
 
 from elsv._base.files import note_input, unreadable
 from elsv._base.numbers import finite
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def policies_option(default: Sequence[str], files: bool = False) -> Any:
-    """Return the option that names policies, with those that are meant where it is left out.
+    """Return the option that names policies; its help says which ones are the default.
 
     `files`: also those of one's own, see `policy_named`.
     """
     own = ", or your own, FILE.py:NAME" if files else ""
-    return typer.Option(
+    return Option(
         "-p",
         "--policy",
         help=f"Policy, NAME[:key=value,…]{own}; repeat for more. Default: {', '.join(default)}.",
@@ -69,23 +68,6 @@ def load_problem(path: Path, horizon: int | None = None) -> Problem:
 
     loaded = Problem.load(path)
     return loaded if horizon is None else loaded.with_horizon(horizon)
-
-
-def command_line(command: str, problem: Path, names: Sequence[str], options: Mapping[str, object]) -> str:
-    """Return the line that repeats a command.
-
-    Options that were not given (None, False, nothing in a list) are left out; a list repeats its option.
-    """
-    words: list[object] = ["elsv", command, problem, *(word for name in names for word in ("-p", name))]
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        elif value is not None and value is not False:
-            words += [
-                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
-            ]
-    return shlex.join(map(str, words))
 
 
 def print_in_any_encoding() -> None:

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote, urlsplit
 
-import typer
+from typer import Argument, Option, Typer
 
 from elsv._base.progress import progress_bar
 from elsv.cli.console import note, print_json, show
 from elsv.cli.options import HELP, STORE, Json
 from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.service.tokens import TokenFile, page_of
 
-token = typer.Typer(
+token = Typer(
     name="token",
     help="Tokens of the service: make, list and revoke them; a running server notices.",
     no_args_is_help=True,
     context_settings=HELP,
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Who or what has the token, such as checkout.")]
-File = Annotated[Path, typer.Option("--tokens", metavar="FILE", help="File of tokens, as given to serve.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Who or what has the token, such as checkout.")]
+File = Annotated[Path, Option("--tokens", metavar="FILE", help="File of tokens, as given to serve.")]
 _DEFAULT = Path("tokens.json")
 
 
 def serve(
-    db: Annotated[str, typer.Option(metavar="STORE", help=STORE)] = "shop.db",
-    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine with --tokens.")] = (
+    db: Annotated[str, Option(metavar="STORE", help=STORE)] = "shop.db",
+    host: Annotated[str, Option(help="Address to listen on; beyond this machine with --tokens.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: one that is free.")] = 8763,
+    port: Annotated[int, Option(help="Port to listen on; 0: one that is free.")] = 8763,
     tokens: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tokens that `elsv token` made; without: none needed.")
+        Path | None, Option(metavar="FILE", help="Tokens that `elsv token` made; without: none needed.")
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", help="Processes; several on PostgreSQL only.")] = 1,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Print one JSON line per request.")] = False,
+    workers: Annotated[int, Option("--workers", help="Processes; several on PostgreSQL only.")] = 1,
+    log_json: Annotated[bool, Option("--log-json", help="Print one JSON line per request.")] = False,
 ) -> None:
     """Serve campaigns over HTTP: decisions, outcomes, pages."""
     try:
@@ -45,9 +47,9 @@ def serve(
 
 
 def backup(
-    store: Annotated[Path, typer.Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
-    to: Annotated[Path, typer.Argument(metavar="COPY.db", help="Where the copy goes.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    store: Annotated[Path, Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
+    to: Annotated[Path, Argument(metavar="COPY.db", help="Where the copy goes.")],
+    force: Annotated[bool, Option("--force", help="Replace a file that is there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Copy an SQLite file as it is at one moment, while a server uses it; the copy is checked and audited."""
@@ -59,10 +61,10 @@ def backup(
 
 
 def copy(
-    store: Annotated[str, typer.Argument(metavar="FROM", help=STORE)],
-    to: Annotated[str, typer.Argument(metavar="TO", help=STORE)],
+    store: Annotated[str, Argument(metavar="FROM", help=STORE)],
+    to: Annotated[str, Argument(metavar="TO", help=STORE)],
     campaign: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Copy this one; may be repeated. Default: all.")
+        list[str] | None, Option(metavar="NAME", help="Copy this one; may be repeated. Default: all.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -84,14 +86,12 @@ def copy(
 def new(
     name: Name,
     role: Annotated[
-        str, typer.Option(help="read, write (decide and reward too) or admin (create and change too).")
+        str, Option(help="read, write (decide and reward too) or admin (create and change too).")
     ],
     tokens: File = _DEFAULT,
     as_json: Json = False,
 ) -> None:
     """Make a token and print it; it is not shown again."""
-    from elsv.service.tokens import TokenFile
-
     made = TokenFile(tokens, must_exist=False).new(name, role)
     show(made, as_json, {"name": name, "role": role, "token": made, "tokens": str(tokens)})
     if not as_json:
@@ -101,22 +101,16 @@ def new(
 @token.command()
 def link(
     name: Name,
-    role: Annotated[
-        str, typer.Option(help="reader (look) or editor (begin and change campaigns too).")
-    ] = "reader",
-    days: Annotated[float, typer.Option(help="How long the link logs in.")] = 30.0,
+    role: Annotated[str, Option(help="reader (look) or editor (begin and change campaigns too).")] = "reader",
+    days: Annotated[float, Option(help="How long the link logs in.")] = 30.0,
     address: Annotated[
-        str, typer.Option(help="Where people reach the service, such as https://elsv.example.org.")
+        str, Option(help="Where people reach the service, such as https://elsv.example.org.")
     ] = "http://127.0.0.1:8763",
-    campaign: Annotated[str | None, typer.Option(help="Lead to this campaign; default: to all.")] = None,
+    campaign: Annotated[str | None, Option(help="Lead to this campaign; default: to all.")] = None,
     tokens: File = _DEFAULT,
     as_json: Json = False,
 ) -> None:
     """Make a link that logs a colleague in, so that nobody types tokens on a telephone."""
-    from urllib.parse import quote, urlsplit
-
-    from elsv.service.tokens import TokenFile
-
     known = {"reader": "read", "read": "read", "editor": "admin", "admin": "admin"}
     if role not in known:
         raise InvalidInputError(f"the role of a link must be reader or editor, got {role!r}")
@@ -124,8 +118,7 @@ def link(
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InvalidInputError(f"address must begin with http:// or https://, got {address!r}")
     made = TokenFile(tokens, must_exist=False).new(name, known[role], days)
-    page = quote(campaign.replace("%", "%25").replace("/", "%2F"), safe="") if campaign else ""
-    onward = f"?next={quote(f'/ui/campaigns/{page}', safe='')}" if page else ""
+    onward = f"?next={quote(page_of(campaign), safe='')}" if campaign else ""
     url = f"{address.rstrip('/')}/ui/link/{made}{onward}"
     values = {"name": name, "role": known[role], "days": days, "link": url, "tokens": str(tokens)}
     show(url, as_json, values)
@@ -139,8 +132,6 @@ def link(
 @token.command(name="list")
 def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
     """List the tokens and links with their roles and dates, revoked ones too."""
-    from elsv.service.tokens import TokenFile
-
     found = TokenFile(tokens).tokens()
     if as_json:
         print_json({"tokens": [one.to_dict() for one in found]})
@@ -154,7 +145,5 @@ def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
 @token.command()
 def revoke(name: Name, tokens: File = _DEFAULT, as_json: Json = False) -> None:
     """End a token at once."""
-    from elsv.service.tokens import TokenFile
-
     ended = TokenFile(tokens).revoke(name)
     show(f"revoked {ended.name}, which could {ended.role}", as_json, ended.to_dict())

@@ -120,7 +120,7 @@ def evaluate(
 
 def _row(name: str, found: Earned, largest: FloatArray, label: str, problem: Problem) -> PolicyValue:
     (earned, seconds), value = found, sum(found[0])
-    parts = zip(problem.segments.named, earned, largest.tolist(), strict=False)
+    parts = zip(problem.segments.names, earned, largest.tolist(), strict=False)
     by_segment = tuple(SegmentValue(segment, part, most - part) for segment, part, most in parts)
     return PolicyValue(name, value, float(largest.sum()) - value, seconds, label, by_segment)
 

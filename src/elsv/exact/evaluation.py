@@ -176,7 +176,7 @@ class Evaluation(Columns, Sequence[PolicyValue]):
             table[f"gain_over_{word}_percent"] = np.array([gain.percent for gain in gains])
         table["regret"] = np.array([row.regret for row in self.rows])
         table["above_optimum_percent"] = np.array([nan if gap is None else gap for gap in above])
-        for g, segment in enumerate(self.problem.segments.named):
+        for g, segment in enumerate(self.problem.segments.names):
             table[f"earnings_{segment}"] = np.array([row.by_segment[g].value for row in self.rows])
             table[f"regret_{segment}"] = np.array([row.by_segment[g].regret for row in self.rows])
         return table

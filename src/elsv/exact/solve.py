@@ -70,9 +70,9 @@ class Solution:
     def in_words(self) -> str:
         """Return the optimal first arms in words, for each segment if there are some."""
         said = []
-        for name, arms in zip(self.segments.names, self.segments.groups, strict=True):
+        for name, arms in zip(self.segments.names or ("",), self.segments.groups, strict=True):
             best = " or ".join(self._name(arm) for arm in self.actions if arm in arms)
-            said.append(self.segments.said(f"{name}: ") + best)
+            said.append(f"{name}: {best}" if name else best)
         return "; ".join(said)
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Solution:
         shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
         shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
-        comes = self.segments.said("its segment comes first, ")
+        comes = "its segment comes first, " if self.segments.names else ""
         rest = note(
             f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
         )

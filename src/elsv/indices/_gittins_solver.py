@@ -35,6 +35,9 @@ _SWEEP_SECONDS = 1e-9  # for a level to the power 3/2, since the band widens; me
 STATE_SWEEPS = 8
 """About how many sweeps one state takes."""
 
+_MOST_LEVELS = 4096  # of a table for states that are given one by one
+_WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
+
 
 def check_tolerance(value: object) -> float:
     """Return the tolerance if it is one that double precision can keep."""
@@ -82,6 +85,13 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
 def table_sweeps(total: float, tolerance: float) -> float:
     """Return about how many sweeps a table takes whose last level has alpha + beta = `total`."""
     return 2.5 * total * max(1.0, math.pow(1e-4 / tolerance, 0.37))
+
+
+def table_pays(distinct: int, base: float, levels: int, discount: float, tolerance: float) -> bool:
+    """Return whether a table is worth its time for so many distinct states."""
+    reach = run_out(discount, tolerance)
+    table = table_sweeps(base + levels, tolerance) * (levels + reach)
+    return levels <= _MOST_LEVELS and _WORTH * distinct * STATE_SWEEPS * reach > table
 
 
 class Source(NamedTuple):

@@ -62,16 +62,18 @@ def of_states(source: Source, wins: IntArray, pulls: IntArray) -> FloatArray:
     return index
 
 
-def prepare(source: Source, pulls: int, most: int) -> None:
-    """Solve or load all blocks of states with up to `pulls` pulls, and pay for the next one.
-
-    `most` is the largest number of pulls that will ever be asked for: no block beyond it is begun.
-    """
-    walk: _Walk | None = memory.get(("walk", source))
-    if walk is None:
-        walk = _Walk(source)
-        memory.put(("walk", source), walk, 0)
-    walk.reach(pulls, most)
+def prepare(setting: Setting, pulls: int, discount: float, tolerance: float) -> None:
+    """Solve or load all blocks of states with up to `pulls` pulls of each arm, and pay for the next ones."""
+    for alpha, beta, mine in distinct_corners(setting, np.shape(setting.prior_alpha)):
+        source = Source(alpha, beta, discount, tolerance)
+        away = (setting.prior_alpha - alpha) + (setting.prior_beta - beta)
+        far = int(np.rint(np.max(np.where(mine, away, 0.0))))  # of the priors that count from this corner
+        walk: _Walk | None = memory.get(("walk", source))
+        if walk is None:
+            walk = _Walk(source)
+            memory.put(("walk", source), walk, 0)
+        most = triangle.MOST_LEVELS if setting.horizon is None else setting.horizon + far
+        walk.reach(min(pulls + far, triangle.MOST_LEVELS - 1), most - 1)
 
 
 class _Walk:
@@ -84,7 +86,7 @@ class _Walk:
         self._lock = threading.Lock()
 
     def reach(self, level: int, most: int) -> None:
-        """Note that states of `level` are asked for, and pay for it."""
+        """Note that states of `level` are asked for, and pay for it; no block beyond `most` is begun."""
         if level <= self._level:
             return
         for k in range(max(bisect_right(_EDGES, self._level) - 1, 0), bisect_right(_EDGES, level)):
@@ -173,13 +175,6 @@ def distinct_corners(setting: Setting, shape: tuple[int, ...]) -> list[tuple[flo
     alpha, beta = setting.corners[..., 0], setting.corners[..., 1]
     pairs = sorted({(float(a), float(b)) for a, b in zip(np.ravel(alpha), np.ravel(beta), strict=True)})
     return [(a, b, np.broadcast_to((alpha == a) & (beta == b), shape)) for a, b in pairs]
-
-
-def farthest_prior(setting: Setting, alpha: float, beta: float) -> int:
-    """Return how many pulls from a corner the farthest prior is that counts from it."""
-    mine = (setting.corners[..., 0] == alpha) & (setting.corners[..., 1] == beta)
-    away = (setting.prior_alpha - alpha) + (setting.prior_beta - beta)
-    return int(np.rint(np.max(np.where(mine, away, 0.0))))
 
 
 def offsets(

@@ -18,31 +18,13 @@ from numpy.typing import ArrayLike
 from elsv._base import triangle
 from elsv._base.numbers import whole
 from elsv._base.typing import FloatArray
-from elsv.indices._gittins_solver import (
-    STATE_SWEEPS,
-    Source,
-    check_counts,
-    check_tolerance,
-    one_by_one,
-    run_out,
-    table_sweeps,
-)
-from elsv.indices._gittins_tables import (
-    block,
-    by_corner,
-    distinct_corners,
-    farthest_prior,
-    of_states,
-    offsets,
-    prepare,
-)
+from elsv.indices._gittins_solver import Source, check_counts, check_tolerance, one_by_one, table_pays
+from elsv.indices._gittins_tables import block, by_corner, of_states, offsets, prepare
 from elsv.indices.base import POSITIVE, IndexBase, Setting, parameter
 from elsv.problem import check_discount
 
 _DEFAULT_DISCOUNT = 0.99
 _MOST_TABLED = 1024  # pulls below which the states of many instances come from a table
-_MOST_LEVELS = 4096  # of a table for states that are given one by one
-_WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
 
 
 def gittins_index(
@@ -73,7 +55,7 @@ def gittins_index(
     number = triangle.number(wins, pulls)
     levels = int(pulls.max()) + 1
     distinct = len(np.unique(number[regular]))
-    if not _table_pays(distinct, corner_a + corner_b, levels, gamma, error):
+    if not table_pays(distinct, corner_a + corner_b, levels, gamma, error):
         return one_by_one(a, b, gamma, error)
     index = np.empty(a.shape)
     index[regular] = gittins_table(corner_a, corner_b, levels, gamma, error)[number[regular]]
@@ -141,18 +123,7 @@ class Gittins(IndexBase):
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Build or load the tables of each distinct corner, and go on with the next one."""
-        deepest = whole("pulls", pulls, 0)
-        for alpha, beta, _ in distinct_corners(setting, np.shape(setting.prior_alpha)):
-            far = farthest_prior(setting, alpha, beta)
-            most = (triangle.MOST_LEVELS if setting.horizon is None else setting.horizon + far) - 1
-            source = Source(alpha, beta, self._discount(setting), self.tolerance)
-            prepare(source, min(deepest + far, triangle.MOST_LEVELS - 1), most)
+        prepare(setting, whole("pulls", pulls, 0), self._discount(setting), self.tolerance)
 
     def _discount(self, setting: Setting) -> float:
         return self.discount or setting.discount or _DEFAULT_DISCOUNT
-
-
-def _table_pays(distinct: int, base: float, levels: int, discount: float, tolerance: float) -> bool:
-    reach = run_out(discount, tolerance)
-    table = table_sweeps(base + levels, tolerance) * (levels + reach)
-    return levels <= _MOST_LEVELS and _WORTH * distinct * STATE_SWEEPS * reach > table

@@ -17,7 +17,7 @@ from elsv._base.cache import remembered
 from elsv._base.typing import FloatArray, IntArray
 from elsv.lattice.numbering import Lattice, Layer, layer_size, states_up_to
 
-COARSEST, FINEST = 4, 99  # the parts of the way behind it that a step may be: a quarter, or single pulls
+COARSEST = 4  # a step is at most a quarter of the way behind it
 
 
 class Layers(NamedTuple):
@@ -91,10 +91,14 @@ def steps_within(arms: int, states: int, most: int) -> tuple[int, ...]:
     A step is at most 1/c of the way behind it. c is the largest with which the steps arrive; where none does,
     steps of a quarter go as far as the states allow. The first step is 1, however many states that takes.
     """
-    for part in range(FINEST, COARSEST - 1, -1):
+    depth = depth_within(arms, states, most)
+    if depth == most:
+        return singles(most)
+    # Steps of at most 1/c are single pulls for the first 2c, which `depth` of them must have room for.
+    for part in range(max(depth // 2, COARSEST), COARSEST - 1, -1):
         steps = _steps(arms, states, most, part)
         if sum(steps) == most:
-            return steps
+            break
     return steps
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.names import parse
 from elsv.policies import DEFAULT_POLICY, Policy, make_policy
-from elsv.policies.offered import ask
+from elsv.policies.base import ask
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.segments import number_of
@@ -78,7 +79,7 @@ class Bandit:
 
     def __repr__(self) -> str:
         name = self.policy_name or "a policy of your own"
-        groups = self.problem.segments.said(f" in {self.problem.segments.count} segments")
+        groups = f" in {self.problem.segments.count} segments" if self.problem.segments.names else ""
         return f"Bandit({self.problem.arms} arms{groups}, {name!r}, step {self.step})"
 
     def choose(self, segment: str | int | None = None, *, context: None = None) -> int:
@@ -134,10 +135,8 @@ class Bandit:
             )
         if step is not None:
             check_step(self.problem, now)
-        rng = np.random.Generator(type(self._rng.bit_generator)())
-        rng.bit_generator.state = self._rng.bit_generator.state
         name = self.policy_name or "a policy of your own"
-        return explain(self.problem, self.policy, self.state, now, rng, name, segment=segment)
+        return explain(self.problem, self.policy, self.state, now, deepcopy(self._rng), name, segment=segment)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a JSON file, atomically."""

@@ -11,8 +11,8 @@ import numpy as np
 from elsv._base.html import block, note, table
 from elsv.beliefs.abilities import best_in_groups, factors, marginals
 from elsv.policies import Policy, ScoringPolicy
-from elsv.policies.meanings import meaning
-from elsv.policies.offered import ask, best_offered
+from elsv.policies.base import ask, best_offered
+from elsv.policies.registry import meaning
 from elsv.problem import Problem
 from elsv.segments import number_of
 from elsv.state import State, check_arms
@@ -216,7 +216,7 @@ def explain(
             q=q[i],
             best=float(best[i]),
         )
-        for i in (range(problem.arms) if who is None else segments.groups[who])
+        for i in segments.groups[who or 0]
     )
     assumed = None if factors(belief) else problem.structure.describe()
     whole, seen = (problem, state) if about is None else about

@@ -25,8 +25,29 @@ from elsv.report.page import Cell
 from elsv.report.style import users_axes
 from elsv.simulation.compare import Comparison, compare
 
+POLICIES = {
+    "ELSV-Gittins": "elsv:index=gittins",
+    "ELSV-UCB": "elsv:index=ucb",
+    "UCB": "ucb",
+    "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
+    "UCB × 0.4": "ucb:scale=0.16",
+    "Bayes-UCB": "bayes-ucb",
+    "TS": "thompson:order=false",
+    "TS constrained": "thompson",
+    "Gittins": "gittins",
+    "greedy on the belief": "greedy",
+    "arm 1 always": "fixed:arm=1",
+    "arm 2 always": "fixed:arm=2",
+    "arm 3 always": "fixed:arm=3",
+}
+PAIRS = {"equal bonuses": ("ELSV-UCB", "UCB"), "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4")}
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
+
+
+def policies(*labels: str) -> dict[str, str]:
+    """Return the names of policies by these labels."""
+    return {label: POLICIES[label] for label in labels}
 
 
 def side_by_side(

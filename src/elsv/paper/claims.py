@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from elsv.report.headline import listed as listed
-from elsv.report.words import words as words_of
+from elsv.report.page import words as words_of
 
 words = partial(words_of, "elsv.paper")
+MINE = "ELSV-Gittins"
+IN_PAPER = (MINE, "ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
+NOBODY_AHEAD = "No rival has less regret."
 
 
 class Verdict(StrEnum):
@@ -41,10 +45,16 @@ class Claim:
     rule: str
 
 
-def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str, **bounds: float) -> Claim:
+def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str) -> Claim:
     """Return a claim of the paper as one of the rules below has judged it."""
     name = label.partition(" ")[0]  # "C4 exact" is C4 judged again
-    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule", **bounds))
+    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule"))
+
+
+def claim_in(section: str, label: str, judged: tuple[Verdict, str], **said: Any) -> Claim:
+    """Return a claim of which a section of ``words.toml`` says what was measured and why."""
+    measured, why = words(section, "measured", **said), words(section, "why", **said)
+    return Claim(label, words(label, "says"), measured, *judged, why, words(label, "rule", **said))
 
 
 @dataclass(frozen=True)
@@ -96,21 +106,16 @@ def least_regret(leads: Sequence[Lead]) -> tuple[Verdict, str]:
     return Verdict.PARTLY, f"holds against {listed(beaten)} only, not against {others}"
 
 
-NOBODY_AHEAD = "No rival has less regret."
-
-
-def exact_leads(
-    rows: Mapping[int, Mapping[str, float]], horizon: int, in_paper: Collection[str]
-) -> tuple[list[Lead], str]:
+def exact_leads(rows: Mapping[int, Mapping[str, float]], horizon: int) -> tuple[list[Lead], str]:
     """Return how far ELSV-Gittins leads, by exact regrets of horizon and label, and who is ahead of it."""
-    mine, last = "ELSV-Gittins", rows[horizon]
+    last = rows[horizon]
     leads = [
-        Lead(f"T = {t}", rival, regret - row[mine], 0.0, rival in in_paper)
+        Lead(f"T = {t}", rival, regret - row[MINE], 0.0, rival in IN_PAPER)
         for t, row in rows.items()
         for rival, regret in row.items()
-        if rival not in (mine, "optimum")
+        if rival not in (MINE, "optimum")
     ]
-    ahead = sorted((x for x in last if x != "optimum" and last[x] < last[mine]), key=lambda x: last[x])
+    ahead = sorted((x for x in last if x != "optimum" and last[x] < last[MINE]), key=lambda x: last[x])
     return leads, "; ".join(f"{rival} {last[rival]:.3f}" for rival in ahead)
 
 

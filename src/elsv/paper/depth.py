@@ -129,15 +129,9 @@ def _by_depth(depths: Sequence[int], sweep: list[Change], title: str) -> Drawing
 def _claim(judged: list[Change], sweep: list[Change], authors: list[Change]) -> Claim:
     least, most = (pick(judged, key=lambda c: c.percent) for pick in (min, max))
     deepest = [c for c in sweep if c.label.endswith(sweep[-1].label.rpartition(" ")[2])]
-    why = _say(
-        "why",
-        least=least,
-        most=most,
-        judged=len(judged),
-        better=sum(c.percent < -c.half_width for c in judged),
-        worse=sum(c.percent > c.half_width for c in judged),
-        authors=_shown(authors),
-    )
+    better, worse = (sum(sign * c.percent > c.half_width for c in judged) for sign in (-1, 1))
+    counts = {"judged": len(judged), "better": better, "worse": worse}
+    why = _say("why", least=least, most=most, authors=_shown(authors), **counts)
     measured = _say("measured", deepest=_shown(deepest))
     return claim("C3", no_difference(judged), minus(measured), minus(why))
 

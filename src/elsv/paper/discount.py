@@ -1,43 +1,36 @@
-r"""Figure 5 of the paper: the discount problem, 3 ordered arms with rewards .8, .9, 1 (claims C4 and C6)."""
+r"""The discount problem: ordered arms of which the least likely pays most.
+
+`run` is Figure 5 of the paper: 3 arms with rewards .8, .9 and 1 (claims C4 and C6). `more_arms` asks whether
+the lead of ELSV-Gittins over Gittins grows with N (claim C5).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from elsv._base.typing import IntArray
 from elsv.choice import best_arm
-from elsv.paper import base
-from elsv.paper.base import Context, Outcome, Simulation
-from elsv.paper.claims import Claim, Lead, Ratio, claim, far_better, least_regret, listed, minus, words
+from elsv.paper import base, claims
+from elsv.paper.base import Context, Drawing, Outcome, Simulation, Table
+from elsv.paper.claims import MINE, Claim, claim, in_a_row, listed, minus, words
 from elsv.policies import Policy
 from elsv.problem import Problem
+from elsv.report import figures
+from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid
 from elsv.state import State
 
 OURS, AUTHORS = "means from the ordered prior", "the authors' grid of means"
-_COMMON = {
-    "TS": "thompson:order=false",
-    "TS constrained": "thompson",
-    "Gittins": "gittins",
-    "greedy on the belief": "greedy",
-    "arm 1 always": "fixed:arm=1",
-    "arm 2 always": "fixed:arm=2",
-    "arm 3 always": "fixed:arm=3",
-}
-_DRAWN = ("ELSV-Gittins", "ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins")
-_IN_PAPER = (*_DRAWN, "UCB")
-_PAIRINGS = {
-    "equal bonuses": ("ELSV-UCB", "UCB"),
-    "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4"),
-    "ELSV with bonuses × 0.4 against UCB with full ones": ("ELSV-UCB × 0.4", "UCB"),
-}
-_MINE = "ELSV-Gittins"
+_DRAWN = ("ELSV-Gittins", "ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "greedy on the belief")
+_PAIRINGS = {**base.PAIRS, "ELSV with bonuses × 0.4 against UCB with full ones": ("ELSV-UCB × 0.4", "UCB")}
 _REJECTION = ",belief=rejection,draws=100"
-_say = partial(words, "discount")
+_say, _told = partial(words, "discount"), partial(words, "arms")
 
 
 def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator) -> IntArray:
@@ -53,23 +46,15 @@ def bayes_ucb_without_rewards(state: State, step: int, rng: np.random.Generator)
 
 
 POLICIES: dict[str, dict[str, str | Policy]] = {
-    OURS: {
-        "ELSV-Gittins": "elsv:index=gittins",
-        "ELSV-UCB": "elsv:index=ucb",
-        "UCB": "ucb",
-        "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
-        "UCB × 0.4": "ucb:scale=0.16",
-        "Bayes-UCB": "bayes-ucb",
-        **_COMMON,
-    },
+    OURS: {**base.POLICIES},
     AUTHORS: {
+        **base.POLICIES,
         "ELSV-Gittins": f"elsv:index=gittins{_REJECTION}",
         "ELSV-UCB": f"elsv:index=ucb,count_prior=true{_REJECTION}",
         "UCB": "ucb:count_prior=true",
         "ELSV-UCB × 0.4": f"elsv:index=ucb,count_prior=true,weight=0.4{_REJECTION}",
         "UCB × 0.4": "ucb:count_prior=true,scale=0.16",
         "Bayes-UCB": bayes_ucb_without_rewards,
-        **_COMMON,
     },
 }
 
@@ -100,27 +85,25 @@ def run(settings: Settings, context: Context) -> Outcome:
         OURS: _say("about-ours", s=settings),
         AUTHORS: _say("about-authors", s=settings, means=len(means), fewer=fewer),
     }
-    drawn = [*_DRAWN, "greedy on the belief"]
     drawings, tables, leads, ratios = [], [], [], []
     for setting, comparison in found.items():
         said = {"setting": setting, "about": about[setting], "horizon": settings.horizon}
-        name, figure, note = (
-            ("curves", "The paper's Figure 5", "")
-            if setting == OURS
-            else ("curves-authors", "The same with the authors' settings", f" †: with `{_REJECTION[1:]}`.")
-        )
+        name, figure, note = "curves", "The paper's Figure 5", ""
+        if setting == AUTHORS:
+            name, figure = "curves-authors", "The same with the authors' settings"
+            note = f" †: with `{_REJECTION[1:]}`."
         caption = _say("drawn", figure=figure, **said)
-        drawings.append(base.curves(name, comparison, drawn, caption, drawn))
+        drawings.append(base.curves(name, comparison, _DRAWN, caption, _DRAWN))
         caption = _say("table", note=note, **said)
-        tables.append(base.regret_table(comparison, POLICIES[setting], _MINE, caption, _REJECTION))
+        tables.append(base.regret_table(comparison, POLICIES[setting], MINE, caption, _REJECTION))
         leads += [
-            Lead(setting, rival, *comparison.difference(rival, _MINE), rival in _IN_PAPER)
+            claims.Lead(setting, rival, *comparison.difference(rival, MINE), rival in claims.IN_PAPER)
             for rival in POLICIES[OURS]
-            if rival != _MINE
+            if rival != MINE
         ]
         for label, (policy, rival) in _PAIRINGS.items():
             ratio = float(comparison[policy].mean[-1] / comparison[rival].mean[-1])
-            ratios.append(Ratio(setting, label, ratio, *comparison.difference(rival, policy)))
+            ratios.append(claims.Ratio(setting, label, ratio, *comparison.difference(rival, policy)))
     return Outcome(
         text=_say("text"),
         numbers={setting: base.numbers_of(c, POLICIES[setting]) for setting, c in found.items()}
@@ -132,17 +115,17 @@ def run(settings: Settings, context: Context) -> Outcome:
     )
 
 
-def _least_regret(found: list[Lead], comparisons: dict[str, Comparison]) -> Claim:
-    regret = "; ".join(f"{setting}: {base.final(c, _MINE)}" for setting, c in comparisons.items())
+def _least_regret(found: list[claims.Lead], comparisons: dict[str, Comparison]) -> Claim:
+    regret = "; ".join(f"{setting}: {base.final(c, MINE)}" for setting, c in comparisons.items())
     close = [lead for lead in found if not lead.clear]
     told = "; ".join(f"{x.rival} {x.difference:+.2f} ± {x.half_width:.2f} ({x.setting})" for x in close)
     but = f"; it is not clearly ahead of: {minus(told)}" if close else ""
     beaten = len(found) - len(close)
     why = _say("leads", beaten=beaten, leads=len(found), but=but)
-    return claim("C4", least_regret(found), f"regret of ELSV-Gittins, {regret}", why)
+    return claim("C4", claims.least_regret(found), f"regret of ELSV-Gittins, {regret}", why)
 
 
-def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Claim:
+def _far_better(ratios: list[claims.Ratio], comparisons: dict[str, Comparison]) -> Claim:
     by_label = {label: [f"{r.ratio:.2f}" for r in ratios if r.label == label] for label in _PAIRINGS}
     measured = "regret as a share of UCB's, prior and grid: "
     measured += "; ".join(f"{label} {listed(shares)}" for label, shares in by_label.items())
@@ -155,14 +138,97 @@ def _far_better(ratios: list[Ratio], comparisons: dict[str, Comparison]) -> Clai
         ours=OURS,
         regrets=listed(f"{comparisons[OURS][name].mean[-1]:.1f} ({name})" for name in names),
     )
-    return claim("C6", far_better(ratios), measured, why)
+    return claim("C6", claims.far_better(ratios), measured, why)
 
 
-EXPERIMENT = base.Experiment(
-    "discount",
-    "The discount problem (Figure 5)",
-    run,
-    Settings(),
-    Settings(instances=512, repetitions=1, horizon=290),
-    weight=24,
-)
+_QUICK = Settings(instances=512, repetitions=1, horizon=290)
+EXPERIMENT = base.Experiment("discount", "The discount problem (Figure 5)", run, Settings(), _QUICK, 24)
+
+_RIVALS = ("TS constrained", "greedy on the belief", "arm 1 always")
+_WITH_MORE = base.policies(MINE, "Gittins", *_RIVALS)
+
+
+@dataclass(frozen=True)
+class ArmsSettings:
+    """Rewards evenly spaced from `least` to 1, decreasing means."""
+
+    arms: tuple[int, ...] = (3, 5, 10, 20)
+    least: tuple[float, ...] = (0.8, 0.4)
+    horizon: int = 100
+    instances: tuple[int, ...] = (2048, 1024, 512, 256)
+
+
+def more_arms(settings: ArmsSettings, context: Context) -> Outcome:
+    """Compare for every number of arms and both ladders of rewards."""
+    cases = {}
+    for least in settings.least:
+        for n, instances in zip(settings.arms, settings.instances, strict=True):
+            problem = Problem(np.linspace(least, 1, n), order="decreasing", horizon=settings.horizon)
+            cases[f"rewards {least:g} to 1", n] = Simulation(problem, _WITH_MORE, instances, weight=n)
+    found = context.compare_all(cases)
+    named = {f"{ladder}, N = {n}": c for (ladder, n), c in found.items()}
+    ladders = {ladder: [found[ladder, n] for n in settings.arms] for ladder, _ in found}
+    return Outcome(
+        text=_told("text", s=settings, ladders=listed(ladders)),
+        numbers={
+            name: {**base.numbers_of(c, _WITH_MORE), "lead_over_gittins": list(_lead(c))}
+            for name, c in named.items()
+        },
+        drawings=[_by_arms(settings, ladders)],
+        tables=[_leads(settings, found)],
+        claims=[_grows(settings, ladders)],
+        columns=base.columns_of(named),
+    )
+
+
+def _lead(comparison: Comparison) -> tuple[float, float]:
+    return comparison.difference("Gittins", MINE)
+
+
+def _grows(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> Claim:
+    rows = [[_lead(c) for c in runs] for runs in ladders.values()]
+    verdict, in_short = claims.grows(rows, list(ladders))
+    every = [c for runs in ladders.values() for c in runs]
+    apart = {rival: [c.difference(rival, MINE) for c in every] for rival in _RIVALS}
+    overtaken = [rival for rival, row in apart.items() if any(x < -half for x, half in row)]
+    if overtaken and verdict is not claims.Verdict.NOT_REPRODUCED:
+        in_short = f"{in_short} against Gittins, not against {listed(overtaken)}"
+        verdict = claims.Verdict.PARTLY
+    told = [", ".join(minus(f"{lead:.1f} ± {half:.1f}") for lead, half in row) for row in rows]
+    leads = "; ".join(f"{name}: {row}" for name, row in zip(ladders, told, strict=True))
+    regrets = []
+    for name, (*_, most) in ladders.items():
+        each = ", ".join(f"{label} {most[label].mean[-1]:.2f}" for label in ("Gittins", MINE, *_RIVALS))
+        regrets.append(f"{name}, N = {settings.arms[-1]}: {each}")
+    said = {"arms": in_a_row(settings.arms), "leads": leads, "regrets": "; ".join(regrets)}
+    return claims.claim_in("arms", "C5", (verdict, in_short), **said)
+
+
+def _by_arms(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> Drawing:
+    panels = {}
+    for ladder, runs in ladders.items():
+        means = {name: [float(c[name].mean[-1]) for c in runs] for name in _WITH_MORE}
+        halves = {name: [float(c[name].ci95[-1]) for c in runs] for name in _WITH_MORE}
+        panels[ladder] = settings.arms, means, halves
+    look: dict[str, Any] = {"log_y": True, "share_y": True, "height": 2.9}
+    regret = f"regret after {settings.horizon} steps"
+    figure = figures.line_panels(panels, x_label="number of arms", y_label=regret, **look)
+    instances = ", ".join(f"{n:,}" for n in settings.instances)
+    caption = _told("drawn", s=settings, arms=in_a_row(settings.arms), instances=instances)
+    return Drawing("by-arms", figure, caption)
+
+
+def _leads(settings: ArmsSettings, found: Mapping[tuple[str, int], Comparison]) -> Table:
+    rows: list[list[Cell]] = []
+    for (ladder, n), c in found.items():
+        lead, half = _lead(c)
+        share = 100 * lead / float(c["Gittins"].mean[-1])
+        ahead = [minus(f"{lead:.2f} ± {half:.2f}"), minus(f"{share:.0f} %")]
+        finals = (base.final(c, name) for name in _WITH_MORE)
+        rows.append([ladder.removeprefix("rewards "), n, *finals, *ahead])
+    heads = ["rewards", "N", *_WITH_MORE, "lead over Gittins", "in %"]
+    return Table(heads, rows, _told("table", s=settings))
+
+
+_QUICK_ARMS = ArmsSettings(arms=(3, 5, 10), instances=(512, 256, 256), horizon=60)
+MORE_ARMS = base.Experiment("arms", "More arms", more_arms, ArmsSettings(), _QUICK_ARMS, weight=9)

@@ -20,7 +20,7 @@ import numpy as np
 from elsv._base.typing import FloatArray, IntArray
 from elsv.indices import Setting, index_from_name
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of
-from elsv.paper.claims import Claim, all_of, at_most, claim, words
+from elsv.paper.claims import all_of, at_most, claim_in, words
 from elsv.policies import make_policy
 from elsv.problem import Problem
 from elsv.report import figures
@@ -96,7 +96,6 @@ def cost(settings: CostSettings, context: Context) -> Outcome:
         "cells": by_arms[0], "at": at,
     }  # fmt: skip
     heads = ["cost", "paper", "slope of counts", "slope of run times"]
-    judged = all_of([*as_said, flat])
     return Outcome(
         text=words("cost", "text"),
         numbers={
@@ -109,7 +108,7 @@ def cost(settings: CostSettings, context: Context) -> Outcome:
         },
         drawings=[Drawing("cells", figure, words("cost", "drawn"))],
         tables=[Table(heads, rows, words("cost", "table", **said))],
-        claims=[claim("C2", judged, words("cost", "measured", **said), words("cost", "why"), margin=_MARGIN)],
+        claims=[claim_in("cost", "C2", all_of([*as_said, flat]), margin=_MARGIN, **said)],
         timing=timing,
     )
 
@@ -182,6 +181,9 @@ def run(settings: Settings, context: Context) -> Outcome:
     means, halves = (by_gap[largest, k, np.arange(settings.horizon)] for k in (0, 1))
     curves[worst] = means, halves
     fits = {label: fitted_slope(*curves[label], settings.fit_from) for label in (prior, worst)}
+    upper, bound = max(slope + half for slope, half in fits.values()), 1 + _REGRET_MARGIN
+    slopes = "; ".join(f"{label}: {slope:.3f} ± {half:.3f}" for label, (slope, half) in fits.items())
+    said = {"s": settings, "slopes": slopes, "faster": "no faster" if upper <= bound else "faster"}
     return Outcome(
         text=words("growth", "text", **agreement),
         numbers={
@@ -191,7 +193,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         },
         drawings=[_drawing(settings, {label: curves[label] for label in fits})],
         tables=[_table(settings, curves, fits)],
-        claims=[_claim(settings, fits)],
+        claims=[claim_in("growth", "C7", at_most(upper, bound), margin=_REGRET_MARGIN, **said)],
         columns=columns_of(found),
     )
 
@@ -247,14 +249,6 @@ def _table(settings: Settings, curves: Curves, fits: Mapping[str, tuple[float, f
         rows.append([label, *regrets, "{:.3f} ± {:.3f}".format(*fits[label]) if label in fits else None])
     heads = ["bandit", *(f"T = {t:,}" for t in marks), "growth"]
     return Table(heads, rows, words("growth", "table", s=settings))
-
-
-def _claim(settings: Settings, fits: dict[str, tuple[float, float]]) -> Claim:
-    upper, bound = max(slope + half for slope, half in fits.values()), 1 + _REGRET_MARGIN
-    slopes = "; ".join(f"{label}: {slope:.3f} ± {half:.3f}" for label, (slope, half) in fits.items())
-    measured = words("growth", "measured", s=settings, slopes=slopes)
-    why = words("growth", "why", s=settings, faster="no faster" if upper <= bound else "faster")
-    return claim("C7", at_most(upper, bound), measured, why, margin=_REGRET_MARGIN)
 
 
 COST = Experiment(

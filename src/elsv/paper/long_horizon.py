@@ -17,40 +17,18 @@ import numpy as np
 
 from elsv.exact import evaluate
 from elsv.exact.solve import largest_reward
+from elsv.paper import base, claims
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import (
-    NOBODY_AHEAD,
-    Claim,
-    Ratio,
-    claim,
-    exact_leads,
-    far_better,
-    in_a_row,
-    least_regret,
-    words,
-)
+from elsv.paper.claims import MINE, Claim, claim, in_a_row, words
 from elsv.paper.optimum import above
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.state import State
 
-POLICIES = {
-    "optimum": "optimal",
-    "ELSV-Gittins": "elsv:index=gittins",
-    "ELSV-UCB": "elsv:index=ucb",
-    "ELSV-UCB × 0.4": "elsv:index=ucb,weight=0.4",
-    "Bayes-UCB": "bayes-ucb",
-    "Gittins": "gittins",
-    "UCB": "ucb",
-    "UCB × 0.4": "ucb:scale=0.16",
-    "greedy on the belief": "greedy",
-}
-
-_IN_PAPER = ("ELSV-UCB", "Bayes-UCB", "Gittins", "UCB")
-_DRAWN = ("optimum", "ELSV-Gittins", "Gittins", "Bayes-UCB", "ELSV-UCB", "UCB", "arm 1 always")
-_PAIRS = {"equal bonuses": ("ELSV-UCB", "UCB"), "equal bonuses × 0.4": ("ELSV-UCB × 0.4", "UCB × 0.4")}
-_MINE = "ELSV-Gittins"
-
+POLICIES = {"optimum": "optimal"} | base.policies(
+    *(MINE, "ELSV-UCB", "ELSV-UCB × 0.4", "Bayes-UCB", "Gittins", "UCB", "UCB × 0.4", "greedy on the belief")
+)
+_DRAWN = ("optimum", MINE, "Gittins", "Bayes-UCB", "ELSV-UCB", "UCB", "arm 1 always")
 _say = partial(words, "long-horizon")
 Rows = dict[int, dict[str, float]]  # horizon: label: regret
 
@@ -72,9 +50,9 @@ def run(settings: Settings, context: Context) -> Outcome:
         regrets = computed(cases, context.device, context.progress)
     shown = {r: {t: regrets[r][t] for t in settings.horizons if t in regrets[r]} for r in settings.problems}
     row = shown[paper][last]
-    leads, ahead = exact_leads(shown[paper], last, _IN_PAPER)
+    leads, ahead = claims.exact_leads(shown[paper], last)
     measured = _say("regret", row=row, rewards=in_a_row(paper))
-    why = _say("ahead", told=ahead) if ahead else NOBODY_AHEAD
+    why = _say("ahead", told=ahead) if ahead else claims.NOBODY_AHEAD
     return Outcome(
         text=_text(row, last, known["about"], context.device),
         numbers={
@@ -84,7 +62,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         drawings=[_drawing(shown)],
         tables=[*(_table(rewards, rows) for rewards, rows in shown.items()), _plan_table(known)],
         claims=[
-            claim(f"C4 at T = {last}", least_regret(leads), measured, why),
+            claim(f"C4 at T = {last}", claims.least_regret(leads), measured, why),
             _far_better(row, last),
         ],
     )
@@ -180,12 +158,12 @@ def _plan_table(known: dict[str, Any]) -> Table:
 
 def _far_better(last: dict[str, float], t: int) -> Claim:
     ratios = [
-        Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
-        for label, (mine, rival) in _PAIRS.items()
+        claims.Ratio(f"T = {t}", label, last[mine] / last[rival], last[rival] - last[mine], 0.0)
+        for label, (mine, rival) in base.PAIRS.items()
     ]
     shares = "; ".join(f"{r.label} {r.ratio:.3f}" for r in ratios)
     measured, why = _say("shares", shares=shares), _say("equal", row=last)
-    return claim(f"C6 at T = {t}", far_better(ratios), measured, why)
+    return claim(f"C6 at T = {t}", claims.far_better(ratios), measured, why)
 
 
 EXPERIMENT = Experiment(

@@ -15,34 +15,16 @@ from elsv._base.typing import IntArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
+from elsv.paper import base, claims
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
-from elsv.paper.claims import (
-    NOBODY_AHEAD,
-    Change,
-    Claim,
-    claim,
-    exact_leads,
-    in_a_row,
-    least_regret,
-    listed,
-    minus,
-    no_difference,
-    words,
-)
+from elsv.paper.claims import Claim, claim, in_a_row, listed, minus, words
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.style import NARROW, WIDTH, figure_of, label_outside, panels_on, redrawable
 from elsv.state import State
 
 POLICIES = {
-    "ELSV-Gittins": "elsv:index=gittins",
-    "ELSV-UCB": "elsv:index=ucb",
-    "TS": "thompson:order=false",
-    "TS constrained": "thompson",
-    "Bayes-UCB": "bayes-ucb",
-    "Gittins": "gittins",
-    "UCB": "ucb",
-    "greedy on the belief": "greedy",
+    **base.policies(*claims.IN_PAPER, "greedy on the belief"),
     "commit, depth 5": "commit:depth=5",
     "finite-horizon Gittins": "finite-gittins",
     "plan": "plan",
@@ -55,7 +37,6 @@ VALUES = {
 }
 # Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
 _SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
-_IN_PAPER = ("ELSV-UCB", "TS", "TS constrained", "Bayes-UCB", "Gittins", "UCB")
 _THOMPSON, _SEARCHES = ("TS", "TS constrained"), ("commit, depth 5", "plan")
 _SEARCHED = 30  # work of all depths, in that of one horizon
 _ALWAYS = 50  # pulls; longer horizons are left out where memory is short
@@ -181,8 +162,8 @@ def run(settings: Settings, context: Context) -> Outcome:
     rows = regrets[discounts]
     shown = max(t for t, row in rows.items() if set(POLICIES) <= set(row))
     mine, best = rows[shown]["ELSV-Gittins"], rows[shown]["optimum"]
-    leads, ahead = exact_leads(rows, shown, _IN_PAPER)
-    why = _say("ahead", shown=shown, told=ahead) if ahead else NOBODY_AHEAD
+    leads, ahead = claims.exact_leads(rows, shown)
+    why = _say("ahead", shown=shown, told=ahead) if ahead else claims.NOBODY_AHEAD
     measured = _say("regret", mine=mine, optimum=best, shown=shown, horizons=in_a_row(rows))
     return Outcome(
         text=_text(deeper, settings.depth_horizon) + short_of_memory(cases),
@@ -203,7 +184,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         ],
         claims=[
             _depth_claim(deeper[free], free),
-            claim("C4 exact", least_regret(leads), measured, why),
+            claim("C4 exact", claims.least_regret(leads), measured, why),
         ],
     )
 
@@ -298,7 +279,7 @@ def _depth_table(problem: str, found: Rows) -> Table:
 def _depth_claim(found: Rows, setting: str) -> Claim:
     """Judge the changes from depth 1 to every other depth of the separable values, exact."""
     changes = [
-        Change(setting, f"{label}, depth {d}", 100 * (row[label] / found[1][label] - 1), 0.0)
+        claims.Change(setting, f"{label}, depth {d}", 100 * (row[label] / found[1][label] - 1), 0.0)
         for d, row in found.items()
         for label in ("separable (Gittins)", "separable (UCB)")
         if d > 1
@@ -308,7 +289,7 @@ def _depth_claim(found: Rows, setting: str) -> Claim:
     commit = [above(found[d]["commit"], found[d]["optimum"]) for d in (1, deepest)]
     measured = minus(_say("changes", down=down, up=up))
     why = _say("not-search", deepest=deepest, first=commit[0], last=_least(commit[1]))
-    return claim("C3 exact", no_difference(changes), measured, why)
+    return claim("C3 exact", claims.no_difference(changes), measured, why)
 
 
 def regions(horizon: int) -> Drawing:

@@ -12,7 +12,7 @@ from elsv._base import triangle
 from elsv._base.typing import FloatArray
 from elsv.indices import index_from_name
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table
-from elsv.paper.claims import Claim, all_of, claim, words
+from elsv.paper.claims import Claim, all_of, claim_in, words
 from elsv.problem import Problem
 from elsv.report import figures
 from elsv.report.style import INK, NARROW, SOFT_INK, WIDTH, figure_of, panels_on, redrawable
@@ -195,9 +195,10 @@ def _shape_claim(settings: ValueSettings, shapes: dict[tuple[str, int], Shape]) 
         f"{s.u_shaped} of {s.levels} levels at t = {step} ({s.strictly} strictly)"
         for step, s in gittins.items()
     )
-    measured = words("values", "measured", levels=levels, sags=sags, spread=ucb.spread)
-    judged = all_of([u_shaped, ucb.rising and ucb.concave, ucb.spread <= 1e-12])
-    return claim("C9", judged, measured, words("values", "why"), most=100 * _MOST)
+    said = {"levels": levels, "sags": sags, "spread": ucb.spread, "most": 100 * _MOST}
+    return claim_in(
+        "values", "C9", all_of([u_shaped, ucb.rising and ucb.concave, ucb.spread <= 1e-12]), **said
+    )
 
 
 def _contours(table: FloatArray, step: int) -> Any:

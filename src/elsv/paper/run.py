@@ -18,7 +18,7 @@ from elsv._base.numbers import duration, finite
 from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.sweeps import check_device, find_device
-from elsv.paper import arms, depth, discount, growth, long_horizon, optimum, pictures, theorem
+from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, theorem
 from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus, words
 from elsv.report import figures
@@ -27,7 +27,7 @@ from elsv.report.headline import REGRET
 from elsv.report.page import Page
 from elsv.simulation.compare import versions
 from elsv.simulation.engine import StoppedError
-from elsv.simulation.identity import digest_of
+from elsv.simulation.store import digest_of
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     pictures.TRANSITION,
@@ -38,7 +38,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     discount.EXPERIMENT,
     optimum.EXPERIMENT,
     long_horizon.EXPERIMENT,
-    arms.EXPERIMENT,
+    discount.MORE_ARMS,
     growth.EXPERIMENT,
     theorem.LEMMA,
 )

@@ -18,10 +18,10 @@ from elsv.beliefs import Independent
 from elsv.choice import best_arm
 from elsv.indices import Index, Setting, index_from_name
 from elsv.paper.base import Context, Experiment, Outcome, Table
-from elsv.paper.claims import at_most, claim, minus, words
+from elsv.paper.claims import at_most, claim_in, minus, words
 from elsv.problem import Problem
 from elsv.search import lookahead
-from elsv.simulation.intervals import Z95
+from elsv.simulation.precision import Z95
 from elsv.state import State
 from elsv.values import SeparableValue, ValueFunction
 
@@ -113,13 +113,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         numbers={name: vars(departures) for name, departures in found.items()},
         tables=[Table(heads, rows, words("theorem", "table"))],
         claims=[
-            claim(
-                "C1",
-                at_most(max(worst, other), _ROUNDING),
-                words("theorem", "measured", **numbers),
-                words("theorem", "why", **numbers),
-                rounding=_ROUNDING,
-            )
+            claim_in("theorem", "C1", at_most(max(worst, other), _ROUNDING), rounding=_ROUNDING, **numbers)
         ],
     )
 
@@ -194,21 +188,14 @@ def lemma(settings: LemmaSettings, context: Context) -> Outcome:
         )  # fmt: skip
         context.progress((k + 1) / len(cases))
     slack = min(case["least_slack"] for case in numbers)
-    tightest = min(case["bound"] / case["regret"] for case in numbers)
+    said = {"slack": slack, "tightest": min(case["bound"] / case["regret"] for case in numbers)}
+    judged = at_most(-slack, _LEMMA_ROUNDING)
     heads = ["value of", "μ", "regret", "bound of Lemma 1", "ratio"]
     return Outcome(
         text=words("decomposition", "text", s=settings),
         numbers={"cases": numbers, "least_slack": slack},
         tables=[Table(heads, rows, words("decomposition", "table"), "llrrr")],
-        claims=[
-            claim(
-                "C8",
-                at_most(-slack, _LEMMA_ROUNDING),
-                words("decomposition", "measured", slack=slack, tightest=tightest),
-                words("decomposition", "why"),
-                rounding=_LEMMA_ROUNDING,
-            )
-        ],
+        claims=[claim_in("decomposition", "C8", judged, rounding=_LEMMA_ROUNDING, **said)],
     )
 
 

@@ -32,9 +32,8 @@ from elsv.beliefs import Belief
 from elsv.beliefs.base import mean_of
 from elsv.beliefs.points import joint_points
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.policies.base import IGNORE, WAYS, BasePolicy
+from elsv.policies.base import IGNORE, WAYS, BasePolicy, ask, offered
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import ask, offered
 from elsv.problem import Problem
 from elsv.state import State
 
@@ -62,12 +61,10 @@ class Awaiting(State):
     waiting: FloatArray
 
     def __init__(self, seen: State, expected: FloatArray, waiting: FloatArray) -> None:
-        object.__setattr__(self, "alpha", seen.alpha + waiting * expected)
-        object.__setattr__(self, "beta", seen.beta + waiting * (1.0 - expected))
-        object.__setattr__(self, "seen", seen)
-        object.__setattr__(self, "expected", expected)
-        same = waiting.shape == self.alpha.shape  # as for one state: there is nothing to spread
-        object.__setattr__(self, "waiting", waiting if same else np.broadcast_to(waiting, self.alpha.shape))
+        alpha, beta = seen.alpha + waiting * expected, seen.beta + waiting * (1.0 - expected)
+        if waiting.shape != alpha.shape:
+            waiting = np.broadcast_to(waiting, alpha.shape)
+        vars(self).update(alpha=alpha, beta=beta, seen=seen, expected=expected, waiting=waiting)
 
     def part(self, here: Any) -> Awaiting:
         """Return some instances, with what they wait for."""
@@ -75,16 +72,9 @@ class Awaiting(State):
 
 
 def expected_state(state: State, mean: FloatArray, open_decisions: ArrayLike) -> Awaiting:
-    """Return the state with the expected outcomes of open decisions added.
+    """Return the state of the outcomes that are in, with those of open decisions added as expected.
 
-    Parameters
-    ----------
-    state
-        Outcomes that are in, ``[..., N]``.
-    mean
-        Means of the belief in it, ``[..., N]``.
-    open_decisions
-        How many decisions of each arm have no outcome yet, ``[..., N]``.
+    `mean` has the means of the belief, `open_decisions` how many decisions of each arm have no outcome.
 
     Examples
     --------
@@ -191,7 +181,7 @@ def planning_state(
     """
     if policy.pending == IGNORE or not np.any(open_decisions):
         return state
-    belief: Belief = getattr(policy, "belief", None) or problem.belief
+    belief = getattr(policy, "belief", None) or problem.belief
     return expected_state(state, mean_of(belief, state, rng), open_decisions)
 
 

@@ -24,7 +24,7 @@ from elsv.lattice.numbering import Layer, layer_size
 from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.values.base import ValueFunction, layer_reach, layer_rooms, layer_values, search_sweep
+from elsv.values.base import ValueFunction, layer_values, names_sweep, nothing
 from elsv.values.separable import gain_sweep
 
 BATCH = 1 << 14
@@ -138,7 +138,7 @@ class Optimum(LayerPolicy):
         later = self._latest.pop(layer.made + 1, None)
         if later is None:
             self._latest.clear()
-            later = _nothing(sweeps, layer.made + 1)
+            later = nothing(sweeps, sweeps.layer(layer.made + 1))
         arms = sweeps.room_for_arms(layer)
         self._latest[layer.made] = sweeps.maximise(layer, later, self.belief, arms)
         return arms
@@ -177,16 +177,17 @@ class Search(LayerPolicy):
     @property
     def reach(self) -> int:
         """The depth and what the value reads beyond it."""
-        return self.depth + layer_reach(self.value)
+        return self.depth + int(getattr(self.value, "layer_reach", 0))
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Back the frontier up to the layer and compare."""
-        actions, top = sweeps.room_for_arms(layer), min(layer.made + self.depth, sweeps.horizon)
+        actions = sweeps.room_for_arms(layer)
+        top = sweeps.layer(min(layer.made + self.depth, sweeps.horizon))
         if self.value is None:
-            values = _nothing(sweeps, top)
+            values = nothing(sweeps, top)
         else:
-            values = layer_values(self.value, sweeps, sweeps.layer(top), self.belief)
-        for made in range(top - 1, layer.made, -1):
+            values = layer_values(self.value, sweeps, top, self.belief)
+        for made in range(top.made - 1, layer.made, -1):
             values = sweeps.maximise(sweeps.layer(made), values, self.belief)
         sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
         if self.first is not None:
@@ -196,15 +197,16 @@ class Search(LayerPolicy):
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
         tables = 0.0 if self.first is None else self.first.bytes
-        return Room(shared=layer_rooms(self.value), tables=tables)
+        return Room(shared=getattr(self.value, "layer_rooms", 2), tables=tables)
 
     def kernel(self, problem: Problem, step: int) -> Sweep | None:
         """Return the sweep that the value names."""
+        value: Any = self.value
         if self.belief != problem.belief:
             return None
-        if self.value is None:
+        if value is None:
             return gain_sweep(problem, None, step) if self.depth == 1 else None
-        named = search_sweep(self.value, problem, step, self.depth)
+        named: Sweep | None = value.search_sweep(problem, step, self.depth) if names_sweep(value) else None
         knows_first = self.first is None or (named is not None and named.name == "gain")
         return named if knows_first else None
 
@@ -238,14 +240,13 @@ class StateByState(LayerPolicy):
                     f"at step {layer.step}; simulate it instead"
                 )
 
-        if not self.repeats:
-            for batch in layer.batches(sweeps.arms, BATCH):
-                work(batch)
-            return actions
-        parts = _PARTS * crew.workers
+        parts = _PARTS * crew.workers if self.repeats else 1
         batches = layer.batches(sweeps.arms, max(_LEAST, min(BATCH, layer.size) // parts))
         while some := tuple(islice(batches, parts)):
-            crew.map(work, some)
+            if self.repeats:
+                crew.map(work, some)
+            else:
+                work(*some)
         return actions
 
     def room(self, problem: Problem, made: int) -> Room:
@@ -299,9 +300,9 @@ class ByChance(LayerPolicy):
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        arms, last, first = problem.arms, problem.steps - 1, 0.0
-        if made == last:
-            first = best_bytes(self.belief, problem, last, problem.segments.groups)
+        arms, first = problem.arms, 0.0
+        if made == problem.steps - 1:
+            first = best_bytes(self.belief, problem, made, problem.segments.groups)
         return Room(passing=(2 if self.change is None else 7) * arms, kept=arms, first=first)
 
 
@@ -329,13 +330,6 @@ class ByIndex(LayerPolicy):
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables."""
         return Room(batch=batch_bytes(problem, made, BATCH), tables=self.tables.bytes)
-
-
-def _nothing(sweeps: Sweeps, made: int) -> FloatArray:
-    """Return zeros for all states after `made` pulls, in room to give back."""
-    room = sweeps.take(sweeps.layer(made).size)
-    room[:] = 0.0
-    return room
 
 
 def check_answer(answer: object, state: State) -> IntArray:

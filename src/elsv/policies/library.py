@@ -14,9 +14,8 @@ from elsv.beliefs.abilities import best_in_groups, factors, weighs
 from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
-from elsv.policies.base import BasePolicy, BeliefScore, BestScore, check_bound
+from elsv.policies.base import BasePolicy, BeliefScore, BestScore, Segment, check_bound, offered
 from elsv.policies.layers import ByChance, ByChances, ByIndex, LayerPolicy, OneArm, Search
-from elsv.policies.offered import Segment, offered
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width
@@ -142,10 +141,8 @@ class Commit(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return q of every arm."""
-        discount = 1.0 if self.problem.discount is None else self.problem.discount
-        return lookahead(
-            self.problem, state, step, self.value, self.belief, self.depth, discount=discount, rng=rng
-        )
+        where, discount = (self.problem, state, step), self.problem.discount or 1.0
+        return lookahead(*where, self.value, self.belief, self.depth, discount=discount, rng=rng)
 
     def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return sweeps from the frontier."""
@@ -211,7 +208,7 @@ class Fixed(BasePolicy):
             if not 0 <= arm < self.problem.arms:
                 raise InvalidInputError(f"arm must lie from 1 to {self.problem.arms}, got {arm + 1}")
         segments = self.problem.segments
-        if not segments.stated and len(self.arms) != 1:
+        if not segments.names and len(self.arms) != 1:
             raise InvalidInputError(f"fixed takes one arm where there are no segments, got {len(self.arms)}")
         if sorted(segments.of_arm[list(self.arms)]) != list(range(segments.count)):
             named = "+".join(str(group[0] + 1) for group in segments.groups)

@@ -24,15 +24,15 @@ from elsv.beliefs.abilities import best_in_groups
 from elsv.beliefs.points import check_count, joint_points
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
-from elsv.policies.base import BasePolicy
-from elsv.policies.layers import ByChance, ByChances, LayerPolicy
-from elsv.policies.offered import (
+from elsv.policies.base import (
+    BasePolicy,
     Segment,
     best_offered,
     chances_offered,
     distinct_states,
     within_segments,
 )
+from elsv.policies.layers import ByChance, ByChances, LayerPolicy
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -65,20 +65,11 @@ class InformationDirected(BasePolicy):
     Some mixture of two arms is always among the best. With segments everything is about the arms on offer:
     :math:`a^*` is the best one for who has come. All expectations are sums over joint points of the
     belief, so that any structure counts: what a pull of one arm tells of the others is in the variance.
-
-    Parameters
-    ----------
-    problem
-        Gives the rewards.
-    belief
-        What is known of the means.
-    points
-        How many joint points are asked for.
     """
 
     problem: Problem
     belief: Belief
-    points: int = POINTS
+    points: int = POINTS  # how many joint points are asked for
 
     def __post_init__(self) -> None:
         check_count(self.points)

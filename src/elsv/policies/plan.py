@@ -41,34 +41,11 @@ from elsv.beliefs.samples import with_points
 from elsv.indices.base import Setting
 from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
+from elsv.policies import plan_rules as rules
 from elsv.policies.asking import GROUPS, Awaiting, averaged
-from elsv.policies.base import BestScore
+from elsv.policies.base import BestScore, Segment
 from elsv.policies.layers import LayerPolicy
-from elsv.policies.offered import Segment
 from elsv.policies.plan_layers import plan_on_layers
-from elsv.policies.plan_rules import (
-    EFFORT,
-    FAR,
-    LONG_PATIENCE,
-    MOST_CANDIDATES,
-    PATIENCE,
-    POINTS,
-    Way,
-    candidate_count,
-    candidates,
-    depth_of,
-    far_first,
-    most_stops,
-    points_of,
-    prefer,
-    searches_free,
-    shared_points,
-    stands,
-    states_of,
-    undecided,
-    unsettled,
-    way_ahead,
-)
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
 from elsv.search.points_search import Customers, PointsSearch, search_independent
@@ -106,10 +83,10 @@ class Plan(BestScore):
     """
 
     problem: Problem
-    effort: int = EFFORT
-    points: int = POINTS
+    effort: int = rules.EFFORT
+    points: int = rules.POINTS
     belief: Belief | None = None
-    far: int = FAR
+    far: int = rules.FAR
 
     def __post_init__(self) -> None:
         check_count(self.points)
@@ -154,7 +131,7 @@ class Plan(BestScore):
                 state,
                 self._pointed,
                 self.problem.rewards,
-                shared_points(self.points, GROUPS),
+                rules.shared_points(self.points, GROUPS),
                 lambda some, count: self._sharing(count).scores(some, step, rng),
             )
         roots = State.trusted(*state.rows())
@@ -162,7 +139,8 @@ class Plan(BestScore):
             return self._free(roots, left).reshape(state.alpha.shape)
         if (alone := self._alone) is not None:
             return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
-        if step == 1 and self._first is not None and self._is_prior(roots):
+        unseen = np.stack((roots.alpha, roots.beta), axis=-1) == self.problem.prior
+        if step == 1 and unseen.all() and self._first is not None:
             return np.broadcast_to(self._first, state.alpha.shape).copy()
         return self._plan(roots, left, rng).reshape(state.alpha.shape)
 
@@ -174,7 +152,10 @@ class Plan(BestScore):
     @cached_property
     def _first(self) -> FloatArray | None:
         """Scores ``[N]`` before anything has been seen; None if they are found as in any other state."""
-        far, left = far_first(self.problem.segments, self._pointed, self.far), remaining(self.problem, 1)
+        far, left = (
+            rules.far_first(self.problem.segments, self._pointed, self.far),
+            remaining(self.problem, 1),
+        )
         if far == self.far or not self.deterministic or not self._way(left).stops:
             return None
         start = State.trusted(*State.initial(self.problem).rows())
@@ -185,11 +166,6 @@ class Plan(BestScore):
         """Return the arm of the first decision, if it is searched farther than others."""
         return None if self._first is None else int(self(State.initial(self.problem), 1))
 
-    def _is_prior(self, roots: State) -> bool:
-        """Return whether nothing has been seen in any of the states."""
-        start = State.initial(self.problem)
-        return bool((roots.alpha == start.alpha).all() and (roots.beta == start.beta).all())
-
     @property
     def _independent(self) -> bool:
         """Whether the arms are independent."""
@@ -199,8 +175,8 @@ class Plan(BestScore):
         """Return whether an index decides, with so many pulls left."""
         if not self._independent:
             return False
-        problem, states = self.problem, states_of(self.problem.segments, self.effort)
-        return problem.horizon is None or not searches_free(problem.arms, states, round(left))
+        problem, states = self.problem, rules.states_of(self.problem.segments, self.effort)
+        return problem.horizon is None or not rules.searches_free(problem.arms, states, round(left))
 
     def _sharing(self, count: int) -> Plan:
         """Return what makes one of `count` searches, which share the states that may be expanded."""
@@ -208,7 +184,7 @@ class Plan(BestScore):
             return self
         if count not in self._known:
             part = self._known[count] = replace(
-                self, effort=max(1, self.effort // count), points=shared_points(self.points, count)
+                self, effort=max(1, self.effort // count), points=rules.shared_points(self.points, count)
             )
             part.__dict__["_pointed"] = self._pointed  # its draws are made once
         return self._known[count]
@@ -221,8 +197,8 @@ class Plan(BestScore):
         """Return scores ``[B, N]`` of independent arms."""
         problem, segments = self.problem, self.problem.segments
         if not self._by_index(left):
-            states = states_of(segments, self.effort)
-            return search_independent(problem, state, depth_of(problem.arms, states, round(left)), left)
+            depth = rules.depth_of(problem.arms, rules.states_of(segments, self.effort), round(left))
+            return search_independent(problem, state, depth, left)
         q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
         for g, arms in enumerate(segments.groups):
             own = np.array(arms)
@@ -248,23 +224,17 @@ class Plan(BestScore):
     def _alone(self) -> tuple[Plan, ...] | None:
         """A planner for each segment, where no segment tells of another and not all arms can be searched."""
         problem, segments = self.problem, self.problem.segments
-        if self.belief is not None or problem.horizon is None or candidate_count(segments) == problem.arms:
+        searched = rules.candidate_count(segments) == problem.arms
+        if self.belief is not None or problem.horizon is None or searched or segments.count == 1:
             return None
-        beliefs = apart(problem.belief, segments.groups) if segments.count > 1 else None
-        if beliefs is None:
+        if (beliefs := apart(problem.belief, segments.groups)) is None:
             return None
-        return tuple(
-            Plan(
-                Problem(
-                    problem.rewards[list(arms)], horizon=problem.horizon, prior=problem.prior[list(arms)]
-                ),
-                self.effort,
-                self.points,
-                None if factors(belief) else belief,
-                self.far,
-            )
-            for arms, belief in zip(segments.groups, beliefs, strict=True)
-        )
+        found = []
+        for own, belief in zip(map(list, segments.groups), beliefs, strict=True):
+            part = Problem(problem.rewards[own], horizon=problem.horizon, prior=problem.prior[own])
+            own_belief = None if factors(belief) else belief
+            found.append(Plan(part, self.effort, self.points, own_belief, self.far))
+        return tuple(found)
 
     def _by_segment(self, alone: tuple[Plan, ...], state: State, left: float) -> FloatArray:
         """Return scores ``[B, N]``, each segment with the customers that it may expect."""
@@ -280,7 +250,7 @@ class Plan(BestScore):
         """Return q ``[B, N]`` by searches on points of the belief."""
         problem, segments = self.problem, self.problem.segments
         belief = self._pointed
-        few = problem.arms <= MOST_CANDIDATES
+        few = problem.arms <= rules.MOST_CANDIDATES
         mean, variance = (mean_of(belief, state, rng), None) if few else moments(belief, state, rng)
         worth, customers = problem.rewards * mean, Customers.of(problem, state, left)
         # A pull from which nothing is learnt: the search can only find more.
@@ -289,7 +259,7 @@ class Plan(BestScore):
             return q
         here = np.arange(len(q))
         if variance is not None:
-            here = np.flatnonzero(undecided(segments, worth, problem.rewards * np.sqrt(variance)))
+            here = np.flatnonzero(rules.undecided(segments, worth, problem.rewards * np.sqrt(variance)))
         if len(here):
             q[here] = self._by_need(state.part(here), customers.part(here), worth[here], q[here])
         return q
@@ -302,7 +272,7 @@ class Plan(BestScore):
     def _by_need(self, roots: State, customers: Customers, worth: FloatArray, q: FloatArray) -> FloatArray:
         """Return q ``[B, N]`` by a search; on twice as many points where they are draws and leave doubts."""
         problem, segments, belief = self.problem, self.problem.segments, self._pointed
-        points, every = points_of(segments, self.points), most_points(belief)
+        points, every = rules.points_of(segments, self.points), most_points(belief)
         found = self._search(PointsSearch(problem, belief, points), roots, customers, worth, q)
         if every is None:
             return found
@@ -312,22 +282,22 @@ class Plan(BestScore):
             points = min(2 * points, most)
             search = PointsSearch(problem, belief, points)
             finer = self._search(search, roots.part(open_), customers.part(open_), worth[open_], q[open_])
-            clear = stands(segments, found[open_], finer, committed[open_])
+            clear = rules.stands(segments, found[open_], finer, committed[open_])
             found[open_] = finer
             open_ = open_[~clear]
         return found
 
     def _affordable(self, customers: Customers, points: int) -> int:
         """Return how many points take no longer than `points` do with all the states that may be expanded."""
-        way, count = self._way(customers.left), candidate_count(self.problem.segments)
-        most = self.far * states_of(self.problem.segments, self.effort, self._pointed)
+        way, count = self._way(customers.left), rules.candidate_count(self.problem.segments)
+        most = self.far * rules.states_of(self.problem.segments, self.effort, self._pointed)
         return points * most // way.states(count)
 
-    def _way(self, left: float) -> Way:
+    def _way(self, left: float) -> rules.Way:
         """Return the way of a search among the candidates."""
         segments, pulls = self.problem.segments, None if self.problem.horizon is None else round(left)
-        states = states_of(segments, self.effort, self._pointed)
-        return way_ahead(candidate_count(segments), states, pulls, self.far, segments.count)
+        states = rules.states_of(segments, self.effort, self._pointed)
+        return rules.way_ahead(rules.candidate_count(segments), states, pulls, self.far, segments.count)
 
     def _search(
         self, search: PointsSearch, roots: State, customers: Customers, worth: FloatArray, q: FloatArray
@@ -335,20 +305,18 @@ class Plan(BestScore):
         """Return q ``[B, N]`` with what a search finds for the candidates."""
         problem, segments = self.problem, self.problem.segments
         pulls = None if problem.horizon is None else round(customers.left)
-        way, count = self._way(customers.left), candidate_count(segments)
+        way, count = self._way(customers.left), rules.candidate_count(segments)
         everyone = np.broadcast_to(np.arange(problem.arms), q.shape)
         if count == problem.arms and not way.stops:
             return search.ahead(roots, customers, worth, everyone, way.steps)
-        q, most = (
-            q.copy(),
-            way.stops or most_stops(pulls, PATIENCE if segments.count == 1 else LONG_PATIENCE * way.depth),
-        )
+        patience = rules.PATIENCE if segments.count == 1 else rules.LONG_PATIENCE * way.depth
+        q, most = q.copy(), way.stops or rules.most_stops(pulls, patience)
         for block in search.blocks(len(q)):
             here, root = np.arange(len(q))[block], roots.part(block)
             who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
             stops = search.stops(root, who, paid, most, shared)
             committed = who.all(who.best(paid, segments.of_arm))
-            learns = unsettled(segments, stops, committed, paid)
+            learns = rules.unsettled(segments, stops, committed, paid)
             if way.stops and not learns.all():
                 if not learns.any():
                     continue
@@ -357,10 +325,8 @@ class Plan(BestScore):
                 shared = shared and (shared[0][learns], shared[1][learns])
             chosen = everyone[here]
             if count < problem.arms:
-                chosen = candidates(segments, paid, stops - committed[:, segments.of_arm], count)
-            found = q[here]
-            found[np.arange(len(here))[:, None], chosen] = search.ahead(
-                root, who, paid, chosen, way.steps, shared
-            )
-            q[here] = prefer(segments, found, stops, committed) if way.stops else found
+                chosen = rules.candidates(segments, paid, stops - committed[:, segments.of_arm], count)
+            found, row = q[here], np.arange(len(here))[:, None]
+            found[row, chosen] = search.ahead(root, who, paid, chosen, way.steps, shared)
+            q[here] = rules.prefer(segments, found, stops, committed) if way.stops else found
         return q

@@ -17,30 +17,10 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.tables import IndexTables
 from elsv.lattice.numbering import Layer, states_up_to
 from elsv.lattice.sweeps import Sweep, Sweeps
-from elsv.policies.layers import (
-    ByIndex,
-    LayerPolicy,
-    OneArm,
-    Room,
-    Search,
-    StateByState,
-)
-from elsv.policies.plan_rules import (
-    FAR,
-    MOST_CANDIDATES,
-    MOST_OF_SEGMENTS,
-    PATIENCE,
-    Way,
-    depth_of,
-    is_long_way,
-    prefer,
-    searches_free,
-    states_of,
-    unsettled,
-    way_ahead,
-)
+from elsv.policies import plan_rules as rules
+from elsv.policies.layers import ByIndex, LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.problem import Problem
-from elsv.values.base import layer_values
+from elsv.values.base import layer_values, nothing
 from elsv.values.commit import CommitValue
 
 MOST_SEARCHES = 200_000  # a few minutes
@@ -57,19 +37,18 @@ def plan_on_layers(
     free, segments = factors(problem.belief), problem.segments
     each = StateByState(policy, bytes=_FREE_ROOM if free else _SEARCH_ROOM, repeats=True)
     if segments.count > 1:
-        plan = SearchOr(problem, states_of(segments, effort), each)
-        if problem.arms > MOST_OF_SEGMENTS:
+        plan = SearchOr(problem, rules.states_of(segments, effort), each)
+        if problem.arms > rules.MOST_OF_SEGMENTS:
             return _limited(problem, each)
         return plan if plan.searches(problem.steps) else _limited(problem, plan)
     if free:
         return SearchOr(problem, effort, ByIndex(IndexTables(problem, FiniteGittins(), problem.steps)))
     if problem.arms == 1:
         return OneArm(0)
-    if problem.arms <= MOST_CANDIDATES:
-        states = states_of(segments, effort, with_points(problem.belief, problem))
-        return PlannedSearch(
-            CommitValue(problem), problem.belief, problem.arms, states, problem.steps, far, first
-        )
+    if problem.arms <= rules.MOST_CANDIDATES:
+        states = rules.states_of(segments, effort, with_points(problem.belief, problem))
+        value = CommitValue(problem)
+        return PlannedSearch(value, problem.belief, problem.arms, states, problem.steps, far, first)
     return _limited(problem, each)
 
 
@@ -94,7 +73,7 @@ class PlannedSearch(LayerPolicy):
     arms: int
     effort: int
     horizon: int
-    far: int = FAR
+    far: int = rules.FAR
     first: Callable[[], int | None] = lambda: None
     _latest: dict[int, list[FloatArray]] = field(init=False, repr=False, default_factory=dict)
 
@@ -102,10 +81,10 @@ class PlannedSearch(LayerPolicy):
     def reach(self) -> int:
         """The longest way to a frontier, and one layer for the commit value there."""
         ways = [self._way(left) for left in range(1, self.horizon + 1)]
-        return 1 + max(max(way.depth, way.stops if way.stops == PATIENCE else 0) for way in ways)
+        return 1 + max(max(way.depth, way.stops if way.stops == rules.PATIENCE else 0) for way in ways)
 
-    def _way(self, left: int) -> Way:
-        return way_ahead(self.arms, self.effort, left, self.far)
+    def _way(self, left: int) -> rules.Way:
+        return rules.way_ahead(self.arms, self.effort, left, self.far)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
@@ -122,9 +101,10 @@ class PlannedSearch(LayerPolicy):
         committed = self._commit(sweeps, layer.made)
         sure = (committed / unit[:, 0])[:, None]
         sweeps.give(committed)
-        segments, paid = self.value.problem.segments, self._single(sweeps, layer) / unit
-        scores = prefer(segments, self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
-        settled = ~unsettled(segments, stops, sure, paid)
+        one_pull = self._each(sweeps, layer, nothing(sweeps, sweeps.layer(layer.made + 1)))
+        segments, paid = self.value.problem.segments, one_pull / unit
+        scores = rules.prefer(segments, self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
+        settled = ~rules.unsettled(segments, stops, sure, paid)
         scores[settled] = paid[settled]
         return sweeps.best_arms(scores)
 
@@ -144,12 +124,6 @@ class PlannedSearch(LayerPolicy):
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
         return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
-
-    def _single(self, sweeps: Sweeps, layer: Layer) -> FloatArray:
-        """Return W times what one pull of each arm pays ``[states, N]``."""
-        nothing = sweeps.take(sweeps.layer(layer.made + 1).size)
-        nothing[:] = 0.0
-        return self._each(sweeps, layer, nothing)
 
     def _ahead(self, sweeps: Sweeps, layer: Layer, steps: tuple[int, ...]) -> FloatArray:
         """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
@@ -172,9 +146,9 @@ class PlannedSearch(LayerPolicy):
                 worth = sweeps.pull(sweeps.layer(at), worth, arm, self.belief)
             if best is None:
                 best = worth
-                continue
-            np.maximum(best, worth, out=best)
-            sweeps.give(worth)
+            else:
+                np.maximum(best, worth, out=best)
+                sweeps.give(worth)
         sweeps.give(values)
         assert best is not None
         return best
@@ -194,11 +168,11 @@ class PlannedSearch(LayerPolicy):
 
         Up to the end they follow from those of the next layer, which are kept.
         """
-        later, most = self._latest.pop(layer.made + 1, None), min(left, PATIENCE)
+        later, most = self._latest.pop(layer.made + 1, None), min(left, rules.PATIENCE)
         self._latest.clear()
         found = []
         for arm in range(self.arms):
-            first = layer.made + most - 1 if later is None or left > PATIENCE else layer.made
+            first = layer.made + most - 1 if later is None or left > rules.PATIENCE else layer.made
             if first > layer.made or later is None:
                 worth = self._commit(sweeps, first + 1)
             else:
@@ -210,7 +184,7 @@ class PlannedSearch(LayerPolicy):
                     self._or_commit(sweeps, made, worth)
             found.append(worth.copy())
             sweeps.give(worth)
-        if left <= PATIENCE:
+        if left <= rules.PATIENCE:
             self._latest[layer.made] = found
         return found
 
@@ -265,10 +239,10 @@ class SearchOr(LayerPolicy):
         return Search(CommitValue(self.problem), self.problem.belief, self._depth(left))
 
     def _depth(self, left: int) -> int:
-        return depth_of(self.problem.arms, self.effort, left)
+        return rules.depth_of(self.problem.arms, self.effort, left)
 
     def searches(self, left: int) -> bool:
         """Return whether all states of a layer are searched at once."""
         if factors(self.problem.belief):
-            return searches_free(self.problem.arms, self.effort, left)
-        return not is_long_way(self._depth(left), left)
+            return rules.searches_free(self.problem.arms, self.effort, left)
+        return not rules.is_long_way(self._depth(left), left)

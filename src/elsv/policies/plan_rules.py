@@ -26,9 +26,7 @@ FARTHEST = 51  # pulls that it looks ahead: up to there points of the belief are
 PATIENCE = 90  # pulls of one arm that are weighed: 45 lose 0.5 % at T = 290, 135 win 0.05 %
 OUTWEIGH = 4.0  # how many times as much as a search they must gain to decide
 MOST_CANDIDATES = 3  # four and five cost three times as much and won nothing that was seen
-RECOVERED = (
-    0.5  # part of what a pull costs that an arm must win back to be searched; 0.5 to 0.97 lose nothing
-)
+RECOVERED = 0.5  # part of a pull's cost that an arm must win back to be searched; 0.5 to 0.97 lose nothing
 ALIKE = 3.0  # standard deviations within which an arm may still turn out to be the best
 EQUAL = 1e-6  # part of what committing is worth that seven digits may be off by
 LEAST_POINTS = 192  # of one of several searches that share points: Gauss rules of 7, 5 and 5

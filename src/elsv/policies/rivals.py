@@ -35,9 +35,8 @@ from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
-from elsv.policies.base import BeliefScore, BestScore
+from elsv.policies.base import BeliefScore, BestScore, within_segments
 from elsv.policies.layers import BATCH, ByChances, LayerPolicy, StateByState
-from elsv.policies.offered import within_segments
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, prices_of, ranking_of
@@ -91,12 +90,9 @@ class Uts(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return draws of the means, times the rewards; minus infinity for arms that are not looked at."""
-
-        def looked_at(arms: list[int]) -> AnyArray:
-            return leading(self.problem, state, arms).allowed
-
-        allowed = within_segments(self.problem.segments, state.arms, looked_at)
-        return np.where(allowed, self.problem.rewards * Independent().draw(state, rng), -np.inf)
+        problem = self.problem
+        allowed = within_segments(problem.segments, state.arms, lambda a: leading(problem, state, a).allowed)
+        return np.where(allowed, problem.rewards * Independent().draw(state, rng), -np.inf)
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""

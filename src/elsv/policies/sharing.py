@@ -16,9 +16,8 @@ import numpy as np
 from elsv._base.typing import AnyArray, IntArray, Rng
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
-from elsv.policies.base import BasePolicy
+from elsv.policies.base import BasePolicy, Segment, distinct_states
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import Segment, distinct_states
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State, check_width
@@ -30,17 +29,7 @@ MakePolicy = Any  # (policy, problem) -> policy
 
 @dataclass(frozen=True, eq=False)
 class Separate(BasePolicy):
-    """One bandit for each segment.
-
-    Parameters
-    ----------
-    problem
-        Must have segments, and a structure of orders, a peak and bounds.
-    name
-        What plays in each of them, as for `elsv.make_policy`.
-    make
-        Gives a policy for a name and a problem.
-    """
+    """One bandit for each segment, made by ``make(name, its problem)``."""
 
     problem: Problem
     name: Any
@@ -125,7 +114,7 @@ class Pooled(BasePolicy):
 
 def segments_of(problem: Problem, owner: str) -> Segments:
     """Return the segments of a problem, which must have some."""
-    if not problem.segments.stated:
+    if not problem.segments.names:
         raise InvalidInputError(
             f"{owner} needs segments, such as segments=[[1, 2], [3, 4]]; without them there is one bandit"
         )
@@ -151,12 +140,10 @@ def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
 def pooled_problem(problem: Problem) -> Problem:
     """Return the problem of levels: what they pay is weighed by who comes, what is known holds for all."""
     segments = segments_of(problem, "pooled")
-    if len({len(arms) for arms in segments.groups}) != 1:
-        sizes = ", ".join(
-            f"{name} {len(arms)}" for name, arms in zip(segments.names, segments.groups, strict=True)
-        )
-        raise InvalidInputError(f"pooled needs as many arms in every segment, got {sizes}")
     groups = [list(arms) for arms in segments.groups]
+    if len({len(arms) for arms in groups}) != 1:
+        sizes = ", ".join(f"{name} {len(arms)}" for name, arms in zip(segments.names, groups, strict=True))
+        raise InvalidInputError(f"pooled needs as many arms in every segment, got {sizes}")
     coming = segments.chances(np.zeros(problem.arms))
     return Problem(
         coming @ problem.rewards[np.array(groups)],

@@ -80,7 +80,7 @@ def people_read(problem: Problem, choice: int) -> int | list[int]:
 
 def arms_by_segment(problem: Problem, choice: int) -> tuple[int, ...]:
     """Return the arm of each segment under a choice; none where nobody named segments."""
-    return choices(problem)[choice] if problem.segments.named else ()
+    return choices(problem)[choice] if problem.segments.names else ()
 
 
 def fixed_name(problem: Problem, choice: int) -> str:
@@ -88,10 +88,10 @@ def fixed_name(problem: Problem, choice: int) -> str:
     return f"fixed:arm={'+'.join(str(arm + 1) for arm in choices(problem)[choice])}"
 
 
-def expected_rewards(problem: Problem) -> FloatArray:
-    """Return what a customer pays under each choice in expectation before anything was seen."""
-    worth, segments = _expected_rewards(problem), problem.segments
-    coming = segments.chances(np.zeros(problem.arms))
+def expected_rewards(problem: Problem, rates: FloatArray | None = None) -> FloatArray:
+    """Return what a customer pays under each choice: before anything was seen, or at known `rates`."""
+    worth = _expected_rewards(problem) if rates is None else problem.rewards * rates
+    coming = problem.segments.chances(np.zeros(problem.arms))
     return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
 
 
@@ -134,7 +134,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 
 def find_arms(problem: Problem, given: Any) -> list[int]:
     """Return an arm as for `find_arm`; with segments several: a list, a text with ``+``, or an option."""
-    if not problem.segments.stated:
+    if not problem.segments.names:
         return [find_arm(problem, given)]
     if isinstance(given, str) and given not in problem.names:
         given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")

@@ -29,6 +29,7 @@ from elsv.problem import Problem
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import ranking_of
 from elsv.structure.product import arms_of
+from elsv.structure.rankings import is_number
 
 COVERAGE = 0.9
 WORTH = 25  # customers that one number counts for
@@ -69,7 +70,7 @@ def from_expectations(
     >>> print(from_expectations(shop, {"sale": "3-8%"}).rows.round(1).tolist())
     [[11.1, 199.9], [2.9, 45.7]]
     """
-    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
+    if not is_number(coverage) or not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must lie strictly between 0 and 1, got {shown(coverage)}; try 0.9")
     if has_own_prior(problem.structure):
         raise InvalidInputError(
@@ -103,7 +104,7 @@ def from_expectations(
 
 
 def from_rates(problem: Problem, rates: Mapping[str, Interval]) -> FloatArray:
-    """Return the rate of every arm ``[N]`` of which one is said, by name or number from 1; NaN: none."""
+    """Return the rates ``[N]`` that are said of arms, by name or number from 1; NaN where none is."""
     wanted = _wanted(problem, rates)
     ranges = [name for name, (low, high) in zip(problem.names, wanted, strict=True) if low < high]
     if ranges:
@@ -122,7 +123,7 @@ def parse_expectation(text: str) -> tuple[str, tuple[float, float]]:
 
 
 def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
-    """Return both ends of what is expected ``[N, 2]``; NaN: nothing."""
+    """Return both ends of what is expected of every arm ``[N, 2]``; NaN where nothing is."""
     if not isinstance(expected, Mapping) or not expected:
         raise InvalidInputError(
             f'expected must name arms, such as {{"no": "4%", "sale": "3-8%"}}, got {shown(expected)}'

@@ -92,7 +92,7 @@ class Prior:
 
 
 def arm_priors(problem: Problem, new: Problem, coverage: float, given: Iterable[Any]) -> tuple[ArmPrior, ...]:
-    """Return the arms with the rows of `new`, and what was `given` of each, by the fields of `ArmPrior`."""
+    """Return every arm with its row of `new`; `given` are more fields of its `ArmPrior`."""
     both = zip(implied(problem, coverage), implied(new, coverage), new.prior.tolist(), given, strict=True)
     return tuple(
         ArmPrior(i, problem.names[i], alpha, beta, before, after, **own)

@@ -96,7 +96,7 @@ def rows_alone(start: FloatArray, ends: FloatArray, coverage: float) -> FloatArr
 
 @dataclass(frozen=True)
 class _OfEachPrior:
-    """What is believed before any data, where the belief itself depends on the prior's rows: a mixture."""
+    """The belief before any data of a mixture, whose belief itself depends on the prior's rows."""
 
     problem: Problem
 
@@ -122,7 +122,7 @@ def before_data(problem: Problem) -> Belief:
 
 
 def least_squares(residuals: Residuals, start: FloatArray) -> FloatArray:
-    """Return where the sum of squares is least, from `start`, by steps between Newton's and downhill."""
+    """Return where the sum of squares is least, from `start`, by the method of Levenberg and Marquardt."""
     x: FloatArray = start.copy()
     damping = 1e-3
     error = residuals(x[None])[0]

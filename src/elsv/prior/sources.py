@@ -21,7 +21,7 @@ from elsv.prior.expectations import from_expectations, parse_expectation
 from elsv.prior.found import Prior
 from elsv.prior.history import Method, from_history
 from elsv.problem import Problem
-from elsv.structure.product import arm_name, arms_of
+from elsv.structure.product import arm_name, parts_of
 
 _NO_PROBLEM = "say of which problem: --problem PROBLEM.toml"
 _COLUMNS = "arm, success; or arm, successes, failures; or arm, successes, trials; or a campaign's export"
@@ -112,7 +112,7 @@ def read_history(path: str | Path, problem: Problem | None = None) -> History:
     _check_columns(table, path)
     totals = {} if problem is None else {name: np.zeros(2) for name in problem.names}
     still = 0
-    for line, row in zip(table.lines, table.rows, strict=True):
+    for line, row in enumerate(table.rows, 2):
         mine = totals.setdefault(_arm(table, row, line, path, problem), np.zeros(2))
         counts = _outcome(row, line, path)
         mine += counts
@@ -134,10 +134,10 @@ def _arm(table: TableRows, row: dict[str, Any], line: int, path: str | Path, pro
     for known in (arm_name(name, segment), name):
         if known in problem.names:
             return known
-    if arms_of(name, problem.names):
+    if (parts := parts_of(problem.names)) and name in parts[0]:
         raise InvalidInputError(
             f"line {line} of {path}: {shown(name)} is an option of several segments; a column segment must "
-            f"name one of {', '.join(problem.segments.names)}, got {shown(segment)}"
+            f"name one of {', '.join(parts[1])}, got {shown(segment)}"
         )
     if name.isdecimal() and "name" not in table.columns and not any(map(str.isdecimal, problem.names)):
         try:

@@ -35,6 +35,7 @@ from elsv.state import State
 from elsv.structure.base import has_own_prior
 from elsv.structure.facts import Facts, ranking_of
 from elsv.structure.mixtures import MixtureOf
+from elsv.structure.rankings import is_number
 
 FACTOR, FREE_FACTOR = 2.0, 3.0
 _LEVELS = (np.arange(101) + 0.5) / 101  # of quantiles that stand for a distribution
@@ -57,13 +58,13 @@ class Neighbour:
 
 
 def known_arms(problem: Problem, seen: FloatArray | None = None) -> AnyArray:
-    """Return whose rows say something ``[N]``: they are not uniform, or there are outcomes."""
+    """Return of which arms something is known ``[N]``: the row is not uniform, or there are outcomes."""
     said: AnyArray = (problem.prior != 1).any(axis=1)
     return said if seen is None else said | (seen > 0)
 
 
 def nothing_said(problem: Problem, remedy: str | None = None) -> str | None:
-    """Say that uniform rows are no expectation, where all are and nothing bounds the means; else None."""
+    """Say that uniform rows are no expectation, if all are uniform and no mean is bounded; else None."""
     facts = ranking_of(problem.structure)
     bounded = facts is not None and (facts.bounds is not None or bool(facts.gaps))
     if known_arms(problem).any() or bounded or has_own_prior(problem.structure):
@@ -166,8 +167,7 @@ def from_neighbours(
 
 def check_factor(factor: float | None) -> None:
     """Raise unless a factor of odds is a number above 1."""
-    fine = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 < factor <= 1000
-    if factor is not None and not fine:
+    if factor is not None and not (is_number(factor) and 1 < factor <= 1000):
         raise InvalidInputError(
             f"factor must be above 1 (odds of neighbouring arms differ by at most that), got {shown(factor)}"
         )

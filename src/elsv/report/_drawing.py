@@ -66,13 +66,7 @@ def _some_of(points: int, number: int) -> tuple[int, int]:
 
 
 def last_finite(values: ArrayLike) -> float:
-    """Return where a line ends: its last value that is a number.
-
-    Examples
-    --------
-    >>> last_finite([3.0, 2.0, float("nan")])
-    2.0
-    """
+    """Return where a line ends: its last value that is a number."""
     y = np.asarray(values, dtype=np.float64)
     finite = y[np.isfinite(y)]
     return float(finite[-1]) if len(finite) else float(y[-1])
@@ -142,13 +136,7 @@ def legend_below(figure: Any, drawn: Mapping[str, Any]) -> None:
 
 
 def equal_series(panels: Sequence[Mapping[str, ArrayLike]]) -> dict[str, str]:
-    """Return for every name the label that it shares with those whose lines are the same in all panels.
-
-    Examples
-    --------
-    >>> equal_series([{"a": [1, 2], "b": [1, 3], "c": [1, 2]}])
-    {'a': 'a = c', 'c': 'a = c', 'b': 'b'}
-    """
+    """Return for every name the label that it shares with those whose lines are the same in all panels."""
     groups: list[list[str]] = []
     for name in dict.fromkeys(name for series in panels for name in series):
         for group in groups:
@@ -167,27 +155,16 @@ def _same(series: Mapping[str, ArrayLike], first: str, second: str) -> bool:
     return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-def merged(
-    labels: Mapping[str, str], values: Mapping[str, Any], part_of: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return `values` by the labels of `equal_series`, the first of each; only those also in `part_of`."""
+def merged(labels: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` by the labels of `equal_series`, the first of each."""
     found: dict[str, Any] = {}
     for name, value in values.items():
-        if part_of is None or name in part_of:
-            found.setdefault(labels.get(name, name), value)
+        found.setdefault(labels.get(name, name), value)
     return found
 
 
 def wrapped(name: str, width: int) -> str:
-    r"""Break a policy name after its colon or commas into lines of about `width` characters.
-
-    Examples
-    --------
-    >>> wrapped("elsv:index=gittins,discount=0.9", 20)
-    'elsv:index=gittins,\ndiscount=0.9'
-    >>> wrapped("elsv = gittins = thompson", 16)
-    'elsv = gittins\n= thompson'
-    """
+    """Break a policy name after its colon or commas into lines of about `width` characters."""
     rows: list[str] = []
     for k, equal in enumerate(name.split(" = ")):
         whole = f"= {equal}" if k else equal
@@ -251,7 +228,7 @@ def dot(
     number: str | None,
     hollow: bool = False,
 ) -> None:
-    """Draw one dot with its interval, so far below and above it, filled or hollow.
+    """Draw one dot, filled or hollow; `interval` says how far it reaches below and above the dot.
 
     Its number stands at the right if the row is named and the figure makes room for it by itself.
     """

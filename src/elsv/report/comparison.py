@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Collection
 from functools import partial
 from importlib.util import find_spec
@@ -20,9 +19,8 @@ from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
 from elsv.report import figures, headline
 from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
-from elsv.report.page import Page
+from elsv.report.page import Page, command_line, words
 from elsv.report.style import Style, for_notebook
-from elsv.report.words import words
 from elsv.simulation.compare import Comparison, versions
 from elsv.simulation.store import is_chunk
 
@@ -32,10 +30,11 @@ _MOST_ARMS_IN_TABLES = 8
 _say = partial(words, "elsv.report", "comparison")
 
 
-def regret_figure(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> Any:
-    """Return the regret curves of a comparison as a matplotlib figure."""
+def regret_of(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> partial[Any]:
+    """Return what draws the regret curves of a comparison."""
     results = {comparison.label(name): comparison[name] for name in comparison.names if name not in leave_out}
-    return figures.regret_curves(
+    return partial(
+        figures.regret_curves,
         {name: result.mean for name, result in results.items()},
         {name: result.ci95 for name, result in results.items()},
         log_x=log_x,
@@ -50,15 +49,21 @@ def _styles(comparison: Comparison) -> dict[str, Style]:
 
 def draw(comparison: Comparison) -> dict[str, Any]:
     """Return every figure of a comparison by its file name, out of `FIGURES`."""
+    return {name: picture() for name, picture in pictures(comparison).items()}
+
+
+def pictures(comparison: Comparison) -> dict[str, partial[Any]]:
+    """Return what draws every figure of a comparison, by its file name."""
     (best, *others), behind, label = ranking(comparison), far_behind(comparison), comparison.label
     look: dict[str, Any] = {"digits": shown_digits(comparison), "style": _styles(comparison)}
-    drawn = {"regret": regret_figure(comparison)}
+    found = {"regret": regret_of(comparison)}
     if behind:
-        drawn["regret-closer"] = regret_figure(comparison, leave_out=behind)
+        found["regret-closer"] = regret_of(comparison, leave_out=behind)
     if comparison.horizon >= _LOG_X_FROM:
-        drawn["regret-log"] = regret_figure(comparison, log_x=True, leave_out=behind)
+        found["regret-log"] = regret_of(comparison, log_x=True, leave_out=behind)
     final = {label(name): float(comparison[name].mean[-1]) for name in comparison.names}
-    drawn["final-regret"] = figures.dot_plot(
+    found["final-regret"] = partial(
+        figures.dot_plot,
         final,
         {label(name): float(comparison[name].ci95[-1]) for name in comparison.names},
         x_label=f"cumulative regret after {comparison.horizon:,} steps",
@@ -68,10 +73,11 @@ def draw(comparison: Comparison) -> dict[str, Any]:
     if others:
         apart = {label(name): comparison.difference(name, best) for name in others}
         differences, halves = ({name: pair[k] for name, pair in apart.items()} for k in (0, 1))
-        drawn["paired-differences"] = figures.paired_differences(differences, halves, label(best), **look)
+        drawing = partial(figures.paired_differences, differences, halves, label(best), **look)
+        found["paired-differences"] = drawing
     shares = {label(name): comparison[name].pull_share for name in (best, *others)}
-    drawn["pull-shares"] = figures.pull_shares(shares, comparison.problem.names)
-    return drawn
+    found["pull-shares"] = partial(figures.pull_shares, shares, comparison.problem.names)
+    return found
 
 
 def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command: str) -> Page:
@@ -100,7 +106,7 @@ def notebook_html(comparison: Comparison) -> str:
     parts += [table(*by_segment, chosen=chosen) for by_segment in headline.segment_tables(comparison)]
     parts += [note(f"{earned(comparison)} {verdict(comparison)}"), note(headline.REGRET)]
     if find_spec("matplotlib") is not None:
-        parts.append(Part(svg=for_notebook(figures.to_svg(regret_figure(comparison)))))
+        parts.append(Part(svg=for_notebook(figures.to_svg(regret_of(comparison)()))))
     return block(title, *parts)
 
 
@@ -258,17 +264,12 @@ def summary_json(comparison: Comparison) -> str:
     return json.dumps(finite(comparison.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def repeat_command(comparison: Comparison, problem: str = "problem.toml") -> str:
+def repeat_command(comparison: Comparison) -> str:
     """Return the command line that gives the same numbers, for means from the prior."""
-    words = ["elsv", "compare", problem]
-    for name in comparison.names:
-        words += ["-p", name]
-    words += ["--instances", str(comparison.instances), "--seed", str(comparison.seed)]
-    if comparison.horizon != comparison.problem.horizon:
-        words += ["--until", str(comparison.horizon)]
-    if comparison.against is not None:
-        words += ["--against", comparison.problem.names[comparison.against]]
-    return shlex.join(words)
+    until = None if comparison.horizon == comparison.problem.horizon else comparison.horizon
+    against = None if comparison.against is None else comparison.problem.names[comparison.against]
+    options = {"instances": comparison.instances, "seed": comparison.seed, "until": until, "against": against}
+    return command_line("compare", "problem.toml", comparison.names, options)
 
 
 def _raw_columns(comparison: Comparison) -> dict[str, Any]:

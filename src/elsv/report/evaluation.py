@@ -48,7 +48,7 @@ def _table(
 
 def segment_tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
     """Return heads and rows of what every policy earns from each segment; no table without segments."""
-    names, digits = evaluation.problem.segments.named, _digits(evaluation, 9)
+    names, digits = evaluation.problem.segments.names, _digits(evaluation, 9)
     heads = ["policy", *(f"{name}{word}" for name in names for word in (" earns", " regret"))]
     rows = [
         [str(row), *(number(x, digits) for part in row.by_segment for x in (part.value, part.regret))]

@@ -71,7 +71,7 @@ def lines(
 
     (panel,) = grid = panels_on(axes, 1, width, height)
     shared, look = equal_series([series]), look_of(series, style)
-    look, series = merged(shared, look, series), merged(shared, series)
+    look, series = merged(shared, look), merged(shared, series)
     half_widths = None if half_widths is None else merged(shared, half_widths)
     drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers)
     if x_ticks is not None:
@@ -97,9 +97,9 @@ def regret_curves(
     *,
     log_x: bool = False,
     x_label: str = "step",
-    style: Mapping[str, Style] | None = None,
+    **options: Any,
 ) -> Any:
-    """Draw mean cumulative regret ``[T]`` by policy with its 95 % band."""
+    """Draw mean cumulative regret ``[T]`` by policy with its 95 % band; `options` are those of `lines`."""
     horizon = len(np.asarray(next(iter(means.values()))))
     return lines(
         np.arange(1, horizon + 1),
@@ -110,7 +110,7 @@ def regret_curves(
         log_x=log_x,
         from_zero=True,
         markers=horizon == 1,
-        style=style,
+        **options,
     )
 
 
@@ -133,7 +133,7 @@ def line_panels(
     """
     every = [series for _, series, _ in panels.values()]
     shared = equal_series(every)
-    look = merged(shared, look_of(shared, style), shared)
+    look = merged(shared, look_of(shared, style))
     drawn: dict[str, Any] = {}
     grid = panels_on(axes, len(panels), width, height, 1 if width <= NARROW else 2, share_y)
     for panel, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
@@ -184,7 +184,7 @@ def pull_shares(
     if few:
         _legend_of_arms(grid, areas, arms, axes is None)
     else:
-        _bar_of_arms(grid, arms)
+        _bar_of_arms(grid, arms, colours)
     return figure_of(grid)
 
 
@@ -203,13 +203,11 @@ def _legend_of_arms(grid: Sequence[Any], areas: Sequence[Any], arms: Sequence[st
     figure.set_figheight(figure.get_figheight() + 0.2 * (rows - 1))
 
 
-def _bar_of_arms(grid: Sequence[Any], arms: Sequence[str]) -> None:
+def _bar_of_arms(grid: Sequence[Any], arms: Sequence[str], colours: Any) -> None:
     """Name the first arm, the last and some between on a bar: there are more than a legend can tell apart."""
-    import matplotlib
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.95, len(arms)))
     scale = BoundaryNorm(np.arange(len(arms) + 1) - 0.5, len(arms))
     shown = sorted({round(k) for k in np.linspace(0, len(arms) - 1, 6)})
     bar = figure_of(grid).colorbar(
@@ -238,19 +236,16 @@ def dot_plot(
 
     `reference` is a vertical line and its name, such as the Bayes optimum.
     """
-    names, look = _least_first(values), look_of(values, style)
-    panel = rows_on(names, width, axes)
+    halves = _finite(half_widths or {})
+    panel = _dots(values, halves, digits, look_of(values, style), width, axes)
     if reference is not None:
         (value, name), above = reference, panel.get_xaxis_transform()
         _upright(panel, value, dashes=(2, 2))
         panel.annotate(name, (value, 1.0), (0, 3), xycoords=above, textcoords="offset points", ha="center")
-    halves = [_finite(half_widths, name) for name in names]
-    for row, (name, half) in enumerate(zip(names, halves, strict=True)):
-        _dot(panel, row, values[name], half, f"{values[name]:.{digits}f}", digits, look[name])
     if log_x:
         logarithmic(panel, log_x)
     else:
-        least = min(values[name] - (half or 0.0) for name, half in zip(names, halves, strict=True))
+        least = min(value - halves.get(name, 0.0) for name, value in values.items())
         panel.set_xlim(left=min(0.0, 1.05 * least))
     panel.set_xlabel(x_label)
     return figure_of([panel])
@@ -269,27 +264,16 @@ def paired_differences(
     axes: Sequence[Any] | None = None,
 ) -> Any:
     """Draw differences to `reference` with their intervals around zero; hollow where the interval holds 0."""
-    names, look = _least_first(differences), look_of([reference, *differences], style)
-    panel = rows_on(names, width, axes)
+    look = look_of([reference, *differences], style)
+    panel = _dots(differences, _finite(half_widths), digits, look, width, axes, sign="+")
     _upright(panel, 0)
-    for row, name in enumerate(names):
-        half = _finite(half_widths, name)
-        told_apart = half is not None and abs(differences[name]) > half
-        value = differences[name] if round(differences[name], digits) else 0.0  # no minus zero
-        said = f"{value:+.{digits}f}"
-        _dot(panel, row, differences[name], half, said, digits, look[name], hollow=not told_apart)
     panel.margins(x=0.08)
     panel.set_xlabel(f"{x_label} minus that of {reference}")
     return figure_of([panel])
 
 
-def _least_first(values: Mapping[str, float]) -> list[str]:
-    return sorted(values, key=lambda name: (values[name], name))
-
-
-def _finite(half_widths: Mapping[str, float] | None, name: str) -> float | None:
-    half = (half_widths or {}).get(name, math.inf)
-    return half if math.isfinite(half) else None
+def _finite(half_widths: Mapping[str, float]) -> dict[str, float]:
+    return {name: half for name, half in half_widths.items() if math.isfinite(half)}
 
 
 def _upright(panel: Any, value: float, **look: Any) -> None:
@@ -298,18 +282,25 @@ def _upright(panel: Any, value: float, **look: Any) -> None:
     panel.axvline(value, color=rcParams["text.color"], linewidth=0.9, **look)
 
 
-def _dot(
-    panel: Any,
-    row: int,
-    value: float,
-    half: float | None,
-    said: str,
+def _dots(
+    values: Mapping[str, float],
+    halves: Mapping[str, float],
     digits: int,
-    style: Style,
-    hollow: bool = False,
-) -> None:
-    interval, more = (None, "") if half is None else ((half, half), f" ± {half:.{digits}f}")
-    dot(panel, row, value, interval, style.colour, said + more, hollow)
+    look: Mapping[str, Style],
+    width: float,
+    axes: Sequence[Any] | None,
+    sign: str = "",
+) -> Any:
+    """Return axes with a dot for each value, the least on top; with a sign: hollow where 0 is within."""
+    names = sorted(values, key=lambda name: (values[name], name))
+    panel = rows_on(names, width, axes)
+    for row, name in enumerate(names):
+        value, half = values[name], halves.get(name)
+        shown = value if round(value, digits) or not sign else 0.0  # no minus zero
+        interval, more = (None, "") if half is None else ((half, half), f" ± {half:.{digits}f}")
+        hollow = bool(sign) and (half is None or abs(value) <= half)
+        dot(panel, row, value, interval, look[name].colour, f"{shown:{sign}.{digits}f}{more}", hollow)
+    return panel
 
 
 @redrawable

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from elsv._base.numbers import duration, whole, with_minus
+from elsv._base.numbers import duration, many, whole, with_minus
 from elsv.policies.single import Gain, choice_name, rivals
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
 REGRET = (
-    "Regret is what a policy earns less, in expectation, than one who knew the truly best arm and always "
-    "pulled it: less is better, and nobody can have none."
+    "Regret is what knowing the best arm from the start would have earned more, in expectation: "
+    "less is better, and no policy has none."
 )
 EARNINGS = "Earnings are expected: the luck of single outcomes is averaged out."
 BEFOREHAND = "the arm that is best in expectation beforehand"
@@ -129,7 +129,7 @@ def headline_rows(comparison: Comparison, digits: int | None = None) -> list[lis
 
 def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[str]]]]:
     """Return heads and rows of what every policy earns from each segment; no table without segments."""
-    if not comparison.problem.segments.named:
+    if not comparison.problem.segments.names:
         return []
     digits = shown_digits(comparison)
     heads, rows = ["policy"], []
@@ -163,7 +163,7 @@ def earned(comparison: Comparison) -> str:
     best, digits = ranking(comparison)[0], shown_digits(comparison)
     gains = [comparison.gain_over(best, arm) for arm in _rivals(comparison)]
     name = f"`{comparison.label(best)}` earns" + (" the most," if len(comparison.names) > 1 else "")
-    sums, steps = number(float(comparison[best].earnings[-1]), digits), _count(comparison.horizon, "step")
+    sums, steps = number(float(comparison[best].earnings[-1]), digits), many(comparison.horizon, "step")
     return f"{name} {sums} in {steps}: {gains_in_words(gains, digits, _percent_digits(comparison))}."
 
 
@@ -203,13 +203,13 @@ def verdict(comparison: Comparison) -> str:
     best, *others = ranking(comparison)
     result, digits = comparison[best], shown_digits(comparison)
     regret = with_half(float(result.mean[-1]), float(result.ci95[-1]), digits)
-    regret += f" after {_count(comparison.horizon, 'step')}"
+    regret += f" after {many(comparison.horizon, 'step')}"
     name = comparison.label(best)
     if not others:
         return f"`{name}` has a mean regret of {regret}."
     said = f"`{name}` has the least mean regret, {regret}."
     tied = tied_with_best(comparison)
-    instances = _count(comparison.instances, "instance")
+    instances = many(comparison.instances, "instance")
     if not tied:
         if len(others) == 1:
             other = comparison.label(others[0])
@@ -233,7 +233,3 @@ def listed(names: Iterable[str]) -> str:
 def labels_of(comparison: Comparison, names: Iterable[str]) -> str:
     """Return the labels of policies as code, parted by commas and a final *and*."""
     return listed(f"`{comparison.label(name)}`" for name in names)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,6 +8,8 @@ they look. All text is escaped; it may carry ``**bold**``, ``*emphasis*``, code 
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from html import escape, unescape
@@ -17,7 +19,7 @@ from typing import Any, Literal
 
 from elsv._base.files import write_text
 from elsv._version import __version__
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import MissingExtraError
 from elsv.report.style import dark_rules
 
 Cell = str | int | float | None
@@ -25,7 +27,6 @@ Tone = Literal["note", "good", "bad"]
 _SENTENCE = 80  # letters; a cell with more reads badly in a narrow column
 _MANY_COLUMNS = 4  # more of them have no room on a telephone
 _SHORT = 15  # rows; a table with fewer is printed on one page
-_ALIGN = "lrcw"
 
 
 class Page:
@@ -48,7 +49,7 @@ class Page:
 
     def section(self, title: str, anchor: str | None = None) -> str:
         """Begin a section and return its anchor; three or more give the page a table of contents."""
-        name = self._anchor(anchor or title, given=anchor is not None)
+        name = self._anchor(anchor or title)
         self._add("section", title=title, anchor=name)
         return name
 
@@ -83,18 +84,11 @@ class Page:
         but the first. `highlight` has the rows to set off, from 0: the best ones.
         """
         letters = align or "l" + "r" * (len(headers) - 1)
-        if len(letters) != len(headers) or not set(letters) <= set(_ALIGN):
-            raise InvalidInputError(
-                f"align must have one of l, r, c, w for each of {len(headers)} columns, got {align!r}"
-            )
-        for row in rows:
-            if len(row) != len(headers):
-                raise InvalidInputError(f"a row must have {len(headers)} cells, got {len(row)}: {row!r}")
-        number = self._count("table") + 1
+        number = self._number("table")
         self._add(
             "table",
             number=number,
-            anchor=self._anchor(f"table-{number}", given=False),
+            anchor=self._anchor(f"table-{number}"),
             headers=headers,
             rows=rows,
             caption=caption,
@@ -103,23 +97,12 @@ class Page:
             look=_look(rows, letters),
         )
 
-    def figure(self, svgs: Sequence[str] | str, caption: str, name: str) -> None:
+    def figure(self, svgs: Sequence[str], caption: str, name: str) -> None:
         """Add a figure, as `elsv.report.figures.for_page` draws it; `name` is for links to it."""
-        drawn = [svgs] if isinstance(svgs, str) else list(svgs)
-        for svg in drawn:
-            if not svg.startswith("<svg "):
-                raise InvalidInputError(f"a figure must be an <svg> element, got {svg[:30]!r}")
-        shown = ["wide", "narrow"] if len(drawn) > 1 else [""]
-        self._add(
-            "figure",
-            anchor=self._anchor(f"figure-{name}", given=True),
-            number=self._count("figure") + 1,
-            caption=caption,
-            svgs=[
-                {"shown": kind, "drawn": svg, "widest": _widest(svg)}
-                for kind, svg in zip(shown, drawn, strict=True)
-            ],
-        )
+        shown = ["wide", "narrow"] if len(svgs) > 1 else [""]
+        both = list(zip(shown, svgs, map(_widest, svgs), strict=True))
+        anchor, number = self._anchor(f"figure-{name}"), self._number("figure")
+        self._add("figure", anchor=anchor, number=number, caption=caption, svgs=both)
 
     def html(self) -> str:
         """Return the page."""
@@ -144,14 +127,12 @@ class Page:
     def _add(self, kind: str, **block: Any) -> None:
         self._blocks.append({"kind": kind, **block})
 
-    def _count(self, kind: str) -> int:
-        return sum(block["kind"] == kind for block in self._blocks)
+    def _number(self, kind: str) -> int:
+        """Return the number of the next block of a kind."""
+        return 1 + [block["kind"] for block in self._blocks].count(kind)
 
-    def _anchor(self, text: str, given: bool) -> str:
-        name = slug(text)
-        if name in self._anchors and given:
-            raise InvalidInputError(f"names on a page must differ from one another, got {name!r} twice")
-        number = 2
+    def _anchor(self, text: str) -> str:
+        name, number = slug(text), 2
         while name in self._anchors:
             name, number = f"{slug(text)}-{number}", number + 1
         self._anchors.add(name)
@@ -178,14 +159,35 @@ def _template() -> Any:
     return found.get_template("page.html")
 
 
-def slug(text: str) -> str:
-    """Return `text` as an anchor or a part of a file name.
+def words(package: str, section: str, text: str, **numbers: Any) -> str:
+    """Return a text of the package's ``words.toml`` with numbers put in by `str.format`."""
+    return str(_texts(package)[section][text]).format(**numbers)
 
-    Examples
-    --------
-    >>> slug("Where they pull: 20 % off")
-    'where-they-pull-20-off'
+
+@cache
+def _texts(package: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(package).joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+def command_line(command: str, problem: object, names: Sequence[str], options: Mapping[str, object]) -> str:
+    """Return the line that repeats a command.
+
+    Options that were not given (None, False, nothing in a list) are left out; a list repeats its option.
     """
+    words: list[object] = ["elsv", command, problem, *(word for name in names for word in ("-p", name))]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [
+                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
+            ]
+    return shlex.join(map(str, words))
+
+
+def slug(text: str) -> str:
+    """Return `text` as an anchor or a part of a file name: ``where-they-pull-20-off``."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "part"
 
 

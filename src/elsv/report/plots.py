@@ -18,7 +18,7 @@ from elsv._base import triangle
 from elsv.errors import InvalidInputError
 from elsv.report import figures
 from elsv.report._drawing import Labels, dot, name_lines, rows_on
-from elsv.report.comparison import draw, regret_figure
+from elsv.report.comparison import pictures, regret_of
 from elsv.report.style import WIDTH, look_of, require_matplotlib, users_axes
 from elsv.simulation.compare import Comparison
 
@@ -54,24 +54,24 @@ def plot_comparison(
     if policy is not None:
         raise InvalidInputError(f"policy is for kind='pulls', got kind={kind!r}")
     if kind == "regret":
-        axes, drawn = users_axes(ax), regret_figure(comparison, log_x, leave_out)
+        axes, drawing = users_axes(ax), regret_of(comparison, log_x, leave_out)
         options: dict[str, Any] = {"labels": labels}
     elif kind in ("final", "differences"):
         if kind == "differences" and len(comparison.names) < 2:
             raise InvalidInputError("differences need two policies, got one")
         axes = users_axes(ax, height=1.0 + _ROW * len(comparison.names))
-        drawn = draw(comparison)["final-regret" if kind == "final" else "paired-differences"]
+        drawing = pictures(comparison)["final-regret" if kind == "final" else "paired-differences"]
         options = {}
     else:
         raise InvalidInputError(f"kind must be 'regret', 'final', 'differences' or 'pulls', got {kind!r}")
     if colours:
         from matplotlib.colors import to_hex
 
-        look = options["style"] = dict(drawn.redraw.keywords["style"])
+        look = options["style"] = dict(drawing.keywords["style"])
         for name, colour in colours.items():
             label = comparison.label(name)
             look[label] = replace(look[label], colour=to_hex(colour))
-    drawn.redraw(axes=axes, **options)
+    drawing(axes=axes, **options)
     return axes[0]
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from elsv.report import figures
-from elsv.report.page import Page
+from elsv.report.page import Page, words
 from elsv.report.style import require_matplotlib
-from elsv.report.words import words
 from elsv.simulation.rehearsal import Rehearsal
 
 _MOST_TICKS = 6

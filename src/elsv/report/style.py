@@ -29,34 +29,22 @@ WIDTH = 6.0  # inches
 NARROW = 3.9  # for a telephone, where the text of a wider figure would be too small to read
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.4, 1.3)), (0, (6, 1.5, 1.4, 1.5)))
 _MARKERS = (None, "o", "s", "^", "D", "v", "P", "X")  # of the second time that a colour is used, the third, …
-# Okabe and Ito's colours without the yellow, which white paper swallows; wine, grey and ink added.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#6b7078", INK)
-_PREFERRED = {
-    "elsv": 0,
-    "thompson": 1,
-    "bayes-ucb": 2,
-    "gittins": 3,
-    "finite-gittins": 4,
-    "ucb": 4,
-    "ucb1": 5,
-    "kl-ucb": 5,
-    "optimistic-gittins": 6,
-    "greedy": 7,
-    "random": 7,
-    "fixed": 7,
-    "plan": 8,
-}
-# What each colour of the house style becomes on dark paper. What fills an area by value stays as it is.
-DARK = {
-    "#0072b2": "#4ea6e6",
-    "#d55e00": "#f58a3f",
-    "#009e73": "#2ec498",
-    "#cc79a7": "#e39cc5",
-    "#e69f00": "#f2b632",
-    "#56b4e9": "#92d4fb",
-    "#882255": "#d9648f",
-    "#6b7078": "#a0a7b0",
-    INK: "#eceef0",
+# Okabe and Ito's colours without the yellow, which white paper swallows; wine, grey and ink added. Each with
+# what it becomes on dark paper, and the well-known policies that have it.
+_PALETTE = (
+    ("#0072B2", "#4ea6e6", "elsv"),
+    ("#D55E00", "#f58a3f", "thompson"),
+    ("#009E73", "#2ec498", "bayes-ucb"),
+    ("#CC79A7", "#e39cc5", "gittins"),
+    ("#E69F00", "#f2b632", "finite-gittins ucb"),
+    ("#56B4E9", "#92d4fb", "ucb1 kl-ucb"),
+    ("#882255", "#d9648f", "optimistic-gittins"),
+    ("#6b7078", "#a0a7b0", "greedy random fixed"),
+    (INK, "#eceef0", "plan"),
+)
+_PREFERRED = {name: k for k, (_, _, names) in enumerate(_PALETTE) for name in names.split()}
+# What fills an area by value stays as it is.
+DARK = {colour.lower(): dark for colour, dark, _ in _PALETTE} | {
     SOFT_INK: "#aab2bb",
     RULE: "#3a414a",
     "#ffffff": "#1b1f24",
@@ -98,9 +86,9 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             slots[name] = wanted
     for name in names:
         slot = slots.setdefault(name, next(k for k in count() if k not in slots.values()))
-        turn, k = divmod(slot, len(_COLOURS))
+        turn, k = divmod(slot, len(_PALETTE))
         dash, marker = _DASHES[(k + turn) % len(_DASHES)], _MARKERS[turn % len(_MARKERS)]
-        found[name] = Style(_COLOURS[k], dash, marker)
+        found[name] = Style(_PALETTE[k][0], dash, marker)
     return found
 
 

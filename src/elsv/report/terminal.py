@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from elsv.policies.meanings import legend
+from elsv.policies.registry import legend
 from elsv.report import evaluation, headline
 
 if TYPE_CHECKING:

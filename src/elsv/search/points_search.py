@@ -87,17 +87,7 @@ class Customers:
 
 @dataclass(frozen=True)
 class PointsSearch:
-    """Searches for one belief.
-
-    Parameters
-    ----------
-    problem
-        Gives rewards, segments and discount.
-    belief
-        Is asked for points at the root.
-    points
-        How many joint points are asked for.
-    """
+    """Searches for one belief, which is asked for so many joint points at the root."""
 
     problem: Problem
     belief: Belief
@@ -125,20 +115,8 @@ class PointsSearch:
     ) -> FloatArray:
         """Return the worth of pulling each of the arms `chosen` ``[B, C]``, searching on and committing.
 
-        Parameters
-        ----------
-        state
-            The roots ``[B, N]``.
-        customers
-            Who comes to them.
-        worth
-            Expected rewards there ``[B, N]``.
-        chosen
-            The arms that are pulled in the search; every segment has one of them.
-        steps
-            Pulls of one arm in a row before choosing anew, up to the frontier.
-        shared
-            Joint points of all arms that are known already (`shared_points`).
+        `state` ``[B, N]`` holds the roots, `worth` the expected rewards there. Every segment has one of the
+        `chosen`. `steps` are the pulls of one arm in a row before choosing anew, up to the frontier.
         """
         q, problem = np.empty(chosen.shape), self.problem
         layers = search_layers(chosen.shape[1], steps)
@@ -216,19 +194,9 @@ class PointsSearch:
         for here in _chunks(len(q), states):
             room = _rooms(layers, len(q[here]), customers.count, precise=precise)
             weigh_layer(theta[here], weight[here] * scale, layers, room.weights, room.sums)
-            back_up(
-                rewards[here] / unit,
-                None,
-                segment[here],
-                customers.came[here],
-                customers.learnt,
-                left,
-                discount,
-                layers,
-                room.weights,
-                room.values,
-                q[here],
-            )
+            paid, own, who = rewards[here] / unit, segment[here], (customers.came[here], customers.learnt)
+            rooms = room.weights, room.values, q[here]
+            back_up(paid, None, own, *who, left, discount, layers, *rooms)
         return q * unit
 
 

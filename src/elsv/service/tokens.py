@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from elsv._base.files import fcntl, write_text
 from elsv._base.numbers import shown
@@ -76,6 +77,16 @@ class Token:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the digest."""
         return {key: value for key, value in asdict(self).items() if key != "digest"}
+
+
+def page_of(name: str) -> str:
+    """Return the address of a campaign's page, to which a link may lead.
+
+    Slashes and dots are encoded twice: proxies and browsers have their own ideas of them in a path.
+    """
+    if not name.strip("."):
+        return f"/ui/campaigns/{'%252E' * len(name)}"
+    return f"/ui/campaigns/{quote(name.replace('%', '%25').replace('/', '%2F'), safe='')}"
 
 
 def digest_of(token: str) -> str:
@@ -175,7 +186,7 @@ class TokenFile:
             os.close(handle)
 
     def _held(self) -> int:
-        """Return the open file, locked; a file that was replaced while we waited is no longer the one."""
+        """Return the open file, locked; open it anew if it was replaced while we waited."""
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
 from elsv.simulation.engine import BINS_PER_NAT, ChunkTally, Run
-from elsv.simulation.intervals import interval
+from elsv.simulation.precision import interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -89,12 +89,9 @@ def totals_of(run: Run, tallies: Iterable[ChunkTally]) -> Totals:
     assert total is not None
     n, unit = total.instances, run.unit
 
-    def measured(sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean, half = interval(sums, squares, n)
-        return unit * mean, unit * half
-
-    mean, half = measured(total.regret, total.squares)
-    earnings, earnings_half = measured(total.earnings, total.earnings_squares)
+    mean, half = (unit * found for found in interval(total.regret[:, 0], total.regret[:, 1], n))
+    earned, earned_half = (unit * found for found in interval(total.earnings[:, 0], total.earnings[:, 1], n))
+    apart, apart_half = (unit * found for found in interval(total.differences[0], total.differences[1], n))
     policies = tuple(
         PolicyResult(
             mean=mean[p],
@@ -104,13 +101,13 @@ def totals_of(run: Run, tallies: Iterable[ChunkTally]) -> Totals:
             best_share=total.best[p] / n,
             microseconds=1e6 * float(total.seconds[p]) / (n * run.horizon),
             curves=unit * np.concatenate([part[p] for part in curves], axis=1) if curves else None,
-            earnings=earnings[p],
-            earnings_ci95=earnings_half[p],
+            earnings=earned[p],
+            earnings_ci95=earned_half[p],
             by_segment=() if total.by_segment is None else _segments(run, total.by_segment[p], n),
         )
         for p in range(len(run.policies))
     )
-    return Totals(n, policies, *measured(total.differences, total.difference_squares), _singles(total, unit))
+    return Totals(n, policies, apart, apart_half, _singles(total, unit))
 
 
 def _segments(run: Run, sums: FloatArray, n: int) -> tuple[SegmentResult, ...]:
@@ -124,11 +121,12 @@ def _segments(run: Run, sums: FloatArray, n: int) -> tuple[SegmentResult, ...]:
 
 def _singles(total: ChunkTally, unit: float) -> ArmTotals:
     """Return means and intervals; those in per cent take into account that both parts are measured."""
-    gains, half = interval(total.gains, total.gain_squares, total.instances)
-    arms = total.arms / total.instances
+    sums, squares, products = np.moveaxis(total.gains, 1, 0)  # [P, K]
+    gains, half = interval(sums, squares, total.instances)
+    arms = total.arms[0] / total.instances
     with np.errstate(divide="ignore", invalid="ignore"):  # an arm that earns nothing has no per cent
         ratio = gains / arms
-        squares = total.gain_squares - 2 * ratio * total.products + ratio * ratio * total.arm_squares
+        squares = squares - 2 * ratio * products + ratio * ratio * total.arms[1]
         _, apart = interval(np.zeros_like(gains), squares, total.instances)
         return ArmTotals(unit * arms, unit * gains, unit * half, 100 * ratio, 100 * apart / arms)
 

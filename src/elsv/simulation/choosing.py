@@ -20,12 +20,10 @@ from elsv._base.typing import AnyArray, IntArray
 from elsv.indices.tables import IndexTables
 from elsv.policies import BasePolicy
 from elsv.policies.asking import planning_state
-from elsv.policies.base import compares_scores
+from elsv.policies.base import best_offered, compares_scores
 from elsv.policies.layers import check_answer
-from elsv.policies.offered import best_offered
 from elsv.problem import Problem
-from elsv.simulation.delays import Waiting
-from elsv.simulation.instances import Arrivals
+from elsv.simulation.instances import Arrivals, Waiting
 from elsv.state import State
 
 Counts = Sequence[AnyArray]  # successes, pulls and, while outcomes are under way, open decisions, [B, N]

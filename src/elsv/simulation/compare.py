@@ -22,23 +22,12 @@ from elsv._base.typing import IntArray
 from elsv._version import __version__
 from elsv.errors import InvalidInputError
 from elsv.names import parse
-from elsv.policies import Policy
-from elsv.policies.meanings import legend
-from elsv.policies.single import (
-    Gain,
-    arms_by_segment,
-    best_single_arm,
-    choice_name,
-    find_choice,
-    labels_of,
-    people_read,
-    rivals,
-)
+from elsv.policies import Policy, single
+from elsv.policies.registry import legend
 from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals, totals_of
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import ChunkTally, Run, check_size
-from elsv.simulation.instances import FromPrior, GivenMeans
+from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
 from elsv.simulation.parallel import Steps, Workers, run_chunks
 from elsv.simulation.store import ChunkStore
 
@@ -102,7 +91,7 @@ class Comparison(Columns):
             for name, result in zip(self.names, self.totals.policies, strict=True)
         }
 
-    def gain(self, policy: str, against: str | int | None = None) -> Gain:
+    def gain(self, policy: str, against: str | int | None = None) -> single.Gain:
         """Return how much more a policy earns than always pulling one arm, in units and in per cent.
 
         Both met the same instances, so the intervals are those of paired differences.
@@ -114,21 +103,22 @@ class Comparison(Columns):
             With segments one arm for each, such as ``"1+3"``.
         """
         self[policy]
-        arm = best_single_arm(self.problem) if against is None else find_choice(self.problem, against)
-        return self.gain_over(policy, arm)
+        if against is None:
+            return self.gain_over(policy, single.best_single_arm(self.problem))
+        return self.gain_over(policy, single.find_choice(self.problem, against))
 
-    def gain_over(self, policy: str, arm: int) -> Gain:
+    def gain_over(self, policy: str, arm: int) -> single.Gain:
         """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
         problem, singles = self.problem, self.totals.singles
         place = self.names.index(policy), arm
         parts = (singles.gains, singles.percent, singles.ci95, singles.percent_ci95)
         amount, percent, half, percent_half = (float(part[place]) for part in parts)
-        arms = arms_by_segment(problem, arm)
-        return Gain(arm, choice_name(problem, arm), amount, percent, half, percent_half, arms)
+        arms = single.arms_by_segment(problem, arm)
+        return single.Gain(arm, single.choice_name(problem, arm), amount, percent, half, percent_half, arms)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
-        arms = rivals(self.problem, self.against)
+        arms = single.rivals(self.problem, self.against)
         regret_at = _spread(self.horizon, 10)
         policies = [
             {
@@ -163,8 +153,8 @@ class Comparison(Columns):
         }
         singles = [
             {
-                "arm": people_read(self.problem, arm),
-                "name": choice_name(self.problem, arm),
+                "arm": single.people_read(self.problem, arm),
+                "name": single.choice_name(self.problem, arm),
                 "best_beforehand": arm == arms[0],
                 "earnings": float(self.totals.singles.arms[arm]),
             }
@@ -341,7 +331,7 @@ def compare(
     if horizon is not None:
         problem = problem.with_horizon(horizon)
     steps = _steps(problem, until)
-    rival = None if against is None else find_choice(problem, against)
+    rival = None if against is None else single.find_choice(problem, against)
     if isinstance(workers, int):
         jobs, workers = jobs_of(jobs, workers), "threads"
     run = Run(
@@ -377,21 +367,11 @@ def compare(
                 yield tally
 
         totals = totals_of(run, tallies())
-    return Comparison(
-        problem,
-        names,
-        run.horizon,
-        run.seed,
-        run.source.describe(),
-        run.checkpoints,
-        totals,
-        time.perf_counter() - began,
-        key,
-        labels_of(names, specs, problem),
-        tuple(spec if isinstance(spec, str) else None for spec in specs),
-        rival,
-        "" if run.delays is None else run.delays.describe(),
-    )
+    labels = single.labels_of(names, specs, problem)
+    written = tuple(spec if isinstance(spec, str) else None for spec in specs)
+    took, late = time.perf_counter() - began, "" if run.delays is None else run.delays.describe()
+    settings = run.horizon, run.seed, run.source.describe(), run.checkpoints
+    return Comparison(problem, names, *settings, totals, took, key, labels, written, rival, late)
 
 
 def versions() -> dict[str, str]:

@@ -31,10 +31,9 @@ from elsv.policies import BasePolicy, Policy, make_policy
 from elsv.policies.single import choices
 from elsv.problem import Problem
 from elsv.simulation.choosing import Asked, Helpers, chooser
-from elsv.simulation.delays import Delays, Waiting
-from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans
+from elsv.simulation.instances import Arrivals, Delays, FromPrior, GivenMeans, Waiting
 
-MEANING = "regret and earnings in units"  # changes when the same numbers in a tally mean something else
+MEANING = "sums and squares, in units"  # changes when the same numbers in a tally mean something else
 # Histogram of regret, for quantiles: bin floor(BINS_PER_NAT · log(1 + regret / smallest)), 1 % wide, with
 # smallest = SMALLEST times the largest reward.
 BINS_PER_NAT = 100.0
@@ -115,25 +114,22 @@ def check_size(run: Run) -> None:
 
 @dataclass(frozen=True)
 class ChunkTally:
-    """All policies on one chunk: sums over its instances, regret and earnings in units of `Run.unit`."""
+    """All policies on one chunk: sums over its instances, regret and earnings in units of `Run.unit`.
+
+    An axis of two has the sums and those of the squares.
+    """
 
     chunk: int
     instances: int
-    regret: FloatArray  # [P, T], of the cumulative regret
-    squares: FloatArray  # [P, T], of its square
+    regret: FloatArray  # [P, 2, T], cumulative
+    earnings: FloatArray  # [P, 2, T], of the cumulative expected reward
     pulls: IntArray  # [P, T, N]
     best: IntArray  # [P, T], pulls of a best arm
     histogram: IntArray  # [P, checkpoints, BINS], of the cumulative regret
-    earnings: FloatArray  # [P, T], of the cumulative expected reward
-    earnings_squares: FloatArray  # [P, T], of its square
     seconds: FloatArray  # [P], spent in the policy
-    differences: FloatArray  # [P, P], of the final regret of p minus that of q
-    difference_squares: FloatArray  # [P, P]
-    arms: FloatArray  # [K], of what always pulling an arm, or one for each segment, earns
-    arm_squares: FloatArray  # [K]
-    gains: FloatArray  # [P, K], of the earnings of policy p minus those of always pulling it
-    gain_squares: FloatArray  # [P, K]
-    products: FloatArray  # [P, K], of the gain times what the arm earns
+    differences: FloatArray  # [2, P, P], of the final regret of p minus that of q
+    arms: FloatArray  # [2, K], of what always pulling an arm, or one for each segment, earns
+    gains: FloatArray  # [P, 3, K], of what a policy earns more than that; last times what that earns
     by_segment: FloatArray | None = None  # [P, 5, G]: regret, its square, earnings, their square, customers
     curves: FloatArray | None = None  # [P, T, B], the regret of every instance on request
 
@@ -169,7 +165,7 @@ class _World:
         worth = means * (run.problem.rewards / run.unit)
         best = np.stack([worth[:, list(arms)].max(axis=1) for arms in segments.groups], axis=1)
         arrivals = None
-        if segments.stated:
+        if segments.names:
             arrivals = Arrivals.of(segments, stop - start, run.horizon, for_arrivals)
         outcomes, lateness = for_outcomes.generate_state(2, np.uint64)
         gaps = best[:, segments.of_arm] - worth
@@ -203,7 +199,7 @@ def run_chunk(
     for_policy = streams.pop(2)
     world = _World.of(run, chunk, streams)
     played = []
-    for p in range(len(run.made)):
+    for p, policy in enumerate(run.made):
 
         def go_on(step: int, before: int = p * run.horizon) -> None:
             if stopped is not None and stopped():
@@ -211,23 +207,18 @@ def run_chunk(
             if count is not None:
                 count(before + step - 1)
 
-        rng = np.random.default_rng(for_policy)
-        played.append(_play(run, run.made[p], world, rng, go_on, helpers))
+        played.append(_play(run, policy, world, np.random.default_rng(for_policy), go_on, helpers))
     final = np.array([one.pop("final") for one in played])  # [P, B]
     apart = final[:, None] - final[None]
     alone, lost = world.alone(run)
-    gains = [lost - of_policy[:, None] for of_policy in final]  # of each policy, [B, K]
+    gains = (lost - of_policy[:, None] for of_policy in final)  # of each policy, [B, K]
     return ChunkTally(
         chunk,
         len(world.means),
         **{name: np.stack([one[name] for one in played]) for name in played[0]},
-        differences=apart.sum(axis=-1),
-        difference_squares=(apart * apart).sum(axis=-1),
-        arms=alone.sum(axis=0),
-        arm_squares=(alone * alone).sum(axis=0),
-        gains=np.array([gain.sum(axis=0) for gain in gains]),
-        gain_squares=np.array([(gain * gain).sum(axis=0) for gain in gains]),
-        products=np.array([(gain * alone).sum(axis=0) for gain in gains]),
+        differences=np.stack([apart.sum(axis=-1), (apart * apart).sum(axis=-1)]),
+        arms=np.stack([alone.sum(axis=0), (alone * alone).sum(axis=0)]),
+        gains=np.array([[(gain * by).sum(axis=0) for by in (1.0, gain, alone)] for gain in gains]),
     )
 
 
@@ -248,7 +239,7 @@ def _play(
     (instances, arms), horizon, arrivals = world.means.shape, run.horizon, world.arrivals
     successes, pulls = (np.zeros((instances, arms), dtype=np.int32) for _ in range(2))
     regret, most, largest = np.zeros(instances), np.zeros(instances), world.best[:, 0]
-    totals, squares, products, earnings, earnings_squares = (np.empty(horizon) for _ in range(5))
+    sums, earnings, products = np.empty((2, horizon)), np.empty((2, horizon)), np.empty(horizon)
     arm_counts, best = np.zeros((horizon, arms), dtype=np.int64), np.empty(horizon, dtype=np.int64)
     histogram = np.zeros((len(run.checkpoints), BINS), dtype=np.int64)
     counts_of = dict(zip(run.checkpoints.tolist(), histogram, strict=True))
@@ -266,7 +257,7 @@ def _play(
         seconds += time.perf_counter() - began
         if waiting is not None:
             waiting.send(t, arm, pulls)
-        totals[t - 1], squares[t - 1], best[t - 1] = kernels.advance(
+        sums[0, t - 1], sums[1, t - 1], best[t - 1] = kernels.advance(
             arm, successes, pulls, world.means, world.gaps, world.keys[0], horizon, regret, arm_counts[t - 1]
         )
         if arrivals is None:
@@ -274,24 +265,22 @@ def _play(
         else:
             most += world.best[np.arange(instances), arrivals.at(t)]
             earned = most - regret
-            earnings[t - 1], earnings_squares[t - 1] = earned.sum(), (earned * earned).sum()
+            earnings[:, t - 1] = earned.sum(), (earned * earned).sum()
         if t in counts_of:
             kernels.histogram(regret, run.smallest, BINS_PER_NAT, counts_of[t])
         if curves is not None:
             curves[t - 1] = regret
     if arrivals is None:  # the best arm earns as much at every step
         steps = np.arange(1, horizon + 1)
-        earnings = steps * largest.sum() - totals
-        earnings_squares = steps**2.0 * (largest * largest).sum() - 2 * steps * products + squares
+        earnings[0] = steps * largest.sum() - sums[0]
+        earnings[1] = steps**2.0 * (largest * largest).sum() - 2 * steps * products + sums[1]
     found = {
         "final": regret,
-        "regret": totals,
-        "squares": squares,
+        "regret": sums,
+        "earnings": earnings,
         "pulls": arm_counts,
         "best": best,
         "histogram": histogram,
-        "earnings": earnings,
-        "earnings_squares": earnings_squares,
         "seconds": seconds + asked.longer,
         "by_segment": None if arrivals is None else _by_segment(run, world, pulls),
         "curves": curves,

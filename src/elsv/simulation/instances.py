@@ -1,21 +1,30 @@
-"""Where instances come from: the prior (conditioned on the order) or given means; and who comes to them."""
+"""Where instances come from, who comes to them, and which of their outcomes come late.
+
+The delay of an outcome is the number of further customers who come before it is known; 0 is at once. With
+batches, outcomes are looked at before the first customer of a batch only. A lost outcome is never reported
+and counts as a failure when its time comes, as when the window of a decision passes. How late the outcome of
+a step is, and whether it is lost, depends on instance and step alone: every policy meets the same luck.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from elsv._base.numbers import numbers
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.numbers import numbers, shown, whole
+from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.base import Order
 from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
 from elsv.structure import Structure, structure_of
+
+_EXAMPLES = "give customers, such as 60, or their mean number, such as geometric:60"
 
 
 @dataclass(frozen=True)
@@ -109,3 +118,104 @@ def grid(arms: int, points: int = 11, structure: Structure | Order | None = None
     rows = np.array(list(product(range(points), repeat=arms)))
     means: FloatArray = levels[rows]
     return means[structure_of(structure).holds(means)]
+
+
+@dataclass(frozen=True)
+class Delays:
+    """How outcomes are held back."""
+
+    customers: float = 0  # who come before an outcome is known; with `geometric` their mean number
+    geometric: bool = False  # whether every outcome has a delay of its own, geometric with that mean
+    batch: int = 1  # customers who are decided for between two looks at the outcomes
+    lost: float = 0.0  # share of outcomes that never come and so count as failures
+
+    def __post_init__(self) -> None:
+        whole("batch", self.batch)
+        if not 0 <= self.lost < 1:
+            raise InvalidInputError(
+                f"lost must be a share from 0 to below 1, got {shown(self.lost)}; try 0.1"
+            )
+
+    def describe(self) -> str:
+        """Say in words when outcomes are known."""
+        parts = []
+        if self.customers:
+            mean = "on average " if self.geometric else ""
+            parts.append(f"outcomes are known {mean}{self.customers:g} customers later")
+        if self.batch > 1:
+            parts.append(f"customers come in batches of {self.batch:,}")
+        if self.lost:
+            parts.append(f"{100 * self.lost:g} % of outcomes are lost and count as failures")
+        return "; ".join(parts)
+
+
+def delays_of(delay: object = None, batch: int | None = None, lost: float | None = None) -> Delays | None:
+    """Return what ``--delay``, ``--batch`` and ``--lost`` ask for; None if outcomes are known at once.
+
+    Examples
+    --------
+    >>> delays_of("geometric:60", lost=0.1)
+    Delays(customers=60.0, geometric=True, batch=1, lost=0.1)
+    """
+    if delay is None and batch is None and lost is None:
+        return None
+    customers, geometric = _delay(delay)
+    found = Delays(customers, geometric, 1 if batch is None else batch, 0.0 if lost is None else lost)
+    return None if found == Delays() else found
+
+
+def _delay(delay: object) -> tuple[float, bool]:
+    if delay is None:
+        return 0, False
+    text = str(delay).strip()
+    kind, colon, mean = text.partition(":")
+    if isinstance(delay, bool) or (colon and kind != "geometric"):
+        raise InvalidInputError(f"delay must be a number or geometric:MEAN, got {shown(delay)}; {_EXAMPLES}")
+    try:
+        customers = float(mean) if colon else int(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"delay must be a whole number of customers, got {text!r}; {_EXAMPLES}"
+        ) from error
+    if not (math.isfinite(customers) and 0 <= customers <= 10**9):
+        raise InvalidInputError(f"delay must lie from 0 to 10^9 customers, got {text}; {_EXAMPLES}")
+    return customers, bool(colon)
+
+
+class Waiting:
+    """The outcomes of a chunk with `means` ``[B, N]`` that are in, and those that are under way.
+
+    `keys` are those of the outcomes and of their delays.
+    """
+
+    def __init__(
+        self, delays: Delays, means: FloatArray, horizon: int, keys: tuple[np.uint64, np.uint64]
+    ) -> None:
+        self._delays, self._means, self._horizon, self._keys = delays, means, horizon, keys
+        self.successes, self.pulls, self.open = (np.zeros(means.shape, dtype=np.int32) for _ in range(3))
+        room = min(horizon, int(delays.customers) + delays.batch) if not delays.geometric else 64
+        self._under_way = np.empty((len(means), room, 3), dtype=np.int32)  # arm, success, due
+        self._count = np.zeros(len(means), dtype=np.int64)
+
+    def deliver(self, step: int) -> None:
+        """Take in the outcomes that are known before `step`."""
+        from elsv.simulation import _engine_kernels as kernels
+
+        kernels.deliver(step, self._under_way, self._count, self.successes, self.pulls, self.open)
+
+    def send(self, step: int, arm: IntArray, made: AnyArray) -> None:
+        """Put the outcomes of `arm` ``[B]`` under way; `made` are the pulls before it ``[B, N]``."""
+        from elsv.simulation import _engine_kernels as kernels
+
+        if self._count.max(initial=0) >= self._under_way.shape[1]:
+            more = np.empty_like(self._under_way)
+            self._under_way = np.concatenate((self._under_way, more), axis=1)
+        delays = self._delays
+        # A geometric delay has P(at least k) = (m / (m + 1))^k; quantiles need the logarithm of the ratio.
+        mean = delays.customers
+        ratio = math.log(mean / (mean + 1)) if delays.geometric and mean > 0 else 0.0
+        fixed = 0 if delays.geometric else int(mean)
+        kernels.send(
+            step, arm, made, self._means, self._horizon, *self._keys, fixed, ratio, delays.batch, delays.lost,
+            self._under_way, self._count, self.open,
+        )  # fmt: skip

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -30,16 +30,16 @@ from elsv.errors import InvalidInputError
 from elsv.exact.evaluate import evaluate
 from elsv.lattice.numbering import states_up_to
 from elsv.policies import Policy
-from elsv.policies.single import best_single_arm, choices, expected_rewards, find_choice, fixed_name
+from elsv.policies.single import best_single_arm, expected_rewards, find_choice, fixed_name
 from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
+from elsv.simulation.aggregate import in_order
 from elsv.simulation.compare import name_of
-from elsv.simulation.delays import delays_of
 from elsv.simulation.engine import Run, check_size
-from elsv.simulation.instances import FromPrior, GivenMeans
-from elsv.simulation.intervals import Z95
+from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
 from elsv.simulation.parallel import Steps, run_chunks
+from elsv.simulation.precision import Z95
 from elsv.simulation.rehearsal import Elsewhere, Outcome, Rehearsal
 from elsv.state import State
 
@@ -143,9 +143,9 @@ def rehearse(
     remedy = "use fewer customers, shops (instances) or policies"
     played: list[list[FloatArray]] = []
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
-        for run, begin, end in zip(everything, ends, ends[1:], strict=False):
+        for run, (begin, end) in zip(everything, pairwise(ends), strict=True):
             played.append(_played(run, jobs, part_of(told, begin, end, ends[-1])))
-    worth = expected_rewards(problem) if rates is None else _worth(problem, rates)
+    worth = expected_rewards(problem, rates)
     beforehand, today = worth[best_single_arm(problem)], worth[present]
     exact, found = late is None and rates is None, list[Outcome]()
     for run, parts in zip(runs, played, strict=False):
@@ -183,13 +183,6 @@ def _truth(problem: Problem, given: str | Mapping[str, Interval]) -> FloatArray:
     return rates
 
 
-def _worth(problem: Problem, rates: FloatArray) -> FloatArray:
-    """Return what a customer pays under each choice in a shop with these rates."""
-    worth = problem.rewards * rates
-    coming = problem.segments.chances(np.zeros(problem.arms))
-    return np.array([float(coming @ worth[list(arms)]) for arms in choices(problem)])
-
-
 def _elsewhere(run: Run, times: float) -> Run:
     """Return the first policy beside today's arm, in a shop whose rates are so many times the expected."""
     mean = mean_of(run.problem.belief, State.initial(run.problem), np.random.default_rng(0))
@@ -205,9 +198,9 @@ def _elsewhere(run: Run, times: float) -> Run:
 def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
     """Return what `_summary` says of every policy ``[B, 3]``."""
     steps = Steps(run.chunks, run.steps_of_chunk, report)
-    tallies = run_chunks(run, range(run.chunks), jobs, steps=steps)
-    found = {tally.chunk: list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies}
-    return [np.concatenate([found[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
+    tallies = in_order(run_chunks(run, range(run.chunks), jobs, steps=steps))
+    found = [list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies]
+    return list(map(np.concatenate, zip(*found, strict=True)))
 
 
 def _summary(curves: FloatArray) -> FloatArray:

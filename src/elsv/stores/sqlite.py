@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
-from elsv.stores.base import OneConnection, StoreError, Transaction, migrate, needs_migration
+from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, migrate, needs_migration
 
-PATIENCE = 60.0  # seconds to wait for other writers
 _REMEDIES = {
     "SQLITE_FULL": "free some space and try again",
     "SQLITE_READONLY": "give yourself the right to write the file and its directory",
@@ -74,9 +73,9 @@ class SqliteStore(OneConnection):
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA cache_size = -65536")
-            if needs_migration(applied(connection), "sqlite"):
+            if needs_migration(applied(connection)):
                 with _whole(connection, "BEGIN IMMEDIATE"):
-                    migrate(Transaction(connection), "sqlite", self.place)
+                    migrate(Transaction(connection), self.place)
             identity = _which(self._path)
             if found not in (None, identity):
                 self._refuse(identity, True)

@@ -77,7 +77,7 @@ def has_own_prior(structure: Structure) -> bool:
 
 
 def after_data(structure: Structure, state: State) -> Structure:
-    """Return the statement as it is after data, as far as prior rows cannot hold them; else the same."""
+    """Return the statement after data that prior rows cannot hold; the same where rows can."""
     return cast(Structure, ability(structure, "given", state, otherwise=structure))
 
 
@@ -170,11 +170,11 @@ class Ruled(Bound):
         return super().on(offers)
 
     def outline(self) -> Outline:
-        """Return what can be drawn of it, once it knows its arms."""
+        """Return what a picture shows, once the arms are known."""
         return Outline() if self.offers is None else self.facts(self.offers).outline()
 
     def ranking(self) -> Facts | None:
-        """Return what certainly holds of the arms, once it is known which they are."""
+        """Return what certainly holds, once the arms are known."""
         return None if self.offers is None else self.facts(self.offers).certain()
 
     def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
@@ -235,7 +235,7 @@ class Both(Ruled):
         return replace(self, parts=tuple(after_data(part, state) for part in self.parts))
 
     def outline(self) -> Outline:
-        """Return what can be drawn of all statements together, once they know their arms."""
+        """Return what a picture shows of all statements together, once the arms are known."""
         whole = super().outline()
         grids = [one for one in map(outline_of, self.parts) if one.grid is not None and self.offers]
         # Rows and columns are only drawn as such if nothing else orders the arms.
@@ -289,7 +289,8 @@ def joined(first: object, second: object) -> Structure:
 Builder = Callable[[Any], Structure]
 _BUILDERS: dict[str, Builder] = {"free": lambda _: Free()}
 METHOD = "method"  # the key of a table that says how the belief is computed
-_SHORT = {"decreasing": "order", "increasing": "order", "unimodal": "unimodal", "free": "free"}
+WORDS: dict[str, dict[str, Any]] = {word: {"order": word} for word in ("decreasing", "increasing")}
+WORDS |= {"unimodal": {"unimodal": True}, "free": {}}  # tables for which one word will do
 
 
 def register(key: str, build: Builder) -> None:
@@ -321,9 +322,9 @@ def from_dict(values: Mapping[str, Any] | str, folder: Path | None = None) -> St
     'the means decrease: each arm succeeds at least as often as the next'
     """
     if isinstance(values, str):
-        if values not in _SHORT:
-            raise unknown_name("structure", values, _SHORT)
-        return _BUILDERS[_SHORT[values]](True if values in ("unimodal", "free") else values)
+        if values not in WORDS:
+            raise unknown_name("structure", values, WORDS)
+        values = WORDS[values]
     if not isinstance(values, Mapping):
         raise InvalidInputError(f'structure must be a table such as {{order = "decreasing"}}, got {values!r}')
     for key in values:

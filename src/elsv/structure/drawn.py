@@ -261,7 +261,7 @@ class Logistic(OwnPrior):
         return np.asarray((slope < 0) & (np.abs(odds - line) < 1e-6 * (1 + np.abs(odds))).all(axis=-1))
 
     def outline(self) -> Outline:
-        """Return what can be drawn of it: a lower price sells at least as often."""
+        """Return what a picture shows: a lower price sells at least as often."""
         return Outline(tuple(pairwise(np.argsort(self.prices, kind="stable").tolist())))
 
     def belief(self) -> Belief:
@@ -348,8 +348,7 @@ class Where(Bound):
 
     def belief(self) -> Belief:
         """Return the belief of draws that are kept."""
-        prior = self._told("under a condition needs the prior counts").prior
-        return Kept(Independent(), self.holds, prior)
+        return Kept(Independent(), self.holds, self._told("under a condition needs the prior counts").prior)
 
 
 def where(function: Function, name: str | None = None) -> Where:

@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def probability(self) -> float | None:
-        """P(structure | data) with this prior, if it was as likely as nothing known beforehand."""
+        """P(structure | data) with this prior, from even odds against nothing known."""
         return None if self.factor is None else self.factor / (1 + self.factor)
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _assumes_nothing(belief: Belief) -> bool:
 
 
 def _outcomes(problem: _Stated, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return successes and failures since the prior; counts that were taken away are none."""
+    """Return successes and failures since the prior, none below 0."""
     won, lost = state.alpha - problem.prior[:, 0], state.beta - problem.prior[:, 1]
     return np.maximum(won, 0.0), np.maximum(lost, 0.0)
 
@@ -270,7 +270,7 @@ def _surprises(problem: _Stated, state: State) -> Iterator[Doubt]:
 
 
 def predictive(mean: float, variance: float, won: float, seen: float) -> float:
-    """Return the chance of a number of successes at least as far out, two-sided.
+    """Return the chance of successes at least as far from what was expected, two-sided.
 
     The rate is Beta distributed with this mean and variance, the successes are Binomial given the rate. With
     many outcomes the share of successes is taken as Beta distributed too, with its own mean and variance.
@@ -312,7 +312,7 @@ def _changes(problem: _Stated, halves: Sequence[tuple[Counts, Counts] | None]) -
 
 
 def changed(first: Counts, second: Counts) -> float:
-    """Return the chance of rates as far apart in two samples, (successes, outcomes), of one rate."""
+    """Return the chance that two samples of one rate, (successes, outcomes), are as far apart."""
     from scipy.special import chdtrc
 
     won, seen = np.array([first, second], dtype=np.float64).T

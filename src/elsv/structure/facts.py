@@ -29,7 +29,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 
 def number_of_arm(who: str, arm: object, names: Sequence[str]) -> int:
-    """Return the number from 0 of an arm that `who` gives by its name or its number from 1."""
+    """Return the number from 0 of an arm given by name or number from 1; errors begin with `who`."""
     if isinstance(arm, str) and arm in names:
         return names.index(arm)
     if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 1 <= arm <= len(names):
@@ -59,13 +59,13 @@ class Offers:
 
 
 def steps(order: Order, arms: int) -> Pairs:
-    """Return pairs, the larger arm first, of neighbours in an order of all arms."""
+    """Return an order of all arms as pairs of neighbours, the larger first."""
     falling = tuple((k, k + 1) for k in range(arms - 1))
     return falling if order == "decreasing" else tuple((b, a) for a, b in falling)
 
 
 def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
-    """Return what a structure answers to `name` where it has that, else `otherwise`."""
+    """Return what the method `name` of a structure answers, or `otherwise` where it has none."""
     own = getattr(structure, name, None)
     return otherwise if own is None else own(*given)
 
@@ -83,14 +83,14 @@ def prices_of(structure: object) -> tuple[float, ...] | None:
 
 
 def outline_of(structure: object) -> Outline:
-    """Return what can be drawn of a structure: its own outline, or nothing."""
+    """Return what a picture of a structure shows: its own outline, or nothing."""
     found: Outline = ability(structure, "outline", otherwise=Outline())
     return found
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What can be drawn of a statement; arms from 0. One without an outline is shown by its means alone."""
+    """What a picture of a statement shows; arms from 0. Without an outline it shows the means alone."""
 
     pairs: Pairs = ()  # (larger, smaller), only those that no third arm lies between
     grid: tuple[int, int] | None = None  # rows and columns, where the arms form them row by row
@@ -115,7 +115,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of some arms: pairs, a peak and bounds, and what only draws can meet; arms from 0."""
+    """What is known of some arms, from 0: order, peak, bounds, and conditions that only draws can meet."""
 
     names: tuple[str, ...]
     rewards: tuple[float, ...]
@@ -153,15 +153,11 @@ class Facts:
         equal = min(self.rewards) == max(self.rewards)
         if self.unimodal and (self.scale == "reward" or equal):
             return True
-        better = self.worth_order()
-        rises = [bool(better[k + 1, k]) for k in range(self.arms - 1)]
-        known = all(rise or better[k, k + 1] for k, rise in enumerate(rises))
-        return known and rises == sorted(rises, reverse=True)
-
-    def worth_order(self) -> AnyArray:
-        r"""Return ``[N, N]``, whether arm a is known to have an :math:`r_i\mu_i` at least that of arm b."""
-        above, rewards = closure(self.arms, self.order), np.array(self.rewards)
-        return above if self.scale == "reward" else above & (rewards[:, None] >= rewards)
+        better, rewards = closure(self.arms, self.order), np.array(self.rewards)
+        if self.scale == "mean":
+            better = better & (rewards[:, None] >= rewards)
+        rises, falls = better.diagonal(-1), better.diagonal(1)
+        return bool((rises | falls).all() and (rises[:-1] >= rises[1:]).all())
 
     def joined(self, other: Facts) -> Facts:
         """Return both together. An order on another scale becomes a condition."""
@@ -188,7 +184,7 @@ class Facts:
         )
 
     def certain(self) -> Facts:
-        """Return the same with what its own prior says certainly holds, as far as that is on one scale."""
+        """Return these facts with what the own prior says certainly holds, if both are on one scale."""
         own = ranking_of(self.drawn)
         if own is None or (self.ranks and own.scale != self.scale):
             return self
@@ -217,7 +213,7 @@ class Facts:
         return all_hold(self.conditions, means)
 
     def outline(self) -> Outline:
-        """Return what can be drawn of it."""
+        """Return what a picture shows."""
         if self.drawn is not None and not self.ranks:
             return outline_of(self.drawn)
         return Outline(covers(closure(self.arms, self.order)), peak=self.unimodal, scale=self.scale)
@@ -262,7 +258,7 @@ class Facts:
         return kept if float(kept.acceptance(State(prior[:, 0], prior[:, 1]))) >= LEAST else gibbs
 
     def check(self) -> None:
-        """Raise an error that names the arms that clash, where no means are possible."""
+        """Raise an error that names the arms that clash, if no means are possible."""
         above = closure(self.arms, self.order, self.names)
         low, high = self.limits
         for name, least, greatest in zip(self.names, low, high, strict=True):
@@ -327,16 +323,6 @@ def facts_of(offers: Offers, **known: Any) -> Facts:
     return Facts(offers.names, tuple(offers.rewards.tolist()), **known)
 
 
-def check_limits(names: Iterable[str], limits: Limits) -> Limits:
-    """Return bounds if each leaves something."""
-    for name, (low, high) in zip(names, limits, strict=True):
-        if not 0 <= low < high <= 1:
-            raise InvalidInputError(
-                f"bounds must have 0 <= least < largest <= 1, got {low:g} and {high:g} for {name}"
-            )
-    return limits
-
-
 def all_hold(conditions: Iterable[Condition], means: FloatArray) -> AnyArray:
     """Return of means ``[..., N]`` whether all conditions hold, ``[...]``."""
     good = np.ones(np.shape(means)[:-1], dtype=bool)
@@ -347,7 +333,7 @@ def all_hold(conditions: Iterable[Condition], means: FloatArray) -> AnyArray:
 
 @lru_cache(maxsize=64)
 def _spanning(arms: int, order: Pairs) -> Pairs:
-    """Return pairs of the order without a circle, disregarding direction: a forest of its cover relation."""
+    """Return a spanning forest of the cover relation: pairs that form no circle in any direction."""
     group, chosen = np.arange(arms), []
     for a, b in covers(closure(arms, order)):
         if group[a] != group[b]:

@@ -95,7 +95,7 @@ def _by_splitting(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray)
         return gains
 
     def common(of: AnyArray) -> float:
-        """Return the best value for all of some arms."""
+        """Return the best value that some arms can share."""
         floor, ceiling = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (floor + ceiling)
@@ -142,7 +142,12 @@ def _best_set(gain: FloatArray, above: AnyArray) -> AnyArray:
 
 def _with_gaps(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray) -> FloatArray | None:
     """Return the best rates with least differences; None if no means have them all."""
-    rows, least = _constraints(facts, order)
+    one, unit, (low, high) = np.eye(facts.arms), _unit(facts), facts.limits
+    ordered = [unit[a] * one[a] - unit[b] * one[b] for a, b in dict.fromkeys(order)]
+    apart = [one[a] - one[b] for a, b, _ in facts.gaps]
+    # Means are possible where rows @ means >= least.
+    rows = np.array([*one, *-one, *ordered, *apart])
+    least = np.array([*low, *-high, *[0.0] * len(ordered), *(gap for *_, gap in facts.gaps)])
     means = _inside(rows, least)
     weight = 1.0
     while means is not None and len(least) / weight > _MISSING:
@@ -164,16 +169,6 @@ def _with_gaps(facts: Facts, order: Pairs, won: FloatArray, lost: FloatArray) ->
             if rise < 1e-9 or length <= 1e-12:
                 break
     return means
-
-
-def _constraints(facts: Facts, order: Pairs) -> tuple[FloatArray, FloatArray]:
-    """Return A and b: the means are possible where A·means ≥ b."""
-    one = np.eye(facts.arms)
-    unit, (low, high) = _unit(facts), facts.limits
-    ordered = [unit[a] * one[a] - unit[b] * one[b] for a, b in dict.fromkeys(order)]
-    apart = [one[a] - one[b] for a, b, _ in facts.gaps]
-    least = [*low, *-high, *[0.0] * len(ordered), *(gap for *_, gap in facts.gaps)]
-    return np.array([*one, *-one, *ordered, *apart]), np.array(least)
 
 
 def _inside(rows: FloatArray, least: FloatArray) -> FloatArray | None:

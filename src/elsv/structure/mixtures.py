@@ -14,7 +14,7 @@ from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Mixture
 from elsv.errors import InvalidInputError
 from elsv.state import State
-from elsv.structure.base import Bound, Structure, after_data, has_own_prior, on, register, structure_of
+from elsv.structure.base import WORDS, Bound, Structure, after_data, has_own_prior, on, register, structure_of
 from elsv.structure.facts import Offers, Outline, outline_of
 from elsv.structure.fit import closest, likelihood
 from elsv.structure.rankings import is_number
@@ -35,7 +35,11 @@ class MixtureOf(Bound):
 
     def to_dict(self) -> dict[str, Any]:
         """Return probabilities and statements; a single word where one will do."""
-        return {"mixture": [[share, _short(part)] for share, part in self.parts]}
+
+        def short(stated: dict[str, Any]) -> Any:
+            return next((word for word, table in WORDS.items() if table == stated), stated)
+
+        return {"mixture": [[share, short(part.to_dict())] for share, part in self.parts]}
 
     def on(self, offers: Offers) -> MixtureOf:
         """Return the statements about these arms."""
@@ -48,7 +52,7 @@ class MixtureOf(Bound):
         return np.asarray(np.any([part.holds(given) for _, part in self.parts], axis=0))
 
     def outline(self) -> Outline:
-        """Return what can be drawn of its parts."""
+        """Return what a picture shows of the parts."""
         parts = [(share, part.describe(), outline_of(part)) for share, part in self.parts]
         return parts[0][2] if len(parts) == 1 else Outline(parts=tuple(parts))
 
@@ -114,7 +118,7 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
 
 
 def _check_depth(parts: Sequence[Any]) -> None:
-    """Raise if mixtures are nested too deep to be worked on; found level by level, without recursion."""
+    """Raise if mixtures are nested too deep; goes level by level, without recursion."""
     level, depth = [parts], 1
     while level := [inner for one in level for inner in _nested(one)]:
         depth += 1
@@ -131,15 +135,6 @@ def _nested(parts: Any) -> list[Sequence[Any]]:
     given = [pair[1] for pair in listed if isinstance(pair, Sequence) and len(pair) == 2]
     tables = [one["mixture"] for one in given if isinstance(one, Mapping) and "mixture" in one]
     return tables + [one.parts for one in given if isinstance(one, MixtureOf)]
-
-
-def _short(part: Structure) -> Any:
-    """Return a statement as one word where there is one, else as its table."""
-    stated = part.to_dict()
-    if not stated or stated == {"unimodal": True}:
-        return "unimodal" if stated else "free"
-    word = isinstance(stated.get("order"), str) and len(stated) == 1
-    return stated["order"] if word else stated
 
 
 register("mixture", mixture)

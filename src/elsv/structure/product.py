@@ -111,7 +111,7 @@ class Product:
         return cls(names, shares, _ranked(across, names))
 
     def repeated(self, what: str, rows: FloatArray, options: int) -> FloatArray:
-        """Return rows of all arms, from those of the options or of all arms, segment by segment."""
+        """Return rows of all arms, segment by segment, given those of the options or of all arms."""
         arms = options * len(self.names)
         if len(rows) not in (options, arms):
             raise InvalidInputError(
@@ -131,7 +131,7 @@ class Product:
         }
 
     def pairs(self, order: Order | None, structure: object, options: int) -> list[tuple[int, int]]:
-        """Return what is known of the arms, from 1, the larger first: within segments, and of segments."""
+        """Return pairs of arms from 1, the larger first: the order within segments, and that of segments."""
         if structure is not None:
             raise InvalidInputError(
                 "segments with shares or names alone go with order, which holds within each segment, and "

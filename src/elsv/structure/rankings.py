@@ -1,7 +1,7 @@
 """Statements that rank or bound the arms: orders, grids, a peak, bounds, gaps (paper §5.2, and past it).
 
-Each comes to facts about arms, and these to a belief. It is a class, a function that makes one, and what a
-table of a file says of it.
+A statement amounts to facts about arms, and these to a belief. Each has a class, a function that makes one,
+and a key in the table of a file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from elsv.beliefs import Belief, Chain, Rejection
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.structure.base import METHOD, Ruled, register
-from elsv.structure.facts import Facts, Offers, Outline, Scale, check_limits, facts_of, steps
+from elsv.structure.facts import Facts, Offers, Outline, Scale, facts_of, steps
 from elsv.structure.product import in_words
 
 Arm = str | int
@@ -57,7 +57,9 @@ class Ranking(Ruled):
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""
         given = np.asarray(means, dtype=np.float64)
-        return self.facts(self.offers or _unnamed(given.shape[-1])).holds(given)
+        arms = range(given.shape[-1])
+        unnamed = Offers(tuple(f"arm {k + 1}" for k in arms), np.ones(len(arms)), np.ones((len(arms), 2)))
+        return self.facts(self.offers or unnamed).holds(given)
 
     def belief(self) -> Belief:
         """Return the belief under the statement."""
@@ -75,12 +77,8 @@ class Ranking(Ruled):
         return [*pair] if known is None else [*(known.number(arm) + 1 for arm in pair[:2]), *pair[2:]]
 
 
-def _unnamed(arms: int) -> Offers:
-    return Offers(tuple(f"arm {k + 1}" for k in range(arms)), np.ones(arms), np.ones((arms, 2)))
-
-
 def _listed(names: Sequence[str]) -> str:
-    """Return names parted by commas and a final *and*; of many the first few and how many others."""
+    """Return names with commas and a final *and*; of many the first few and the number of others."""
     if len(names) > _MOST_LISTED:
         names = [*names[: _MOST_LISTED - 2], f"{len(names) - _MOST_LISTED + 2} others"]
     *first, last = names
@@ -181,7 +179,7 @@ class Grid(Ranking):
         return f"the arms form {self.rows} rows and {self.columns} columns, and means fall along both"
 
     def outline(self) -> Outline:
-        """Return what can be drawn of it: rows and columns."""
+        """Return what a picture shows: rows and columns."""
         return replace(super().outline(), grid=(self.rows, self.columns))
 
 
@@ -215,13 +213,20 @@ class Bounds(Ranking):
     limits: tuple[tuple[float, float] | None, ...]
     key: ClassVar[str] = "bounds"
 
+    def __post_init__(self) -> None:
+        for k, pair in enumerate(self.limits, 1):
+            if pair is not None and not 0 <= pair[0] < pair[1] <= 1:
+                raise InvalidInputError(
+                    f"bounds must have 0 <= least < largest <= 1, got {pair[0]:g} and {pair[1]:g} for arm {k}"
+                )
+
     def _said_of(self, offers: Offers) -> dict[str, Any]:
         if len(self.limits) != offers.arms:
             raise InvalidInputError(
                 f"bounds must have one entry for each of the {offers.arms} arms, got {len(self.limits)}; "
                 "give None (in a file []) for an arm without"
             )
-        return {"bounds": check_limits(offers.names, tuple(pair or (0.0, 1.0) for pair in self.limits))}
+        return {"bounds": tuple(pair or (0.0, 1.0) for pair in self.limits)}
 
     def _value(self) -> Any:
         return [list(pair or ()) for pair in self.limits]
@@ -310,8 +315,6 @@ def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
         if len(pair) != 2 or not all(map(is_number, pair)):
             raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
         found.append((float(pair[0]), float(pair[1])))
-    limited = [(f"arm {k + 1}", pair) for k, pair in enumerate(found) if pair is not None]
-    check_limits([name for name, _ in limited], tuple(pair for _, pair in limited))
     return Bounds(tuple(found))
 
 
@@ -341,7 +344,7 @@ def gaps(triples: Sequence[Sequence[Any]]) -> Gaps:
     return Gaps(tuple(found))
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is one number; truth values are none."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
@@ -366,10 +369,6 @@ def _pair(given: object) -> tuple[Arm, Arm]:
     return first, second
 
 
-def _order(value: Any) -> Ranking:
-    return Monotone(cast(Order, value)) if isinstance(value, str) else order(value)
-
-
 def _grid(value: Any) -> Grid:
     size = _rows("grid", value)
     if len(size) != 2:
@@ -383,7 +382,7 @@ def _unimodal(value: Any) -> Ranking:
     return Unimodal("mean" if value is True else cast(Scale, value))
 
 
-register("order", _order)
+register("order", lambda value: Monotone(cast(Order, value)) if isinstance(value, str) else order(value))
 register("grid", _grid)
 register("unimodal", _unimodal)
 register("bounds", bounds)

@@ -151,5 +151,5 @@ class Restricted(Statement):
 
 
 def restricted(whole: Structure, belief: Belief, arms: Sequence[int], others: State) -> Structure:
-    """Return what a statement about all arms says of those on offer; independent ones say nothing more."""
+    """Return what a statement about all arms says of those on offer; nothing if arms are independent."""
     return free() if factors(belief) else Restricted(whole, tuple(arms), others)

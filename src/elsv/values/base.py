@@ -1,7 +1,8 @@
 """What a value function is, in single states and on whole layers of the lattice.
 
-A value that knows a quicker way than being called on batches of states has `on_layer`, and `layer_reach` if
-that reads later layers.
+A value that knows a quicker way than being called on batches of states has `on_layer`, with `layer_reach` if
+that reads so many later layers and `layer_rooms` if it uses other than 2 arrays of a layer at one time. One
+that names a sweep which is a search on it has `search_sweep`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs import Belief
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Layer
-from elsv.lattice.sweeps import Sweep, Sweeps
-from elsv.problem import Problem
+from elsv.lattice.sweeps import Sweeps
 from elsv.state import State
 
 _BATCH = 1 << 14
@@ -44,21 +44,11 @@ def values_at(value: ValueFunction, state: State, step: int) -> FloatArray:
     return found
 
 
-def layer_reach(value: ValueFunction | None) -> int:
-    """Return how many layers past its own the value reads."""
-    return int(getattr(value, "layer_reach", 0))
-
-
-def layer_rooms(value: ValueFunction | None) -> int:
-    """Return how many arrays of a layer a search on the value uses at one time."""
-    return int(getattr(value, "layer_rooms", 2))
-
-
-def search_sweep(value: ValueFunction, problem: Problem, step: int, depth: int) -> Sweep | None:
-    """Return the sweep that is a search of this depth on the value, as the value names it, or None."""
-    own: Any = getattr(value, "search_sweep", None)
-    named: Sweep | None = own(problem, step, depth) if names_sweep(value) else None
-    return named
+def nothing(sweeps: Sweeps, layer: Layer) -> FloatArray:
+    """Return zeros for all states of a layer, in room to give back."""
+    room = sweeps.take(layer.size)
+    room[:] = 0.0
+    return room
 
 
 def names_sweep(value: ValueFunction) -> bool:

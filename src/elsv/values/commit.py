@@ -36,6 +36,7 @@ from elsv.lattice.small import singles
 from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.problem import Problem
 from elsv.state import State, check_width
+from elsv.values.base import nothing
 
 BLOCKS = (1, 2, 4, 8, 16)
 MOST_BLOCK = 10_000
@@ -221,11 +222,8 @@ def _log_ways(pulls: int) -> FloatArray:
 
 def _committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
     """Return what is earned by committing now in every state; nothing once the horizon is reached."""
-    if layer.made < sweeps.horizon:
-        return sweeps.best_reward(layer, float(sweeps.horizon - layer.made), belief)
-    nothing = sweeps.take(layer.size)
-    nothing[:] = 0.0
-    return nothing
+    left = sweeps.horizon - layer.made
+    return sweeps.best_reward(layer, float(left), belief) if left > 0 else nothing(sweeps, layer)
 
 
 def remaining(problem: Problem, step: int) -> float:

@@ -87,17 +87,17 @@ def create(name: str, problem: Stated | Mapping[str, Any], **settings: Unpack[Ne
 
 def campaigns() -> Call[list[Listed]]:
     """Return all campaigns, in a line each."""
-    return Call("GET", "/campaigns", lambda a: [read(Listed, one) for one in _part(a, "campaigns")])
+    return Call("GET", "/campaigns", _several(Listed, "campaigns"))
 
 
 def status(name: str) -> Call[Status]:
     """Return how a campaign stands; ``print`` it for a table and a few sentences."""
-    return Call("GET", _campaign(name), lambda a: read(Status, _values(a)))
+    return Call("GET", _campaign(name), _one(Status))
 
 
 def change(name: str, **settings: Unpack[ChangedSettings]) -> Call[Settings]:
     """Change settings and return all of them; what is not given stays as it is."""
-    return _sent("PATCH", _campaign(name), _plain(settings), lambda a: read(Settings, _values(a)))
+    return _sent("PATCH", _campaign(name), _plain(settings), _one(Settings))
 
 
 def decide(
@@ -108,22 +108,7 @@ def decide(
     segment: str | None = None,
     key: str | None = None,
 ) -> Call[list[Decision]]:
-    """Return the arm for a customer, or for `count` customers who are not known (up to 1,000).
-
-    Parameters
-    ----------
-    name
-        The campaign.
-    customer
-        Any text that tells customers apart. A customer who comes back keeps the arm.
-    count
-        How many decisions to make; they come as a list.
-    segment
-        The customer's segment, where the campaign has segments.
-    key
-        The same key gets the same decisions, whenever it is sent. Default: a new key for each call, so
-        that the client's own retries decide once.
-    """
+    """Return the arm for a customer, or for `count` customers who are not known; see `Client.decide`."""
     if customer is not None and count is not None:
         raise InvalidInputError("give either a customer or a count, not both")
     key = uuid.uuid4().hex if key is None else key
@@ -131,8 +116,8 @@ def decide(
         raise InvalidInputError(f"key must be printable ASCII, as headers are, got {key!r}")
     whom = {"customer": customer, "count": count, "segment": segment}
     body = {name: value for name, value in whom.items() if value is not None}
-    several = lambda a: [read(Decision, one) for one in _part(a, "decisions")]  # noqa: E731
-    return _waited(_campaign(name, "/decisions"), body, several, {"idempotency-key": key})
+    reader = _several(Decision, "decisions")
+    return _waited(_campaign(name, "/decisions"), body, reader, {"idempotency-key": key})
 
 
 def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
@@ -141,20 +126,18 @@ def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
     If an answer was lost on the way, the retry's receipt says that it is a duplicate: it counts once.
     """
     path = f"/decisions/{_quoted(id_of(decision))}/reward"
-    return _waited(path, {"success": success}, lambda a: read(RewardReceipt, _values(a)))
+    return _waited(path, {"success": success}, _one(RewardReceipt))
 
 
 def rewards(outcomes: Iterable[tuple[str | Decision, bool]]) -> Call[list[RewardReceipt]]:
     """Report many outcomes, of any campaigns; all are recorded or none."""
     listed = [{"decision": id_of(decision), "success": success} for decision, success in outcomes]
-    receipts = lambda a: [read(RewardReceipt, one) for one in _part(a, "receipts")]  # noqa: E731
-    return _waited("/rewards", {"rewards": listed}, receipts)
+    return _waited("/rewards", {"rewards": listed}, _several(RewardReceipt, "receipts"))
 
 
 def void(decision: str | Decision) -> Call[RewardReceipt]:
     """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
-    path = f"/decisions/{_quoted(id_of(decision))}/void"
-    return _waited(path, {}, lambda a: read(RewardReceipt, _values(a)))
+    return _waited(f"/decisions/{_quoted(id_of(decision))}/void", {}, _one(RewardReceipt))
 
 
 def void_request(name: str, key: str) -> Call[list[RewardReceipt]]:
@@ -162,19 +145,19 @@ def void_request(name: str, key: str) -> Call[list[RewardReceipt]]:
 
     A decision that another request got too stays. A key that the service does not know has no receipts.
     """
-    receipts = lambda a: [read(RewardReceipt, one) for one in _part(a, "receipts")]  # noqa: E731
+    receipts = _several(RewardReceipt, "receipts")
     return _waited(_campaign(name, "/decisions/void"), {"key": key}, receipts)
 
 
 def explain(name: str, segment: str | None = None) -> Call[Explanation]:
     """Return what the next customer, of `segment` where there are some, would get, and why."""
     asked = "" if segment is None else f"?segment={_quoted(segment)}"
-    return Call("GET", _campaign(name, f"/explain{asked}"), lambda a: read(Explanation, _values(a)))
+    return Call("GET", _campaign(name, f"/explain{asked}"), _one(Explanation))
 
 
 def audit(name: str) -> Call[Audit]:
     """Replay the campaign's whole log and compare every count with what is stored."""
-    return Call("GET", _campaign(name, "/audit"), lambda a: read(Audit, _values(a)))
+    return Call("GET", _campaign(name, "/audit"), _one(Audit))
 
 
 def export(name: str, path: str | Path) -> Call[Path]:
@@ -236,18 +219,28 @@ def _numbered(arm: Any) -> Any:
     return arm + 1 if isinstance(arm, int) and not isinstance(arm, bool) else arm
 
 
+def _one(kind: type[T]) -> Callable[[httpx.Response], T]:
+    """Return what reads a value of this kind."""
+    return lambda answer: read(kind, _values(answer))
+
+
+def _several(kind: type[T], key: str) -> Callable[[httpx.Response], list[T]]:
+    """Return what reads a list of them, under a key of the answer."""
+
+    def reader(answer: httpx.Response) -> list[T]:
+        values = _values(answer)
+        if not isinstance(values, dict) or not isinstance(values.get(key), list):
+            raise ServiceError(f"the service's answer has no {key}; is there an elsv service?")
+        return [read(kind, one) for one in values[key]]
+
+    return reader
+
+
 def _values(answer: httpx.Response) -> Any:
     try:
         return json.loads(answer.content)
     except ValueError as error:
         raise ServiceError("the service's answer is no JSON; is there an elsv service?") from error
-
-
-def _part(answer: httpx.Response, key: str) -> list[Any]:
-    values = _values(answer)
-    if not isinstance(values, dict) or not isinstance(values.get(key), list):
-        raise ServiceError(f"the service's answer has no {key}; is there an elsv service?")
-    return list(values[key])
 
 
 def id_of(decision: object) -> Any:

@@ -1,8 +1,8 @@
 """Decisions for pages that must not wait: a fallback, an outbox, and a rest for a service that is not there.
 
 `Care` says what to send and what to make of the reply, as generators: they yield a `Step` and get its reply.
-So both clients share them. The outbox is a folder with one small file for
-each thing that the service does not know yet; the clients in other languages write the same files.
+So both clients share them. The outbox is a folder with one small file for each thing that the service does
+not know yet; the clients in other languages write the same files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Generator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -149,19 +149,8 @@ class Care:
                 self._keep({"void": key, "campaign": name, "at": int(time.time())})
             if not isinstance(error, _RestingError):
                 _log.warning("decide: %s", error)
-            return Decision(
-                "",
-                0,
-                -1,
-                fallback,
-                0.0,
-                "fallback",
-                datetime.now(UTC),
-                None,
-                customer,
-                segment=segment,
-                why=str(error),
-            )
+            shown = Decision("", 0, -1, fallback, 0.0, "fallback", datetime.now(UTC), None, customer)
+            return replace(shown, segment=segment, why=str(error))
         return made
 
     def reward(self, decision: str | Decision, success: bool) -> Work[RewardReceipt]:

@@ -156,9 +156,9 @@ class _Calls:
         rest: float = 5.0,
     ) -> None:
         self._options = _options(url, token, timeout, ca)
-        self._url, self._retries, self._chance = url, retries or Retries(), random.Random()
-        self._care, self._outbox = Care(outbox, float(timeout), rest), outbox is not None
-        self._timeout = float(timeout)
+        self._url, self._timeout, self._outbox = url, float(timeout), outbox is not None
+        self._retries, self._chance = retries or Retries(), random.Random()
+        self._care = Care(outbox, self._timeout, rest)
 
     @_Asked
     def reward(self, decision: str | Decision, success: bool) -> Work[RewardReceipt]:

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jinja2 import Environment, PackageLoader
 from starlette.responses import HTMLResponse, Response
 
 from elsv.campaign.views import environment, style_sheet
 from elsv.errors import InvalidInputError
-from elsv.service.api import Asked, check_role
+from elsv.service.api import Asked
 from elsv.service.errors import RefusedError
 from elsv.service.service import Service
-from elsv.service.tokens import LONGEST_LINK, Role, digest_of
+from elsv.service.tokens import LONGEST_LINK, Role, digest_of, page_of
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -42,7 +42,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _SERVED = ("page.js", "icon.svg", "vendor/htmx.min.js")
 COOKIE = "elsv_session"
 _MOST_FIELDS = 500  # of a form
@@ -73,7 +73,7 @@ class Visitor:
 
 
 async def visitor_of(asked: Asked) -> Visitor:
-    """Return who sends a asked."""
+    """Return who sends a request."""
     service, cookie = asked.service, asked.cookies.get(COOKIE, "")
     if not re.fullmatch(r"[\w-]{43}", cookie, re.ASCII):
         return Visitor(secrets.token_urlsafe(32), Role.ADMIN if service.tokens is None else None, fresh=True)
@@ -148,21 +148,8 @@ async def form_of(asked: Asked) -> list[tuple[str, str]]:
     return fields
 
 
-async def admin_form(asked: Asked) -> list[tuple[str, str]]:
-    """Return the fields of a form that only an admin may send."""
-    fields = await form_of(asked)
-    check_role(asked.state.visitor.role, Role.ADMIN)
-    return fields
-
-
 def inner_address(text: str) -> str:
-    """Return an address on this server to go to after the login; any other becomes the list.
-
-    Examples
-    --------
-    >>> inner_address("/ui/new"), inner_address("//elsewhere"), inner_address("https://elsewhere/ui/")
-    ('/ui/new', '/', '/')
-    """
+    """Return an address on this server to go to after the login; any other becomes the list."""
     parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
     inner = parts is not None and not parts.scheme and not parts.netloc and parts.path.startswith("/ui/")
     return text if inner else "/"
@@ -183,21 +170,6 @@ def page(asked: Asked, template: str, answer: int = 200, here: str = "", **value
     response = HTMLResponse(content, answer)
     keep(response, asked, visitor)
     return response
-
-
-def page_of(name: str) -> str:
-    """Return the address of a campaign's page.
-
-    Slashes and dots are encoded twice: proxies and browsers have their own ideas of them in a path.
-
-    Examples
-    --------
-    >>> page_of("spring"), page_of("20 % off"), page_of("a/b")
-    ('/ui/campaigns/spring', '/ui/campaigns/20%20%2525%20off', '/ui/campaigns/a%252Fb')
-    """
-    if not name.strip("."):
-        return f"/ui/campaigns/{'%252E' * len(name)}"
-    return f"/ui/campaigns/{quote(name.replace('%', '%25').replace('/', '%2F'), safe='')}"
 
 
 def name_in(asked: Asked) -> str:

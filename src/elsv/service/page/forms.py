@@ -182,7 +182,7 @@ def _history(
                 raise FieldError("history", str(error).replace(str(path), "the file")) from error
     if not any(arm.won or arm.seen for arm in arms):
         return None
-    if problem.segments.stated:
+    if problem.segments.names:
         rule = "with segments the history comes from a file with the columns arm, segment, successes, trials"
         raise FieldError("history", f"{rule}; leave the numbers beside the arms empty")
     counts = np.zeros((2, len(arms)))
@@ -324,7 +324,7 @@ def rehearsed(form: NewForm, problem: Problem, today: Arm | None, progress: Prog
 
 @contextmanager
 def _blame(name: str) -> Iterator[None]:
-    """Make errors of the library within errors of this field."""
+    """Turn errors of the library into errors of this field."""
     try:
         yield
     except FieldError:

@@ -26,21 +26,9 @@ from elsv.errors import ElsvError, InvalidInputError
 from elsv.service.api import CSV, HTML, REPORT_POLICY, Asked, check_role, file_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import browser, forms
-from elsv.service.page.browser import (
-    HEADERS,
-    Visitor,
-    admin_form,
-    form_of,
-    inner_address,
-    keep,
-    logged_in,
-    name_in,
-    page,
-    page_of,
-    static_files,
-)
+from elsv.service.page.browser import HEADERS, Visitor, form_of, inner_address, logged_in, name_in, page
 from elsv.service.service import Service
-from elsv.service.tokens import Role
+from elsv.service.tokens import Role, page_of
 
 Handler = Callable[[Asked], Awaitable[Response]]
 MOST_DAYS = 62  # in the table
@@ -78,23 +66,25 @@ def page_routes(service: Service) -> list[Route]:
         ("GET", "/ui/link/{token}", pages.link),
         ("GET", "/ui/static/{digest}/{name}", pages.static),
     )
-    for_visitors: tuple[tuple[str, str, Handler], ...] = (
+    for_readers: tuple[tuple[str, str, Handler], ...] = (
         ("GET", "/", pages.list),
         ("GET", "/ui/list", pages.list_again),
+        ("GET", "/ui/campaigns/{name}", pages.campaign),
+        ("GET", "/ui/campaigns/{name}/live", pages.live),
+        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
+        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
+    )
+    for_admins: tuple[tuple[str, str, Handler], ...] = (
         ("GET", "/ui/new", pages.new),
         ("POST", "/ui/new", pages.begin),
         ("POST", "/ui/new/preview", pages.preview),
         ("POST", "/ui/new/rehearsal", pages.rehearsal),
         ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing),
-        ("GET", "/ui/campaigns/{name}", pages.campaign),
-        ("GET", "/ui/campaigns/{name}/live", pages.live),
-        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
-        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
         ("POST", "/ui/campaigns/{name}/{what}", pages.change),
     )
     return [
-        Route(path, Page(handler, needs_login), methods=[method])
-        for group, needs_login in ((for_all, False), (for_visitors, True))
+        Route(path, Page(handler, role), methods=[method])
+        for group, role in ((for_all, None), (for_readers, Role.READ), (for_admins, Role.ADMIN))
         for method, path, handler in group
     ]
 
@@ -104,15 +94,17 @@ class Page:
     """A page that knows its visitor, and whose errors are pages too."""
 
     handler: Handler
-    needs_login: bool
+    role: Role | None  # that is needed; None: everybody sees it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a asked."""
+        """Answer a request."""
         asked = Asked(scope, receive)
         asked.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
         try:
             visitor = asked.state.visitor = await browser.visitor_of(asked)
-            to_login = self.needs_login and visitor.role is None
+            to_login = self.role is not None and visitor.role is None
+            if self.role is not None and not to_login:
+                check_role(visitor.role, self.role)
             response = _to_login(asked) if to_login else await self.handler(asked)
         except (ElsvError, RefusedError, RecursionError) as error:
             response = _error_page(asked, refusal_of(error))
@@ -189,11 +181,11 @@ class Pages:
             errors = {"token": "This token is unknown or was revoked; check that it was copied whole."}
             return page(asked, "login.html", 401, next=onward, errors=errors)
         response = _to(onward)
-        keep(response, asked, visitor)
+        browser.keep(response, asked, visitor)
         return response
 
     async def link(self, asked: Asked) -> Response:
-        """Log in whoever was sent a link; who may do as much already stays who they are."""
+        """Log in by a link, unless the visitor may do as much already."""
         onward = inner_address(asked.query_params.get("next", "/"))
         if self._service.tokens is None:
             return _to(onward)
@@ -203,7 +195,7 @@ class Pages:
             return page(asked, "message.html", 401, heading="This link does not log in", text=text)
         response = _to(onward)
         if (asked.state.visitor.role or 0) < (visitor.role or 0):
-            keep(response, asked, visitor)
+            browser.keep(response, asked, visitor)
         return response
 
     async def logging_out(self, asked: Asked) -> Response:
@@ -216,9 +208,9 @@ class Pages:
     async def static(self, asked: Asked) -> Response:
         """Return a file that pages load."""
         name, digest = asked.path_params["name"], asked.path_params["digest"]
-        if name not in static_files():
+        if name not in browser.static_files():
             raise RefusedError(404, "there is no such file")
-        content, kind, known = static_files()[name]
+        content, kind, known = browser.static_files()[name]
         kept = _FOR_GOOD if digest == known else "no-cache"
         return Response(content, headers={"Cache-Control": kept, "Content-Type": kind})
 
@@ -239,7 +231,10 @@ class Pages:
         return page(asked, "campaign.html", said=said, **await self._service.look(name_in(asked), _moment_of))
 
     async def _counts(self, asked: Asked, name: str) -> Response | None:
-        """Return a page of counts, and to it, when it asks again, that all is known; None if that is soon."""
+        """Return a page of counts while all else is computed; None if that is soon done.
+
+        When the page asks again it waits for the rest, and is told to load anew.
+        """
         asks_again = asked.headers.get("hx-request") is not None
         known = await self._within(
             name, lambda: self._service.look(name, _moment_of, long=True), None if asks_again else SOON
@@ -250,7 +245,7 @@ class Pages:
         return None if one is None else page(asked, "counts.html", one=one)
 
     async def _within(self, what: str, work: Callable[[], Awaitable[Any]], seconds: float | None) -> bool:
-        """Return whether work is done within some seconds; it goes on, and is not begun twice."""
+        """Begin work unless it is under way; return whether it is done within some seconds."""
         if what not in self._first:
             self._first[what] = asyncio.gather(work(), return_exceptions=True)
         done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
@@ -272,7 +267,7 @@ class Pages:
     async def change(self, asked: Asked) -> Response:
         """Change a campaign by one of the forms of its page."""
         name, what = name_in(asked), asked.path_params["what"]
-        fields = defaultdict(str, await admin_form(asked))
+        fields = defaultdict(str, await form_of(asked))
         try:
             await self._change(name, what, fields, asked.state.visitor.who)
         except UnknownCampaignError:
@@ -287,12 +282,11 @@ class Pages:
 
     async def new(self, asked: Asked) -> Response:
         """Show the form of a new campaign."""
-        check_role(asked.state.visitor.role, Role.ADMIN)
         return self._form(asked, forms.NewForm(), {})
 
     async def begin(self, asked: Asked) -> Response:
         """Begin the campaign that the form states."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         try:
             problem, today = await asyncio.to_thread(forms.problem_of, form)
             given = await asyncio.to_thread(forms.settings_of, form, problem, today)
@@ -307,7 +301,7 @@ class Pages:
 
     async def preview(self, asked: Asked) -> Response:
         """Show what the form implies before the first customer."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         try:
             found = await asyncio.to_thread(lambda: check(forms.problem_of(form)[0]))
         except ElsvError as error:
@@ -317,7 +311,7 @@ class Pages:
 
     async def rehearsal(self, asked: Asked) -> Response:
         """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
-        form = forms.typed(await admin_form(asked))
+        form = forms.typed(await form_of(asked))
         key = asked.state.visitor.code[:32]
         self._jobs.pop(key, Job(form)).stopped = True
         while len(self._jobs) >= MOST_JOBS:
@@ -329,7 +323,6 @@ class Pages:
 
     async def rehearsing(self, asked: Asked) -> Response:
         """Show how far a rehearsal is, or what it found."""
-        check_role(asked.state.visitor.role, Role.ADMIN)
         key = asked.path_params["job"]
         job = self._jobs.get(key) if key == asked.state.visitor.code[:32] else None
         if job is None:
@@ -369,27 +362,21 @@ class Pages:
         for name in self._known.keys() - {one.name for one in shown}:
             del self._known[name]
         starting = self._service.starting
-        await self._within("", lambda: self._statuses(shown), SOON) if starting else await self._statuses(
-            shown
-        )
+        await (self._within("", lambda: self._statuses(shown), SOON) if starting else self._statuses(shown))
         campaigns = [(one, self._known[one.name][2] if one.name in self._known else None) for one in shown]
         campaigns.sort(key=lambda each: not (each[0].unreadable or each[1] is None or each[1].troubles()))
         return {"campaigns": campaigns, "more": len(every) - len(shown), "starting": starting}
 
     async def _statuses(self, listed: Sequence[Listed]) -> None:
+        """Bring statuses for the list up to date; a campaign has none if this server cannot tell."""
         for one in listed:
-            await self._status(one)
-
-    async def _status(self, one: Listed) -> None:
-        """Bring the status of a campaign for the list up to date; it has none if this server cannot tell."""
-        known = self._known.get(one.name)
-        if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
-            return
-        found = None
-        if not one.unreadable:
-            with suppress(ElsvError, RecursionError):  # such as of a policy that this server does not know
-                found = await self._service.look(one.name, lambda each: each.status(patient=False))
-        self._known[one.name] = one, time.monotonic(), found
+            known, found = self._known.get(one.name), None
+            if known is not None and known[0] == one and time.monotonic() - known[1] < FRESH:
+                continue
+            if not one.unreadable:
+                with suppress(ElsvError, RecursionError):  # such as of an unknown policy
+                    found = await self._service.look(one.name, lambda each: each.status(patient=False))
+            self._known[one.name] = one, time.monotonic(), found
 
     @staticmethod
     def _form(asked: Asked, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
@@ -426,7 +413,7 @@ def _moment_of(campaign: Campaign) -> dict[str, Any]:
     status, settings, segments = campaign.status(patient=False), campaign.settings, campaign.problem.segments
     explanations, unsaid = [], ""
     try:
-        explanations = [campaign.explain(one) for one in segments.named or [None]]
+        explanations = [campaign.explain(one) for one in segments.names or [None]]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
     shown = answers(status)
