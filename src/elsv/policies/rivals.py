@@ -36,7 +36,7 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
 from elsv.policies.base import BeliefScore, BestScore, within_segments
-from elsv.policies.layers import ByChances, LayerPolicy
+from elsv.policies.layers import by_chances
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, prices_of, ranking_of
@@ -109,9 +109,7 @@ class Uts(BestScore):
             out[here] = 1.0 if one else best(Independent(), among, self.problem.rewards[arms][chosen])[0]
         return out.reshape((*state.shape, len(arms)))
 
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return each arm with its chance."""
-        return ByChances(self)
+    on_layers = by_chances
 
 
 @dataclass(frozen=True, eq=False)
