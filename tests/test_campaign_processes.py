@@ -14,7 +14,7 @@ from campaigns import shop
 from elsv import Campaign
 
 SETTINGS = {"policy": "random:pending=ignore", "window": "7 days"}
-KILLS = int(os.environ.get("ELSV_KILLS", "6"))
+KILLS = int(os.environ.get("ELSV_KILLS", "4"))
 EVENTS = int(os.environ.get("ELSV_EVENTS", "400"))  # of four processes together
 WORKER = """
 import random, sys

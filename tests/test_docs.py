@@ -23,11 +23,12 @@ from commands import elsv as call
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-SERVED = {"clients.md", "day.md"}  # their examples need a server: test_service_docs.py, test_day.py
+# Run elsewhere: with a server in test_service_docs.py and test_day.py, as the programs in examples/ below.
+ELSEWHERE = {"clients.md", "day.md", "extending.md"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in SERVED], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda p: p.name)
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if (ROOT / "examples").is_dir():

@@ -2,7 +2,7 @@
 
 The clients count. Each has a key for every decision and sends a request until it is answered, across any
 number of kills, so that in the end the log must hold exactly one decision for each key and the outcome that
-was sent for it. `ELSV_KILLS` says how often a server is killed (6; the long form is 500).
+was sent for it. `ELSV_KILLS` says how often a server is killed (4; the long form is 500).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from campaigns import postgres_server
 from elsv.client import AsyncClient, Retries, UnavailableError
 from services import Server, serving
 
-KILLS = int(os.environ.get("ELSV_KILLS", "6"))
+KILLS = int(os.environ.get("ELSV_KILLS", "4"))
 CLIENTS = 8
 PATIENT = Retries(most=400, first=0.02, longest=0.5)
 

@@ -21,10 +21,8 @@ from services import serving
     ("words", "said"),
     [
         (("--host", "0.0.0.0"), "needs tokens"),
-        (("--workers", "3"), "one server"),
         (("--db", "/nowhere/shop.db"), "no directory"),
         (("--db", "postgresql://127.0.0.1:1/nobody"), "no PostgreSQL server answers"),
-        (("--port", "99999"), "port"),
         (("--tokens", "nowhere.json"), "nowhere.json"),
     ],
 )

@@ -14,8 +14,8 @@ from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
 REGRET = (
-    "Regret is what a policy earns less, in expectation, than one who knew the truly best arm and always "
-    "pulled it: less is better, and nobody can have none."
+    "Regret is what knowing the best arm from the start would have earned more, in expectation: "
+    "less is better, and no policy has none."
 )
 EARNINGS = "Earnings are expected: the luck of single outcomes is averaged out."
 BEFOREHAND = "the arm that is best in expectation beforehand"
@@ -225,11 +225,11 @@ def verdict(comparison: Comparison) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names parted by commas and a final *and*."""
+    """Return names with commas and a final *and* between them."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def labels_of(comparison: Comparison, names: Iterable[str]) -> str:
-    """Return the labels of policies as code, parted by commas and a final *and*."""
+    """Return the labels of policies as code, with commas and a final *and* between them."""
     return listed(f"`{comparison.label(name)}`" for name in names)
