@@ -187,8 +187,8 @@ def rehearse(
     found = run(loaded, sizes, policies=names, progress=True, at_most=at_most, **asked)
     show("\n".join([str(found), *(wrapped([text]) for text in notes)]), as_json, found.to_dict())
     if out is not None:
+        from elsv.report.comparison import rehearsal_page
         from elsv.report.page import command_line
-        from elsv.report.rehearsal import rehearsal_page
 
         more = {"customers": customers, "history": history, "factor": factor, "expect": expect}
         options = {**more, **asked, "unit": unit or None}
