@@ -13,6 +13,7 @@ from commands import elsv
 from elsv import Campaign, InvalidInputError, Problem
 from elsv.campaign import KeyReusedError
 from elsv.stores.base import migrations, statements
+from elsv.stores.postgres import made_in_postgres
 
 NAMES = ["new: 10 %", "new: none", "returning: 10 %", "returning: none"]
 
@@ -219,12 +220,11 @@ def test_segments_cannot_change_once_there_are_decisions(campaign, place):
 
 def before_segments(place):
     """Make a store as the first migration left it, with one campaign and its log."""
-    kind = "postgres" if place.startswith("postgresql") else "sqlite"
-    number, name, sql = migrations(kind)[0]
-    if kind == "postgres":
+    (number, name, sql), made = migrations()[0], str
+    if place.startswith("postgresql"):
         import psycopg
 
-        connection = psycopg.connect(place, autocommit=True)
+        connection, made = psycopg.connect(place, autocommit=True), made_in_postgres
     else:
         connection = sqlite3.connect(place, isolation_level=None)
     settings = json.dumps({"policy": "greedy", "horizon": 300, "control": 3, "holdout": 0.1})
@@ -232,7 +232,7 @@ def before_segments(place):
         "CREATE TABLE elsv_migration "
         "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, at DOUBLE PRECISION NOT NULL)",
         f"INSERT INTO elsv_migration VALUES ({number}, '{name}', 0)",
-        *statements(sql),
+        *map(made, statements(sql)),
         "INSERT INTO elsv_campaign (name, created, problem, seed, version, events, decisions) "
         f"VALUES ('spring', 0, '{json.dumps(shop().to_dict())}', 5, 1, 2, 1)",
         f"INSERT INTO elsv_setting VALUES (1, 1, 1, 0, '{settings}')",

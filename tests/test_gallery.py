@@ -12,7 +12,7 @@ KNOWN = json.loads((ROOT / "docs" / "figures" / "gallery.json").read_text())
 
 def tables():
     pytest.importorskip("matplotlib")
-    from benchmarks.gallery_pages import tables
+    from benchmarks.gallery import tables
 
     return tables(KNOWN)
 

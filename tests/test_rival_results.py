@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.integrated_ids import IntegratedIds, losses_and_news
-from benchmarks.rivals import PEAK, TASKS, TEN, least_growth, tables
+from benchmarks.rivals import PEAK, TASKS, TEN, IntegratedIds, least_growth, losses_and_news, tables
 from scipy.integrate import quad
 from scipy.stats import beta as beta_law
 

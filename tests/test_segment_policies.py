@@ -153,6 +153,16 @@ def test_best_in_groups_a_segment_by_draws(structure):
         assert largest[g] == pytest.approx(own.max(axis=1).mean(), abs=0.005)
 
 
+def test_best_of_some_arms_alone_counts_the_others_for_what_is_known_of_them():
+    given = Problem([1.0, 0.75, 1.0], order="decreasing", horizon=30)
+    seen = State([3, 2, 1], [2, 2, 3])
+    chance, largest = best_in_groups(given.belief, seen, given.rewards, [[1, 2]])
+    both, most = best_in_groups(given.belief, seen, given.rewards, [[1, 2], [0]])
+    assert np.array_equal(chance[1:], both[1:])
+    assert chance[1:].sum() == pytest.approx(1)
+    assert np.array_equal(largest, most[:1])
+
+
 def test_a_segment_of_one_arm():
     given = problem(segments=[[1, 2, 3], [4]])
     chance, largest = best_in_groups(given.belief, state(), given.rewards, given.segments.groups)

@@ -238,7 +238,7 @@ def test_reports_show_the_segments(tmp_path: Path) -> None:
     from elsv.report.figures import to_svg
 
     found = compare(shop(5), ["greedy", "thompson"], 60, seed=1, against="1+4")
-    svgs = {name: to_svg(figure) for name, figure in draw(found).items()}
+    svgs = {name: [to_svg(figure)] for name, figure in draw(found).items()}
     page = comparison_page(found, svgs, "elsv compare").html()
     assert "By segment" in page
     assert "returning regret" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ _BAR = 25  # columns of an interval from 0 to 1
 _CELL = 14  # columns of a name
 _MANY = 60  # arms up to which a tree is drawn line by line
 _STEPS = "▁▂▃▄▅▆▇█"
+_labelled = partial(labelled, width=_WIDTH, indent=_LABEL)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Findings:
         return sum(arm.pulls for arm in self.arms)
 
     def worth(self, outline: Outline) -> list[float]:
-        """Return what a peak is one of: prior means, or expected rewards."""
+        """Return what has a peak over the arms: prior means, or expected rewards."""
         rewarded = outline.scale == "reward"
         return [arm.prior.mean * (arm.reward if rewarded else 1.0) for arm in self.arms]
 
@@ -145,10 +147,6 @@ def _data(found: Findings) -> list[str]:
     for doubt in found.doubts:
         rows += _labelled("warning", doubt.words)
     return rows
-
-
-def _labelled(label: str, said: str) -> list[str]:
-    return labelled(label, said, _WIDTH, _LABEL)
 
 
 def _cost(found: Findings) -> str:

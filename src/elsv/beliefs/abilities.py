@@ -179,7 +179,7 @@ def best_in_groups(
 
     Arms of other groups count for what is known of these, and pay next to nothing.
     """
-    if len(groups) == 1 and state.arms > 1:
+    if len(groups) == 1 and len(groups[0]) == state.arms > 1:
         chance, most = best(belief, state, rewards, tolerance)
         return chance, most[..., None]
     chance = np.ones(state.alpha.shape)

@@ -121,7 +121,7 @@ def _checked(source: Path, target: Path, copy: Path) -> Backup:
         if not reading.rows("SELECT 1 FROM sqlite_master WHERE name = 'elsv_campaign'"):
             raise CorruptFileError(f"{source} is no campaign file; nothing was copied")
         named = reading.rows("SELECT name, decisions FROM elsv_campaign ORDER BY id")
-        audited = not needs_migration(applied(connection), "sqlite")
+        audited = not needs_migration(applied(connection))
         for name, _ in named if audited else ():
             log = find(reading, name)
             assert log is not None

@@ -41,6 +41,7 @@ from elsv.campaign.records import (
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
+from elsv.campaign.views import before, report_page
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
@@ -349,8 +350,6 @@ class Campaign:
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained page (extra ``plot``)."""
-        from elsv.campaign.views import before, report_page
-
         with self._moment() as (chooser, tallies, _):
             known = before(chooser, tallies)
         write_text(path, report_page(self.status(), known))

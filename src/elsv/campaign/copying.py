@@ -205,7 +205,7 @@ def campaign_tables() -> list[Table]:
     """Return the tables beside that of the campaigns themselves, those that others refer to first."""
     found = []
     with closing(sqlite3.connect(":memory:")) as made:
-        made.executescript("".join(sql for _, _, sql in migrations("sqlite")))
+        made.executescript("".join(sql for _, _, sql in migrations()))
         for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"):
             columns = dict(made.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", (name,)))
             if columns.pop("campaign", None) is not None:

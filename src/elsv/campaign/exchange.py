@@ -110,8 +110,11 @@ def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: flo
         )
     problem, totals = log.problem, dict[int, tuple[int, int]]()
     for line, row in rows:
-        arm = find_arm(problem, _arm_of(row, problem))
-        _check_segment(problem, arm, row.get("segment"), line, path)
+        text, segment = str(row["arm"]).strip(), row.get("segment")
+        segment = "" if segment is None else str(segment).strip()
+        named = arm_name(text, segment)  # where segments have the same options
+        arm = find_arm(problem, named if named in problem.names else text)
+        _check_segment(problem, arm, segment, line, path)
         if "success" in columns:
             more = (1, 0) if truth(row["success"], line, path) else (0, 1)
         else:
@@ -150,20 +153,12 @@ def _told(row: Mapping[str, Any], line: int, path: str | Path, who: str | None) 
     return Outcome(str(row["decision"]).strip(), success, kind == "correction", who)
 
 
-def _arm_of(row: dict[str, Any], problem: Problem) -> str:
-    """Return what a row of history calls its arm; where segments have the same options, with its segment."""
-    arm = str(row["arm"]).strip()
-    named = arm_name(arm, str(row.get("segment") or "").strip())
-    return named if named in problem.names else arm
-
-
-def _check_segment(problem: Problem, arm: int, segment: object, line: int, path: str | Path) -> None:
+def _check_segment(problem: Problem, arm: int, segment: str, line: int, path: str | Path) -> None:
     """Raise if a row of history names a segment that the arm is not on offer to."""
     segments = problem.segments
-    said = "" if segment is None else str(segment).strip()
-    if not said or not segments.names:
+    if not segment or not segments.names:
         return
-    named = segments.number(said)
+    named = segments.number(segment)
     if named != segments.of_arm[arm]:
         raise InvalidInputError(
             f"line {line} of {path} has {problem.names[arm]!r} for {segments.names[named]!r}, to whom it is "

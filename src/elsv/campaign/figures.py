@@ -96,11 +96,6 @@ class ArmStatus:
         """Its name without that of its segment."""
         return option_of(self.name, self.segment)
 
-    @property
-    def known(self) -> int:
-        """Outcomes that count."""
-        return self.successes + self.failures + self.expired
-
 
 @dataclass(frozen=True)
 class SegmentStatus:
@@ -216,11 +211,6 @@ class Figures:
     def today(self) -> date:
         """The day of this moment, in the campaign's time zone."""
         return self.local(self.at).date()
-
-    @property
-    def day_number(self) -> int | None:
-        """How many days it has run, from 1; None: nobody has come."""
-        return None if self.began is None else (self.today - date.fromisoformat(self.began[:10])).days + 1
 
     @property
     def pace(self) -> float | None:

@@ -123,25 +123,21 @@ class Settings:
             raise InvalidInputError("holdout needs the arm that its customers get; give control=")
         if problem.horizon is None and new.horizon is not None:
             raise InvalidInputError("a problem with a discount has no last customer; leave horizon out")
-        new._check_withdrawn(problem)
-        return new
-
-    def _check_withdrawn(self, problem: Problem) -> None:
-        """Refuse to withdraw the last arm of a segment, and what held-out customers get."""
-        for name, arms in zip(problem.segments.names or ("",), problem.segments.groups, strict=True):
-            if all(arm in self.withdrawn for arm in arms):
+        for name, group in zip(problem.segments.names or ("",), problem.segments.groups, strict=True):
+            if all(arm in new.withdrawn for arm in group):
                 whose = f" of {name}" if name else ""
                 raise InvalidInputError(
                     f"at least one arm{whose} must stay on offer, got "
-                    f"{', '.join(problem.names[arm] for arm in arms)} withdrawn; pause or end the campaign "
+                    f"{', '.join(problem.names[arm] for arm in group)} withdrawn; pause or end the campaign "
                     "instead"
                 )
-        held = [problem.names[arm] for arm in several(self.control) if arm in self.withdrawn]
-        if self.holdout and held:
+        held = [problem.names[arm] for arm in several(new.control) if arm in new.withdrawn]
+        if new.holdout and held:
             raise InvalidInputError(
                 f"held-out customers must get an arm on offer, got {held[0]} withdrawn; set holdout to 0 or "
                 "give another control first"
             )
+        return new
 
 
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from elsv._base.numbers import many, with_minus
@@ -91,7 +91,10 @@ class Status(Figures):
             when = next((c.at for c in reversed(self.changes) if "paused" in c.kinds), None)
             since = "" if when is None else f" since {self.said_moment(when)}"
             return f"Paused{since}: {self.decided:,}{planned} customers have come{rested}."
-        began = f" since {self.said_day(self.began)}, day {self.day_number}" if self.began else ""
+        began = ""
+        if self.began:
+            days = self.today - date.fromisoformat(self.began[:10])
+            began = f" since {self.said_day(self.began)}, day {days.days + 1}"
         return f"Running{began}: {self.decided:,}{planned} customers have come{rested}{self._to_go()}."
 
     def _to_go(self) -> str:

@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Exit, Option, Typer
 
 from elsv._base.files import inputs
 from elsv._base.notices import hush, tell_compiling
@@ -27,7 +27,7 @@ from elsv.cli.serving import backup, copy, serve, token
 from elsv.cli.tables import cache, gittins, value, warm
 from elsv.errors import ElsvError
 
-app = typer.Typer(
+app = Typer(
     name="elsv",
     help="Bayesian bandits with structured priors: indices, values and decisions.",
     no_args_is_help=True,
@@ -41,17 +41,16 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
     quiet: Annotated[
-        bool,
-        typer.Option("--quiet", help="Do not say in a pipe that kernels are compiled; anywhere on the line."),
+        bool, Option("--quiet", help="Do not say in a pipe that kernels are compiled; anywhere on the line.")
     ] = False,
 ) -> None:
     if version:
         from elsv._version import __version__
 
         print(__version__)
-        raise typer.Exit
+        raise Exit
 
 
 COMMANDS = (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
+from typer import Argument, Exit, Option, Typer, prompt
 
 from elsv._base.files import unreadable
 from elsv.cli.console import note, show, show_explanations, working
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from elsv.campaign import Campaign
 
 T = TypeVar("T")
-campaign = typer.Typer(
+campaign = Typer(
     name="campaign",
     help="Live decisions whose outcomes come late, in one file or database.",
     no_args_is_help=True,
     context_settings=HELP,
 )
-Store = Annotated[str, typer.Argument(metavar="STORE", help=STORE)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the campaign.")]
-DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="Id that decide printed.")]
-Success = Annotated[bool, typer.Option("--success/--failure", help="What happened.")]
-ArmName = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm, or its number from 1.")]
+Store = Annotated[str, Argument(metavar="STORE", help=STORE)]
+Name = Annotated[str, Argument(metavar="NAME", help="Name of the campaign.")]
+DecisionId = Annotated[str, Argument(metavar="DECISION", help="Id that decide printed.")]
+Success = Annotated[bool, Option("--success/--failure", help="What happened.")]
+ArmName = Annotated[str, Argument(metavar="ARM", help="Name of the arm, or its number from 1.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Make an error of what contradicts the log; nothing is taken then.")
+    bool, Option("--strict", help="Make an error of what contradicts the log; nothing is taken then.")
 ]
 
 
@@ -40,30 +40,29 @@ def new(
     store: Store,
     name: Name,
     problem: ProblemFile,
-    policy: Annotated[str | None, typer.Option("-p", "--policy", help="Policy; default: plan.")] = None,
+    policy: Annotated[str | None, Option("-p", "--policy", help="Policy; default: plan.")] = None,
     expect: Expect = None,
     history: HistoryFile = None,
     factor: Factor = None,
     window: Annotated[
-        str | None, typer.Option(help="How long to wait for an outcome: '7 days', none; then: a failure.")
+        str | None, Option(help="How long to wait for an outcome: '7 days', none; then: a failure.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="Unit of the rewards, such as EUR.")] = None,
-    floor: Annotated[float | None, typer.Option(help="Least probability of every arm; default: 0.")] = None,
-    holdout: Annotated[float | None, typer.Option(help="Share of customers who get --control.")] = None,
-    control: Annotated[str | None, typer.Option(help="Arm to measure against, by name or number.")] = None,
-    fallback: Annotated[str | None, typer.Option(help="Arm while paused; default: --control, or 1.")] = None,
+    unit: Annotated[str | None, Option(help="Unit of the rewards, such as EUR.")] = None,
+    floor: Annotated[float | None, Option(help="Least probability of every arm; default: 0.")] = None,
+    holdout: Annotated[float | None, Option(help="Share of customers who get --control.")] = None,
+    control: Annotated[str | None, Option(help="Arm to measure against, by name or number.")] = None,
+    fallback: Annotated[str | None, Option(help="Arm while paused; default: --control, or 1.")] = None,
     late: Annotated[
-        bool | None, typer.Option("--late/--no-late", help="Whether late outcomes count; default: yes.")
+        bool | None, Option("--late/--no-late", help="Whether late outcomes count; default: yes.")
     ] = None,
     sticky: Annotated[
-        str | None,
-        typer.Option(help="For how long customers keep their arm: campaign (default), open or never."),
+        str | None, Option(help="For how long customers keep their arm: campaign (default), open or never.")
     ] = None,
-    no_sticky: Annotated[bool, typer.Option("--no-sticky", hidden=True)] = False,
+    no_sticky: Annotated[bool, Option("--no-sticky", hidden=True)] = False,
     timezone: Annotated[
-        str | None, typer.Option(help="Whose days count, such as Europe/Berlin; default: this machine's.")
+        str | None, Option(help="Whose days count, such as Europe/Berlin; default: this machine's.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn; default: fresh.")] = None,
+    seed: Annotated[int | None, Option(help="Seed of what is drawn; default: fresh.")] = None,
     as_json: Json = False,
 ) -> None:
     """Begin a campaign, or change the settings of one; what is not given stays as it is."""
@@ -85,15 +84,13 @@ def new(
 def decide(
     store: Store,
     name: Name,
-    customer: Annotated[str | None, typer.Option(help="Text that tells customers apart.")] = None,
+    customer: Annotated[str | None, Option(help="Text that tells customers apart.")] = None,
     customers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Decide for the customers of a file, one on a line.")
+        Path | None, Option(metavar="FILE", help="Decide for the customers of a file, one on a line.")
     ] = None,
-    count: Annotated[int | None, typer.Option(help="Decide for so many customers who are not known.")] = None,
+    count: Annotated[int | None, Option(help="Decide for so many customers who are not known.")] = None,
     segment: SegmentName = None,
-    key: Annotated[
-        str | None, typer.Option(help="Name of this visit; a retry gets the first answer.")
-    ] = None,
+    key: Annotated[str | None, Option(help="Name of this visit; a retry gets the first answer.")] = None,
     as_json: Json = False,
 ) -> None:
     """Choose the arm for a customer, or for many: id, arm, probability and name, one on a line."""
@@ -164,9 +161,9 @@ def status(store: Store, name: Name, as_json: Json = False) -> None:
 def digest(
     store: Store,
     since: Annotated[
-        str, typer.Option(help="yesterday, today, '7 days' or a day such as 2026-03-01.")
+        str, Option(help="yesterday, today, '7 days' or a day such as 2026-03-01.")
     ] = "yesterday",
-    html: Annotated[bool, typer.Option("--html", help="Print HTML for an e-mail instead of text.")] = False,
+    html: Annotated[bool, Option("--html", help="Print HTML for an e-mail instead of text.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print the news of all campaigns, for the morning: a cron job can mail it."""
@@ -191,7 +188,7 @@ def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json
 def report(
     store: Store,
     name: Name,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Page to write; default: NAME.html.")] = Path(""),
+    out: Annotated[Path, Option(metavar="FILE", help="Page to write; default: NAME.html.")] = Path(""),
     as_json: Json = False,
 ) -> None:
     """Write the status as one self-contained page."""
@@ -207,7 +204,7 @@ def report(
 def export(
     store: Store,
     name: Name,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="Table to write: .csv or .parquet.")],
+    out: Annotated[Path, Argument(metavar="FILE", help="Table to write: .csv or .parquet.")],
     as_json: Json = False,
 ) -> None:
     """Write all decisions with their outcomes."""
@@ -221,14 +218,13 @@ def import_(
     name: Name,
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Columns decision, success: outcomes. Columns arm, successes, failures: history.",
         ),
     ],
     kind: Annotated[
-        str,
-        typer.Option("--as", metavar="KIND", help="What the rows are: outcome, correction or void."),
+        str, Option("--as", metavar="KIND", help="What the rows are: outcome, correction or void.")
     ] = "outcome",
     strict: Strict = False,
     as_json: Json = False,
@@ -241,7 +237,7 @@ def import_(
 def forget(
     store: Store,
     name: Name,
-    customer: Annotated[str, typer.Argument(metavar="CUSTOMER", help="Name that decide was given.")],
+    customer: Annotated[str, Argument(metavar="CUSTOMER", help="Name that decide was given.")],
     as_json: Json = False,
 ) -> None:
     """Remove a customer's name from the whole log; the counts stay."""
@@ -265,18 +261,18 @@ def restore(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> No
 def add(
     store: Store,
     name: Name,
-    arm: Annotated[str, typer.Argument(metavar="ARM", help="Name of the new arm.")],
-    reward: Annotated[float, typer.Option(help="What a success pays.")],
+    arm: Annotated[str, Argument(metavar="ARM", help="Name of the new arm.")],
+    reward: Annotated[float, Option(help="What a success pays.")],
     expect: Annotated[
-        str | None, typer.Option(help="Its rate: '5 to 15 %' or '4%'; default: near its neighbours'.")
+        str | None, Option(help="Its rate: '5 to 15 %' or '4%'; default: near its neighbours'.")
     ] = None,
     after: Annotated[
-        str | None, typer.Option(help="Arm that it follows in the order; default: by its reward.")
+        str | None, Option(help="Arm that it follows in the order; default: by its reward.")
     ] = None,
     segment: SegmentName = None,
     structure: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="What is known of all arms then, where they are not in one order."),
+        Option(metavar="JSON", help="What is known of all arms then, where they are not in one order."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -309,7 +305,7 @@ def resume(store: Store, name: Name, as_json: Json = False) -> None:
 def extend(
     store: Store,
     name: Name,
-    customers: Annotated[int, typer.Argument(metavar="CUSTOMERS", help="How many there will be in all.")],
+    customers: Annotated[int, Argument(metavar="CUSTOMERS", help="How many there will be in all.")],
     as_json: Json = False,
 ) -> None:
     """Plan for more customers than before."""
@@ -327,10 +323,10 @@ def delete(
     store: Store,
     name: Name,
     again: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name once more; asked for on a terminal.")
+        str | None, Option(metavar="NAME", help="The name once more; asked for on a terminal.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File for the log; default: NAME-deleted.db.")
+        Path | None, Option(metavar="FILE", help="File for the log; default: NAME-deleted.db.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -342,7 +338,7 @@ def delete(
         if again is None:
             if not sys.stdin.isatty():
                 raise InvalidInputError(f"to delete a campaign type its name again: --again {name!r}")
-            again = typer.prompt(f"Type {name} again to delete it", prompt_suffix=": ")
+            again = prompt(f"Type {name} again to delete it", prompt_suffix=": ")
         opened.delete(again, target)
     show(f"deleted {name}; its log is in {target}", as_json, {"deleted": name, "out": str(target)})
 
@@ -353,7 +349,7 @@ def audit(store: Store, name: Name, as_json: Json = False) -> None:
     found = _told(store, name, lambda opened: opened.audit())
     show(found, as_json)
     if not found.exact:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _open(store: str, name: str) -> Campaign:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from elsv._base.files import Outputs, unreadable
 from elsv._base.numbers import counted, numbers
@@ -30,22 +30,21 @@ _MOST_GRID_ROWS = 10_000_000
 def compare(
     problem: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="[PROBLEM.toml]", help="Rewards, order, horizon or discount, prior.", show_default=False
         ),
     ] = None,
     policy: Annotated[list[str] | None, policies_option(DEFAULT_POLICIES, files=True)] = None,
     suite: Annotated[
         str | None,
-        typer.Option(metavar="VERSION", help="On all problems of a fixed suite, v1, instead of one problem."),
+        Option(metavar="VERSION", help="On all problems of a fixed suite, v1, instead of one problem."),
     ] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Problem of the suite; repeat for more. Default: all."),
+        list[str] | None, Option(metavar="NAME", help="Problem of the suite; repeat for more. Default: all.")
     ] = None,
     instances: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Number of instances, the same for every policy. Default: 5000; on a suite 1000 each.",
             show_default=False,
         ),
@@ -53,43 +52,36 @@ def compare(
     seed: Seed = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Write report.html, summary.json, results.parquet and figures here."
-        ),
+        Option(metavar="DIR", help="Write report.html, summary.json, results.parquet and figures here."),
     ] = None,
     horizon: Horizon = None,
     until: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="STEP", help="End there; policies still plan for the whole horizon. Default: its end."
         ),
     ] = None,
     against: Against = None,
     means: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Rows of means instead of draws from the prior: .csv or .npy."),
+        Option(metavar="FILE", help="Rows of means instead of draws from the prior: .csv or .npy."),
     ] = None,
     grid: Annotated[
-        int | None,
-        typer.Option(metavar="POINTS", help="All means on an even grid from 0 to 1 that fit the order."),
+        int | None, Option(metavar="POINTS", help="All means on an even grid from 0 to 1 that fit the order.")
     ] = None,
     delay: Delay = None,
     batch: Batch = None,
     lost: Lost = None,
     at_most: AtMost = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads or processes; default: one a core.")] = None,
-    processes: Annotated[bool, typer.Option("--processes", help="Processes instead of threads.")] = False,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on a dask cluster (extra dask).")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what an interrupted run kept.")
-    ] = False,
+    jobs: Annotated[int | None, Option(help="Threads or processes; default: one a core.")] = None,
+    processes: Annotated[bool, Option("--processes", help="Processes instead of threads.")] = False,
+    dask: Annotated[str | None, Option(metavar="ADDRESS", help="Run on a dask cluster (extra dask).")] = None,
+    resume: Annotated[bool, Option("--resume", help="Go on with what an interrupted run kept.")] = False,
     overwrite: Overwrite = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Keep every instance's regret: raw.parquet.")] = False,
     sharing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--sharing", help="Of a problem with segments: one policy with, for each of them, and pooled."
         ),
     ] = False,
@@ -327,4 +319,4 @@ def _kept_on_interrupt(out: Path | None) -> Iterator[None]:
                 f"interrupted; {kept} finished {'part is' if kept == 1 else 'parts are'} kept in {out}: "
                 "repeat the command with --resume to go on"
             )
-        raise typer.Exit(130) from None
+        raise Exit(130) from None

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Option
 
 from elsv._base.files import note_input, unreadable
 from elsv._base.numbers import finite
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def policies_option(default: Sequence[str], files: bool = False) -> Any:
-    """Return the option that names policies, with those that are meant where it is left out.
+    """Return the option that names policies; its help says which ones are the default.
 
     `files`: also those of one's own, see `policy_named`.
     """
     own = ", or your own, FILE.py:NAME" if files else ""
-    return typer.Option(
+    return Option(
         "-p",
         "--policy",
         help=f"Policy, NAME[:key=value,…]{own}; repeat for more. Default: {', '.join(default)}.",

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Exit, Option
 
 from elsv._base.notices import compiling
 from elsv._base.numbers import counted, duration
@@ -26,11 +26,9 @@ _SMALL = 10**7  # bytes
 # Rewards by step need the optimal arm of every state: 1 to 4 of them fit in a byte.
 _STATES_TO_KEEP = 200_000_000
 _NOTICED = 0.1  # seconds of compiling that are worth a word
-Memory = Annotated[
-    float | None, typer.Option(metavar="GB", help="Most memory to use; default: what is available.")
-]
+Memory = Annotated[float | None, Option(metavar="GB", help="Most memory to use; default: what is available.")]
 Device = Annotated[
-    str, typer.Option(metavar="cpu|cuda", help="Where to compute; cuda: on a GPU (extra gpu), 2 or 3 arms.")
+    str, Option(metavar="cpu|cuda", help="Where to compute; cuda: on a GPU (extra gpu), 2 or 3 arms.")
 ]
 
 
@@ -38,10 +36,10 @@ def solve(
     problem: ProblemFile,
     horizon: Horizon = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the optimal arm of every state here.")
+        Path | None, Option(metavar="FILE", help="Keep the optimal arm of every state here.")
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(metavar="STEP", help="With --save: only the steps up to this one.")
+        int | None, Option(metavar="STEP", help="With --save: only the steps up to this one.")
     ] = None,
     memory: Memory = None,
     jobs: Jobs = None,
@@ -147,18 +145,15 @@ def _bytes(gigabytes: float | None) -> int | None:
 
 def reproduce(
     out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Write report.html, summary.json, results and figures here."),
+        Path, Option(metavar="DIR", help="Write report.html, summary.json, results and figures here.")
     ],
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Smaller problems and fewer instances; under a minute after compilation."
-        ),
+        Option("--quick", help="Smaller problems and fewer instances; under a minute after compilation."),
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Experiment: transition, values, theorem, cost, depth, discount, optimum, long-horizon, "
             "arms, growth or decomposition; repeat for more. Default: all.",
@@ -166,10 +161,10 @@ def reproduce(
         ),
     ] = None,
     jobs: Jobs = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    seed: Annotated[int, Option(help="The same seed gives the same numbers.")] = 0,
     overwrite: Overwrite = False,
     device: Annotated[
-        str, typer.Option(metavar="cpu|cuda", help="cuda: T = 290 is computed again on a GPU (extra gpu).")
+        str, Option(metavar="cpu|cuda", help="cuda: T = 290 is computed again on a GPU (extra gpu).")
     ] = "cpu",
     as_json: Json = False,
 ) -> None:
@@ -186,7 +181,7 @@ def reproduce(
             found = run(out, only or (), quick, seed, jobs, part, overwrite, device)
     except KeyboardInterrupt:
         note(f"interrupted; what was finished is in {out / 'results'}")
-        raise typer.Exit(130) from None
+        raise Exit(130) from None
     if as_json:
         print_json(found.to_dict())
     for claim in () if as_json else found.claims:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from elsv._base.files import check_writable, write_text
 from elsv.cli.console import load_problem, note, policies_option, show, show_explanations, working
@@ -31,10 +31,9 @@ REHEARSED = ("plan:effort=4096",)
 def check(
     problem: ProblemFile,
     state: Annotated[
-        str | None,
-        typer.Option(help='Data to hold against it: alpha,beta for each arm, such as "3,1 2,2 1,1".'),
+        str | None, Option(help='Data to hold against it: alpha,beta for each arm, such as "3,1 2,2 1,1".')
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="File for a drawing of it, .svg.")] = None,
+    svg: Annotated[Path | None, Option(help="File for a drawing of it, .svg.")] = None,
     as_json: Json = False,
 ) -> None:
     """Assumptions of a problem: what they say and imply, what they cost, whether data contradict them."""
@@ -58,22 +57,21 @@ def check(
 def prior(
     history: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="[HISTORY]",
             help="Outcomes, .csv or .parquet: columns arm, success; or arm, successes, failures (or trials); "
             "or what elsv campaign export wrote.",
         ),
     ] = None,
     problem: Annotated[
-        Path | None,
-        typer.Option(metavar="PROBLEM.toml", help="Whose arms these are; its \\[expect] is taken too."),
+        Path | None, Option(metavar="PROBLEM.toml", help="Whose arms these are; its \\[expect] is taken too.")
     ] = None,
     weight: Annotated[
-        float, typer.Option(help="What an old outcome is worth beside a new one, from 0 to 1.")
+        float, Option(help="What an old outcome is worth beside a new one, from 0 to 1.")
     ] = 0.3,
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             help="match: means as after all of the history, as sure as a share WEIGHT of it leaves; "
             "power: as if only that share had been seen."
         ),
@@ -81,10 +79,10 @@ def prior(
     expect: Expect = None,
     factor: Factor = None,
     coverage: Annotated[
-        float, typer.Option(help="Probability with which the mean lies in an interval that you expect.")
+        float, Option(help="Probability with which the mean lies in an interval that you expect.")
     ] = 0.9,
     out: Annotated[
-        Path | None, typer.Option(metavar="NEW.toml", help="File for the problem with the new prior.")
+        Path | None, Option(metavar="NEW.toml", help="File for the problem with the new prior.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -107,18 +105,18 @@ def prior(
 def decide(
     problem: ProblemFile,
     policy: Annotated[
-        str | None, typer.Option("-p", "--policy", help="Policy, NAME[:key=value,…]; default: plan.")
+        str | None, Option("-p", "--policy", help="Policy, NAME[:key=value,…]; default: plan.")
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(help='One alpha,beta pair for each arm, such as "3,1 2,2 1,1"; default: the prior.'),
+        Option(help='One alpha,beta pair for each arm, such as "3,1 2,2 1,1"; default: the prior.'),
     ] = None,
     step: Annotated[
-        int | None, typer.Option(help="Step t, from 1; default: one more than the pulls in the state.")
+        int | None, Option(help="Step t, from 1; default: one more than the pulls in the state.")
     ] = None,
     segment: SegmentName = None,
     horizon: Horizon = None,
-    seed: Annotated[int, typer.Option(help="Seed, for policies that draw.")] = 0,
+    seed: Annotated[int, Option(help="Seed, for policies that draw.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Which arm to pull in a state, and why; for each segment of customers, or for one."""
@@ -139,33 +137,32 @@ def rehearse(
     problem: ProblemFile,
     customers: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Numbers of customers to try, joined by commas; default: the horizon, a third, the half and "
             "the double of it."
         ),
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(help="Today's arm, by name or number; default: the best one by the prior."),
+        str | None, Option(help="Today's arm, by name or number; default: the best one by the prior.")
     ] = None,
     expect: Expect = None,
     history: HistoryFile = None,
     factor: Factor = None,
-    unit: Annotated[str, typer.Option(help="Unit of the rewards, such as EUR.")] = "",
+    unit: Annotated[str, Option(help="Unit of the rewards, such as EUR.")] = "",
     truth: Annotated[
         str | None,
-        typer.Option(help='Play in this one shop: the rate of every arm, such as "none=3%, 5 % off=5%".'),
+        Option(help='Play in this one shop: the rate of every arm, such as "none=3%, 5 % off=5%".'),
     ] = None,
     policy: Annotated[list[str] | None, policies_option(REHEARSED)] = None,
     delay: Delay = None,
     batch: Batch = None,
     lost: Lost = None,
     instances: Annotated[
-        int, typer.Option(help="Shops to simulate; as many of `compare` with this seed are the same ones.")
+        int, Option(help="Shops to simulate; as many of `compare` with this seed are the same ones.")
     ] = 200,
     seed: Seed = 0,
     at_most: AtMost = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Page to write, .html.")] = None,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Page to write, .html.")] = None,
     as_json: Json = False,
 ) -> None:
     """Say what a campaign would gain over today's arm, before there is one.
@@ -190,8 +187,8 @@ def rehearse(
     found = run(loaded, sizes, policies=names, progress=True, at_most=at_most, **asked)
     show("\n".join([str(found), *(wrapped([text]) for text in notes)]), as_json, found.to_dict())
     if out is not None:
+        from elsv.report.comparison import rehearsal_page
         from elsv.report.page import command_line
-        from elsv.report.rehearsal import rehearsal_page
 
         more = {"customers": customers, "history": history, "factor": factor, "expect": expect}
         options = {**more, **asked, "unit": unit or None}

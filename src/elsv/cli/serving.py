@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlsplit
 
-import typer
+from typer import Argument, Option, Typer
 
 from elsv._base.progress import progress_bar
 from elsv.cli.console import note, print_json, show
@@ -14,28 +14,28 @@ from elsv.cli.options import HELP, STORE, Json
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.service.tokens import TokenFile, page_of
 
-token = typer.Typer(
+token = Typer(
     name="token",
     help="Tokens of the service: make, list and revoke them; a running server notices.",
     no_args_is_help=True,
     context_settings=HELP,
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Who or what has the token, such as checkout.")]
-File = Annotated[Path, typer.Option("--tokens", metavar="FILE", help="File of tokens, as given to serve.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Who or what has the token, such as checkout.")]
+File = Annotated[Path, Option("--tokens", metavar="FILE", help="File of tokens, as given to serve.")]
 _DEFAULT = Path("tokens.json")
 
 
 def serve(
-    db: Annotated[str, typer.Option(metavar="STORE", help=STORE)] = "shop.db",
-    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine with --tokens.")] = (
+    db: Annotated[str, Option(metavar="STORE", help=STORE)] = "shop.db",
+    host: Annotated[str, Option(help="Address to listen on; beyond this machine with --tokens.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: one that is free.")] = 8763,
+    port: Annotated[int, Option(help="Port to listen on; 0: one that is free.")] = 8763,
     tokens: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tokens that `elsv token` made; without: none needed.")
+        Path | None, Option(metavar="FILE", help="Tokens that `elsv token` made; without: none needed.")
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", help="Processes; several on PostgreSQL only.")] = 1,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Print one JSON line per request.")] = False,
+    workers: Annotated[int, Option("--workers", help="Processes; several on PostgreSQL only.")] = 1,
+    log_json: Annotated[bool, Option("--log-json", help="Print one JSON line per request.")] = False,
 ) -> None:
     """Serve campaigns over HTTP: decisions, outcomes, pages."""
     try:
@@ -47,9 +47,9 @@ def serve(
 
 
 def backup(
-    store: Annotated[Path, typer.Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
-    to: Annotated[Path, typer.Argument(metavar="COPY.db", help="Where the copy goes.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    store: Annotated[Path, Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
+    to: Annotated[Path, Argument(metavar="COPY.db", help="Where the copy goes.")],
+    force: Annotated[bool, Option("--force", help="Replace a file that is there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Copy an SQLite file as it is at one moment, while a server uses it; the copy is checked and audited."""
@@ -61,10 +61,10 @@ def backup(
 
 
 def copy(
-    store: Annotated[str, typer.Argument(metavar="FROM", help=STORE)],
-    to: Annotated[str, typer.Argument(metavar="TO", help=STORE)],
+    store: Annotated[str, Argument(metavar="FROM", help=STORE)],
+    to: Annotated[str, Argument(metavar="TO", help=STORE)],
     campaign: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Copy this one; may be repeated. Default: all.")
+        list[str] | None, Option(metavar="NAME", help="Copy this one; may be repeated. Default: all.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -86,7 +86,7 @@ def copy(
 def new(
     name: Name,
     role: Annotated[
-        str, typer.Option(help="read, write (decide and reward too) or admin (create and change too).")
+        str, Option(help="read, write (decide and reward too) or admin (create and change too).")
     ],
     tokens: File = _DEFAULT,
     as_json: Json = False,
@@ -101,14 +101,12 @@ def new(
 @token.command()
 def link(
     name: Name,
-    role: Annotated[
-        str, typer.Option(help="reader (look) or editor (begin and change campaigns too).")
-    ] = "reader",
-    days: Annotated[float, typer.Option(help="How long the link logs in.")] = 30.0,
+    role: Annotated[str, Option(help="reader (look) or editor (begin and change campaigns too).")] = "reader",
+    days: Annotated[float, Option(help="How long the link logs in.")] = 30.0,
     address: Annotated[
-        str, typer.Option(help="Where people reach the service, such as https://elsv.example.org.")
+        str, Option(help="Where people reach the service, such as https://elsv.example.org.")
     ] = "http://127.0.0.1:8763",
-    campaign: Annotated[str | None, typer.Option(help="Lead to this campaign; default: to all.")] = None,
+    campaign: Annotated[str | None, Option(help="Lead to this campaign; default: to all.")] = None,
     tokens: File = _DEFAULT,
     as_json: Json = False,
 ) -> None:

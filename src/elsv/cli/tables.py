@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from elsv._base.numbers import duration
 from elsv._base.progress import progress_bar
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 def gittins(
-    alpha: Annotated[float | None, typer.Argument(help="Successes plus prior, a positive real.")] = None,
-    beta: Annotated[float | None, typer.Argument(help="Failures plus prior, a positive real.")] = None,
+    alpha: Annotated[float | None, Argument(help="Successes plus prior, a positive real.")] = None,
+    beta: Annotated[float | None, Argument(help="Failures plus prior, a positive real.")] = None,
     discount: Annotated[
-        float | None, typer.Option(help="Discount γ between 0 and 1; 0.99 unless --pulls-left.")
+        float | None, Option(help="Discount γ between 0 and 1; 0.99 unless --pulls-left.")
     ] = None,
     pulls_left: Annotated[
-        int | None, typer.Option(help="Finite horizon: pulls left; undiscounted unless --discount.")
+        int | None, Option(help="Finite horizon: pulls left; undiscounted unless --discount.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Largest error of the index.")] = 1e-6,
+    tolerance: Annotated[float, Option(help="Largest error of the index.")] = 1e-6,
     table: Annotated[
-        int | None, typer.Option(metavar="SIZE", help="All whole states with alpha + beta <= SIZE.")
+        int | None, Option(metavar="SIZE", help="All whole states with alpha + beta <= SIZE.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for --table: .csv or .parquet.")] = None,
+    out: Annotated[Path | None, Option(help="File for --table: .csv or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
     """Gittins index of one state, or a table of them."""
@@ -86,14 +86,14 @@ def _gittins_table(size: int, out: Path | None, discount: float, tolerance: floa
 
 def value(
     problem: ProblemFile,
-    index: Annotated[str, typer.Option(help="Index, NAME[:key=value,…].")] = "gittins",
-    step: Annotated[int, typer.Option(help="Step t of the table: states with fewer than t pulls.")] = 10,
-    arm: Annotated[int, typer.Option(help="Arm whose prior is used, from 1.")] = 1,
+    index: Annotated[str, Option(help="Index, NAME[:key=value,…].")] = "gittins",
+    step: Annotated[int, Option(help="Step t of the table: states with fewer than t pulls.")] = 10,
+    arm: Annotated[int, Option(help="Arm whose prior is used, from 1.")] = 1,
     horizon: Horizon = None,
     offset: Annotated[
-        bool, typer.Option("--offset", help="Add the constant of the paper's plots (needs a horizon).")
+        bool, Option("--offset", help="Add the constant of the paper's plots (needs a horizon).")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="File to write: .csv or .parquet.")] = None,
+    out: Annotated[Path | None, Option(help="File to write: .csv or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
     """Separable value υ_t of an index: one row for every state of an arm (reward 1)."""
@@ -132,9 +132,7 @@ def value(
 
 
 def cache(
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Remove all of it; nothing else is touched.")
-    ] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all of it; nothing else is touched.")] = False,
     as_json: Json = False,
 ) -> None:
     """Tables and compiled kernels kept on this machine: where, how much, at most how much.

@@ -55,7 +55,6 @@ class Root(NamedTuple):
     """The C arms of a search, and who comes to them."""
 
     rewards: FloatArray  # [C]
-    prior: FloatArray  # [C, 2], counts at the root
     segment: IntArray  # [C], the segment of each arm; every segment has an arm
     came: FloatArray  # [G], the shares, or where they are learnt the prior and the arrivals up to the root
     learnt: bool
@@ -91,13 +90,14 @@ def commit(
     layers: Layers,
     root: Root,
     left: float,
+    n: int,
+    prior: FloatArray | None,
     weights: FloatArray,
-    later: int,
     best: FloatArray,
     out: FloatArray,
 ) -> None:
     """Set `out` to `left` times the best expected reward in the states of layer m (times W, if weighted)."""
-    rewards, prior, alone = root.rewards, root.prior, len(root.chance) == 1
+    rewards, alone = root.rewards, len(root.chance) == 1
     into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
         start, size = layers.starts[block + m], layers.starts[block + m + 1] - layers.starts[block + m]
@@ -115,17 +115,18 @@ def commit(
                 length = stride * width
                 for run in range(size // length):
                     at = np.uint64(first + run * length)
-                    if len(weights) > 0:
-                        win = np.uint64(later + layers.after[block, i] + run * (length + stride) + stride)
+                    if prior is None:
+                        win = np.uint64(layers.after[block, i] + run * (length + stride) + stride)
                         for j in range(np.uint64(length)):
                             into[at + j] = max(into[at + j], reward * weights[win + j])
-                        continue
-                    scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
-                    for won in range(width):
-                        worth = (prior[i, 0] + won) * scale * reward
-                        for j in range(np.uint64(stride)):
-                            into[at + j] = max(into[at + j], worth)
-                        at += np.uint64(stride)
+                    else:
+                        alpha = prior[n, i, 0]
+                        scale = 1.0 / (alpha + prior[n, i, 1] + (width - 1))
+                        for won in range(width):
+                            worth = (alpha + won) * scale * reward
+                            for j in range(np.uint64(stride)):
+                                into[at + j] = max(into[at + j], worth)
+                            at += np.uint64(stride)
             if not alone:
                 add_segment(g, root, best, start, size, out)
 
@@ -136,13 +137,15 @@ def maximise(
     layers: Layers,
     root: Root,
     values: FloatArray,
+    n: int,
+    prior: FloatArray | None,
     weights: FloatArray,
     room: FloatArray,
     best: FloatArray,
     out: FloatArray,
 ) -> None:
     """Set `out` to what the states of layer m are worth; `values` and `weights` are those of the next."""
-    rewards, prior = root.rewards, root.prior
+    rewards = root.rewards
     last, alone = len(rewards) - 1, len(root.chance) == 1
     into = out if alone else best
     for block in range(layers.first_block[m], layers.first_block[m + 1]):
@@ -159,18 +162,19 @@ def maximise(
                 length = stride * width
                 for run in range(size // length):
                     at, fail = run * length, lost + run * (length + stride)
-                    if len(weights) > 0:
+                    if prior is None:
                         reward = room.dtype.type(rewards[i])
                         pull_weighted(reward, fail, fail + stride, length, values, weights, at, room)
-                        continue
-                    scale = 1.0 / (prior[i, 0] + prior[i, 1] + (width - 1))
-                    for won in range(1 if i == last else width):
-                        begin, missed = at + won * stride, fail + won * stride
-                        # As `elsv.lattice._tile_kernels` rounds it, whose tiles are these blocks.
-                        p = (prior[i, 0] + won) * scale if i < last - 1 else prior[i, 0] * scale + won * scale
-                        slope, states = (scale, width) if i == last else (0.0, stride)
-                        win = missed + stride
-                        pull_free(rewards[i], p, slope, 0, missed, win, states, values, begin, room)
+                    else:
+                        alpha = prior[n, i, 0]
+                        scale = 1.0 / (alpha + prior[n, i, 1] + (width - 1))
+                        for won in range(1 if i == last else width):
+                            begin, missed = at + won * stride, fail + won * stride
+                            # As `elsv.lattice._tile_kernels` rounds it, whose tiles are these blocks.
+                            p = (alpha + won) * scale if i < last - 1 else alpha * scale + won * scale
+                            slope, states = (scale, width) if i == last else (0.0, stride)
+                            win = missed + stride
+                            pull_free(rewards[i], p, slope, 0, missed, win, states, values, begin, room)
                 for j in range(np.uint64(size)):
                     into[first + j] = room[j] if arms == 0 else max(into[first + j], room[j])
                 arms += 1
@@ -230,7 +234,7 @@ def leap(
 @kernel
 def back_up(
     rewards: FloatArray,
-    prior: FloatArray,
+    prior: FloatArray | None,
     segment: IntArray,
     came: FloatArray,
     learnt: bool,
@@ -243,11 +247,11 @@ def back_up(
 ) -> None:
     """Set q ``[B, C]`` of the roots, each arm's given that its segment has come, from W of the last layer.
 
-    `weights` ``[B, states]`` is filled up. Without weights, ``[B, 0]``, the arms are independent, every step
-    is one pull, and `prior` ``[B, C, 2]`` are the roots' counts. `rewards` are ``[B, C]``, `segment` ``[B,
-    C]`` and `came` ``[B, G]`` are those of `Root`; `left` counts the pulls, or discounted pulls, that
-    remain at the frontier. `rooms` ``[4, states of the frontier]`` is overwritten; three will do for one
-    segment.
+    `weights` ``[B, states]`` is filled up. With the roots' counts `prior` ``[B, C, 2]`` there are none, ``[B,
+    0]``: the arms are independent, and every step is one pull. (What only these need is not compiled for a
+    `prior` of None.) `rewards` are ``[B, C]``, `segment` ``[B, C]`` and `came` ``[B, G]`` are those of
+    `Root`; `left` counts the pulls, or discounted pulls, that remain at the frontier. `rooms` ``[4, states of
+    the frontier]`` is overwritten; three will do for one segment.
     """
     depth = len(layers.first_block) - 3
     states = layers.first_state
@@ -255,26 +259,26 @@ def back_up(
     chance = np.empty(came.shape[1])
     for n in range(len(rewards)):
         own, known = rewards[n], weights[n]
-        root = Root(own, prior[n], segment[n], came[n], learnt, chance)
-        weighted = len(known) > 0
+        root = Root(own, segment[n], came[n], learnt, chance)
         for m in range(depth, -1, -1):
-            if weighted:
+            later = known
+            if prior is None:
                 add_weights(m, layers, known, states[m], states[m + 1])
+                later = known[states[m + 1] :]
             if m == depth:
-                commit(m, layers, root, left, known, states[m + 1], best, values)
+                commit(m, layers, root, left, n, prior, later, best, values)
             elif m > 0:
-                later = known[states[m + 1] :] if weighted else known
                 if layers.steps[m] == 1:
-                    maximise(m, layers, root, values, later, room, best, spare)
-                else:
+                    maximise(m, layers, root, values, n, prior, later, room, best, spare)
+                elif prior is None:
                     leap(m, layers, own, pulls_at_once(layers.steps[m], discount), values, later, room, spare)
                 values, spare = spare, values
             else:
                 for c in range(len(own)):
                     lost = layers.after[0, c]
                     won = lost + 1
-                    if weighted:
-                        q[n, c] = (own[c] * known[states[1] + won] + values[lost] + values[won]) / known[0]
+                    if prior is None:
+                        q[n, c] = (own[c] * later[won] + values[lost] + values[won]) / known[0]
                     else:
                         p = prior[n, c, 0] / (prior[n, c, 0] + prior[n, c, 1])
                         q[n, c] = p * (own[c] + values[won]) + (1 - p) * values[lost]

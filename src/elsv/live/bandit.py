@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +135,8 @@ class Bandit:
             )
         if step is not None:
             check_step(self.problem, now)
-        rng = np.random.Generator(type(self._rng.bit_generator)())
-        rng.bit_generator.state = self._rng.bit_generator.state
         name = self.policy_name or "a policy of your own"
-        return explain(self.problem, self.policy, self.state, now, rng, name, segment=segment)
+        return explain(self.problem, self.policy, self.state, now, deepcopy(self._rng), name, segment=segment)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a JSON file, atomically."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import FloatArray, IntArray
-from elsv.indices import Setting, index_from_name
+from elsv.indices import index_from_name, make_index
 from elsv.paper.base import Context, Drawing, Experiment, Outcome, Simulation, Table, columns_of
 from elsv.paper.claims import all_of, at_most, claim_in, words
 from elsv.policies import make_policy
@@ -40,24 +40,6 @@ class CostSettings:
     arms: tuple[int, ...] = (1, 3, 10, 100, 1000)
     arms_step: int = 400
     repeats: int = 5
-
-
-@dataclass
-class Counting:
-    """A UCB-like index that counts the states it is asked for."""
-
-    cells: int = 0
-    uses_step = True  # nothing is reused between steps, as in Algorithm 3
-
-    def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
-        """Return the index."""
-        self.cells += alpha.size
-        counts = np.add(alpha, beta)
-        value: FloatArray = alpha / counts + np.sqrt(np.log(step) / counts)
-        return value
-
-    def prepare(self, setting: Setting, pulls: int) -> None:
-        """Need nothing."""
 
 
 def cost(settings: CostSettings, context: Context) -> Outcome:
@@ -122,9 +104,16 @@ def _build(index: Any, step: int, arms: int, every: bool) -> None:
 
 def cells_of(step: int, arms: int, every: bool = False) -> int:
     """Return the cells updated for υ of the lookahead at `step`, or at `every` step up to it."""
-    index = Counting()
-    _build(index, step, arms, every)
-    return index.cells
+    cells = []
+
+    def counted(alpha: FloatArray, beta: FloatArray, step: int) -> FloatArray:
+        """Return an index like UCB; nothing of it is reused between steps, as in Algorithm 3."""
+        cells.append(alpha.size)
+        counts = alpha + beta
+        return np.asarray(alpha / counts + np.sqrt(np.log(step) / counts))
+
+    _build(make_index(counted), step, arms, every)
+    return sum(cells)
 
 
 def _seconds(step: int, arms: int, repeats: int = 1, every: bool = False) -> float:

@@ -95,18 +95,13 @@ def _tree(
 
 @dataclass(frozen=True)
 class ValueSettings:
-    """Which values are drawn; the offset is 0 at `last`."""
+    """Which values are drawn; the offset is 0 one step past the horizon."""
 
     gittins: str = "gittins:discount=0.99"
     ucb: str = "ucb:count_prior=true"
     gittins_steps: tuple[int, ...] = (10, 200)
     ucb_step: int = 10
     horizon: int = 290
-
-    @property
-    def last(self) -> int:
-        """The step whose value has offset 0: one past the horizon."""
-        return self.horizon + 1
 
 
 @dataclass(frozen=True)
@@ -126,11 +121,11 @@ def values(settings: ValueSettings, context: Context) -> Outcome:
     """Build the tables of υ, measure their shapes, draw them as the paper does."""
     cases = [(2, settings.gittins, step) for step in settings.gittins_steps]
     cases.append((3, settings.ucb, settings.ucb_step))
-    problem = Problem(rewards=[1.0], horizon=settings.horizon)
+    problem, last = Problem(rewards=[1.0], horizon=settings.horizon), settings.horizon + 1
     drawings, shapes, numbers, rows = [], {}, {}, []
     for figure, name, step in cases:
         value = SeparableValue(problem, index_from_name(name))
-        table, offset = value.table(step), value.offset(step, settings.last)
+        table, offset = value.table(step), value.offset(step, last)
         kind = name.partition(":")[0]
         shape = shapes[kind, step] = measure(table, step)
         numbers[f"{kind}-t{step}"] = {"offset": offset, **vars(shape)}
@@ -139,7 +134,7 @@ def values(settings: ValueSettings, context: Context) -> Outcome:
              f"{shape.sag:.3g}", f"{shape.spread:.2g}", "yes" if shape.rising else "no",
              "yes" if shape.concave else "no", f"{offset:.2f}"]
         )  # fmt: skip
-        caption = words("values", "drawn", figure=figure, name=name, step=step, last=settings.last)
+        caption = words("values", "drawn", figure=figure, name=name, step=step, last=last)
         drawings.append(Drawing(f"{kind}-t{step}", _contours(table + offset, step), caption))
         context.progress(len(rows) / len(cases))
     heads = [
@@ -147,7 +142,7 @@ def values(settings: ValueSettings, context: Context) -> Outcome:
         "offset",
     ]  # fmt: skip
     return Outcome(
-        text=words("values", "text", s=settings),
+        text=words("values", "text", s=settings, last=last),
         numbers=numbers,
         drawings=drawings,
         tables=[Table(heads, rows, words("values", "table"))],

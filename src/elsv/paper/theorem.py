@@ -62,29 +62,14 @@ class Later:
         self.index.prepare(setting, pulls)
 
 
-@dataclass(frozen=True, eq=False)
-class StopsAtOne:
-    """A separable value whose recursion stops at one pull, as Algorithm 3 prints it: υ is 0 at none."""
+def stops_at_one(value: SeparableValue) -> ValueFunction:
+    """Return a value whose recursion stops at one pull, as Algorithm 3 prints it: υ is 0 at none."""
 
-    value: SeparableValue
+    def without_unpulled(state: State, step: int) -> FloatArray:
+        unpulled = value.problem.rewards * (state.pulls(value.problem) == 0)
+        return np.asarray(value(state, step) - unpulled.sum(axis=-1) * value.table(step)[0])
 
-    def __call__(self, state: State, step: int) -> FloatArray:
-        """Return the value without the terms of arms that were never pulled."""
-        problem = self.value.problem
-        unpulled = problem.rewards * (state.pulls(problem) == 0)
-        missing: FloatArray = unpulled.sum(axis=-1) * self.value.table(step)[0]
-        return self.value(state, step) - missing
-
-
-@dataclass(frozen=True)
-class Departures:
-    """Largest |q − v − r z| of each form of the value, and the share of states where it takes another arm."""
-
-    equation_5: float
-    equation_5_other_arm: float
-    later_bonus: float
-    later_bonus_other_arm: float
-    stops_at_one: float | None  # None: unpulled arms have an infinite index
+    return without_unpulled
 
 
 def run(settings: Settings, context: Context) -> Outcome:
@@ -94,14 +79,13 @@ def run(settings: Settings, context: Context) -> Outcome:
     for name in settings.indices:
         rng = np.random.default_rng(context.seed)
         d = found[name] = _departures(problem, index_from_name(name), settings, rng)
-        exact = minus(f"{d.equation_5:.1e}") if d.equation_5 else "0"
-        later = f"{d.later_bonus:.2g}" if d.later_bonus > _ROUNDING else "0"
-        stops = None if d.stops_at_one is None else f"{d.stops_at_one:.2g}"
-        rows.append([f"`{name}`", exact, later, f"{100 * d.later_bonus_other_arm:.1f} %", stops])
+        exact = minus(f"{d['equation_5']:.1e}") if d["equation_5"] else "0"
+        later = f"{d['later_bonus']:.2g}" if d["later_bonus"] > _ROUNDING else "0"
+        stops = None if d["stops_at_one"] is None else f"{d['stops_at_one']:.2g}"
+        rows.append([f"`{name}`", exact, later, f"{100 * d['later_bonus_other_arm']:.1f} %", stops])
         context.progress(len(rows) / len(settings.indices))
-    worst = max(d.equation_5 for d in found.values())
-    other = max(d.equation_5_other_arm for d in found.values())
-    printed = max(d.later_bonus for d in found.values())
+    parts = "equation_5", "equation_5_other_arm", "later_bonus"
+    worst, other, printed = (max(d[part] for d in found.values()) for part in parts)
     numbers: dict[str, Any] = {
         "worst": worst, "printed": printed, "other": 100 * other, "indices": len(found),
         "count": settings.states * len(settings.steps), "first": settings.steps[0],
@@ -110,7 +94,7 @@ def run(settings: Settings, context: Context) -> Outcome:
     heads = ["index", "equation (5)", "υₜ with bₜ", "takes another arm", "stops at one pull"]
     return Outcome(
         text=words("theorem", "text", **numbers),
-        numbers={name: vars(departures) for name, departures in found.items()},
+        numbers=found,
         tables=[Table(heads, rows, words("theorem", "table"))],
         claims=[
             claim_in("theorem", "C1", at_most(max(worst, other), _ROUNDING), rounding=_ROUNDING, **numbers)
@@ -118,11 +102,14 @@ def run(settings: Settings, context: Context) -> Outcome:
     )
 
 
-def _departures(problem: Problem, index: Index, settings: Settings, rng: np.random.Generator) -> Departures:
+def _departures(
+    problem: Problem, index: Index, settings: Settings, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the largest |q − v − r z| of each form of the value, and where it takes another arm."""
     value = SeparableValue(problem, index)
     finite = bool(np.isfinite(value.table(3)[0]))
     forms: list[ValueFunction] = [value, SeparableValue(problem, Later(index))]
-    forms += [StopsAtOne(value)] if finite else []
+    forms += [stops_at_one(value)] if finite else []
     gaps, other = [], []
     for step in settings.steps:
         if step <= problem.arms and not finite:
@@ -135,7 +122,13 @@ def _departures(problem: Problem, index: Index, settings: Settings, rng: np.rand
         chosen = best_arm(z, problem.scale)
         other.append([float((best_arm(one, problem.scale) != chosen).mean()) for one in q])
     largest, share = np.max(gaps, axis=0).tolist(), np.mean(other, axis=0).tolist()
-    return Departures(largest[0], share[0], largest[1], share[1], largest[2] if finite else None)
+    return {
+        "equation_5": largest[0],
+        "equation_5_other_arm": share[0],  # part of the states
+        "later_bonus": largest[1],
+        "later_bonus_other_arm": share[1],
+        "stops_at_one": largest[2] if finite else None,  # None: unpulled arms have an infinite index
+    }
 
 
 def random_states(problem: Problem, step: int, count: int, rng: np.random.Generator, least: int = 0) -> State:

@@ -33,7 +33,7 @@ from elsv.beliefs.base import Belief
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.indices.base import Index
-from elsv.policies.layers import LayerPolicy, StateByState, check_answer
+from elsv.policies.layers import BATCH, LayerPolicy, StateByState, check_answer
 from elsv.problem import Problem, same_task
 from elsv.segments import Segments
 from elsv.state import State, check_width
@@ -50,6 +50,7 @@ class BasePolicy(ABC):
     """Picks an arm for every instance of a batch, and declares what others may rely on."""
 
     pending: str = EXPECT  # IGNORE: asked as if no outcomes were under way, else in the expected state
+    batch_bytes: float = 0.0  # for a state of a batch and arm, where asking takes more memory than most
 
     def __init_subclass__(cls, chooses_alike: bool = False) -> None:
         """Give a class that chooses in its own way the default facts, except those that it declares."""
@@ -104,7 +105,7 @@ class BasePolicy(ABC):
 
     def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return how the policy acts on whole layers of the lattice; by default state by state."""
-        return StateByState(self, repeats=self.merges)
+        return StateByState(self, bytes=self.batch_bytes * BATCH * problem.arms, repeats=self.merges)
 
 
 class Policy(Protocol):

@@ -274,6 +274,11 @@ class ByChances(LayerPolicy):
         return Room(passing=problem.arms, kept=problem.arms, batch=batch)
 
 
+def by_chances(policy: Any, problem: Problem) -> LayerPolicy:
+    """Return each arm with its chance: the `on_layers` of a policy that knows its chances in every state."""
+    return ByChances(policy)
+
+
 @dataclass(frozen=True)
 class ByChance(LayerPolicy):
     r"""Thompson sampling: arm i with the probability that it is the best of its segment.

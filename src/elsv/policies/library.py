@@ -15,7 +15,7 @@ from elsv.errors import InvalidInputError
 from elsv.indices import Index, Setting, make_index
 from elsv.indices.tables import IndexTables
 from elsv.policies.base import BasePolicy, BeliefScore, BestScore, Segment, check_bound, offered
-from elsv.policies.layers import ByChance, ByChances, ByIndex, LayerPolicy, OneArm, Search
+from elsv.policies.layers import ByChance, ByIndex, LayerPolicy, OneArm, Search, by_chances
 from elsv.problem import Problem
 from elsv.search.lookahead import lookahead
 from elsv.state import State, check_width
@@ -257,9 +257,7 @@ class Random(BasePolicy):
         segments = self.problem.segments
         return np.asarray(np.ones(state.alpha.shape) / segments.masks.sum(axis=1)[segments.of_arm])
 
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return equal probabilities."""
-        return ByChances(self)
+    on_layers = by_chances
 
 
 def _in_place(problem: Problem, belief: Belief) -> bool:

@@ -32,7 +32,7 @@ from elsv.policies.base import (
     distinct_states,
     within_segments,
 )
-from elsv.policies.layers import ByChance, ByChances, LayerPolicy
+from elsv.policies.layers import ByChance, LayerPolicy, by_chances
 from elsv.problem import Problem
 from elsv.state import State, check_width
 
@@ -98,9 +98,7 @@ class InformationDirected(BasePolicy):
             out[here] = within_segments(self.problem.segments, state.arms, chosen)
         return out.reshape(state.alpha.shape)
 
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return each arm with its chance."""
-        return ByChances(self)
+    on_layers = by_chances
 
 
 def losses_and_news(worth: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

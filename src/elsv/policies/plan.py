@@ -139,8 +139,8 @@ class Plan(BestScore):
             return self._free(roots, left).reshape(state.alpha.shape)
         if (alone := self._alone) is not None:
             return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
-        unseen = np.stack((roots.alpha, roots.beta), axis=-1) == self.problem.prior
-        if step == 1 and unseen.all() and self._first is not None:
+        a, b = self.problem.prior.T
+        if step == 1 and (roots.alpha == a).all() and (roots.beta == b).all() and self._first is not None:
             return np.broadcast_to(self._first, state.alpha.shape).copy()
         return self._plan(roots, left, rng).reshape(state.alpha.shape)
 

@@ -234,9 +234,8 @@ class SearchOr(LayerPolicy):
         return self._at(sweeps.horizon - layer.made).decide(sweeps, layer)
 
     def _at(self, left: int) -> LayerPolicy:
-        if not self.searches(left):
-            return self.other
-        return Search(CommitValue(self.problem), self.problem.belief, self._depth(left))
+        search = Search(CommitValue(self.problem), self.problem.belief, self._depth(left))
+        return search if self.searches(left) else self.other
 
     def _depth(self, left: int) -> int:
         return rules.depth_of(self.problem.arms, self.effort, left)

@@ -36,18 +36,16 @@ from elsv.errors import InvalidInputError
 from elsv.indices.base import Setting
 from elsv.indices.formulas import KLUCB, BayesUCB, divergence_bound
 from elsv.policies.base import BeliefScore, BestScore, within_segments
-from elsv.policies.layers import BATCH, ByChances, LayerPolicy, StateByState
+from elsv.policies.layers import by_chances
 from elsv.problem import Problem
 from elsv.state import State, check_width
 from elsv.structure.facts import Facts, prices_of, ranking_of
 
-_BOUNDS_ROOM = 50.0  # bytes for a state of a batch and arm, of bounds and those above them
 SCALE = 0.5
 RIDGE = 0.1
 _MOST_STEPS = 200
 _LONGEST = 2.0  # change of a coefficient in one step
 _SETTLED = 1e-11
-_FIT_ROOM = 80.0  # the same of the fit
 
 
 class Leading(NamedTuple):
@@ -111,9 +109,7 @@ class Uts(BestScore):
             out[here] = 1.0 if one else best(Independent(), among, self.problem.rewards[arms][chosen])[0]
         return out.reshape((*state.shape, len(arms)))
 
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return each arm with its chance."""
-        return ByChances(self)
+    on_layers = by_chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +178,7 @@ class IsotonicKLUCB(BestScore):
     problem: Problem
     c: float = 0.0
     _index: KLUCB = field(init=False, repr=False)
+    batch_bytes = 50.0  # of bounds and those above them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", KLUCB(self.c))
@@ -199,10 +196,6 @@ class IsotonicKLUCB(BestScore):
             bound = rewards * bound
         least: FloatArray = np.where(above, bound[..., :, None], np.inf).min(axis=-2)
         return least if facts.scale == "reward" else rewards * least
-
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return that it is asked state by state, with more in memory than most."""
-        return StateByState(self, bytes=_BOUNDS_ROOM * BATCH * problem.arms)
 
     def _facts(self) -> Facts:
         facts = ranking_of(self.problem.structure)
@@ -243,6 +236,7 @@ class GlmUCB(BestScore):
     prices: tuple[float, ...] | None = None
     scale: float = SCALE
     ridge: float = RIDGE
+    batch_bytes = 80.0  # of the fit
 
     def __post_init__(self) -> None:
         if not 0 <= self.scale < math.inf:
@@ -274,10 +268,6 @@ class GlmUCB(BestScore):
         spread = np.sqrt(np.einsum("id,...de,ie->...i", features, inverse, features))
         curve = _expit(theta @ features.T)
         return np.asarray(self.problem.rewards * (curve + math.sqrt(self.scale * math.log(step)) * spread))
-
-    def on_layers(self, problem: Problem) -> LayerPolicy:
-        """Return that it is asked state by state, with more in memory than most."""
-        return StateByState(self, bytes=_FIT_ROOM * BATCH * problem.arms)
 
     def _features(self) -> FloatArray:
         price = np.array(self.prices)

@@ -9,11 +9,12 @@ policies of the problem with segments, so that they can be compared with others 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from elsv._base.typing import AnyArray, IntArray, Rng
+from elsv.beliefs.base import Order
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
 from elsv.policies.base import BasePolicy, Segment, distinct_states
@@ -22,7 +23,7 @@ from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State, check_width
 from elsv.structure.base import Free
-from elsv.structure.facts import Facts, ranking_of
+from elsv.structure.facts import Facts, ranking_of, steps
 
 MakePolicy = Any  # (policy, problem) -> policy
 
@@ -171,12 +172,9 @@ def _stated(facts: Facts | None, groups: list[list[int]]) -> dict[str, Any]:
     above: AnyArray = closure(len(facts.names), facts.order)
     common = np.logical_and.reduce([above[np.ix_(own, own)] for own in groups])
     levels, stated = len(common), dict[str, Any]()
-    pairs = covers(common)
-    chain = tuple((k, k + 1) for k in range(levels - 1))
-    if pairs:
-        falling, rising = set(pairs) == set(chain), set(pairs) == {(b, a) for a, b in chain}
-        word = "decreasing" if falling else "increasing" if rising else None
-        stated["order"] = word or [[a + 1, b + 1] for a, b in pairs]
+    if pairs := covers(common):
+        words = (word for word in get_args(Order) if set(pairs) == set(steps(word, levels)))
+        stated["order"] = next(words, None) or [[a + 1, b + 1] for a, b in pairs]
     if facts.unimodal and levels > 2:
         stated["unimodal"] = True if facts.scale == "mean" else "reward"
     if facts.bounds is not None:

@@ -228,7 +228,7 @@ def dot(
     number: str | None,
     hollow: bool = False,
 ) -> None:
-    """Draw one dot with its interval, so far below and above it, filled or hollow.
+    """Draw one dot, filled or hollow; `interval` says how far it reaches below and above the dot.
 
     Its number stands at the right if the row is named and the figure makes room for it by itself.
     """

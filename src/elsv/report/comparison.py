@@ -1,4 +1,4 @@
-"""A comparison as figures, as one page to send to a colleague, and as files."""
+"""A comparison as figures, as one page to send to a colleague, and as files; a rehearsal as such a page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from elsv.errors import MissingExtraError
 from elsv.report import figures, headline
 from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
 from elsv.report.page import Page, command_line, words
-from elsv.report.style import Style, for_notebook
+from elsv.report.style import Style, for_notebook, require_matplotlib
 from elsv.simulation.compare import Comparison, versions
+from elsv.simulation.rehearsal import Rehearsal
 from elsv.simulation.store import is_chunk
 
 FIGURES = ("regret", "regret-closer", "regret-log", "final-regret", "paired-differences", "pull-shares")
 _LOG_X_FROM = 100  # steps; a logarithmic axis says nothing of fewer
 _MOST_ARMS_IN_TABLES = 8
+_MOST_TICKS = 6
 _say = partial(words, "elsv.report", "comparison")
+_rehearsed = partial(words, "elsv.report", "rehearsal")
 
 
 def regret_of(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> partial[Any]:
@@ -53,7 +56,7 @@ def draw(comparison: Comparison) -> dict[str, Any]:
 
 
 def pictures(comparison: Comparison) -> dict[str, partial[Any]]:
-    """Return what draws them."""
+    """Return what draws every figure of a comparison, by its file name."""
     (best, *others), behind, label = ranking(comparison), far_behind(comparison), comparison.label
     look: dict[str, Any] = {"digits": shown_digits(comparison), "style": _styles(comparison)}
     found = {"regret": regret_of(comparison)}
@@ -284,3 +287,66 @@ def _raw_columns(comparison: Comparison) -> dict[str, Any]:
         assert curves is not None
         columns[name] = curves.T.reshape(-1)
     return columns
+
+
+def gain_figure(rehearsal: Rehearsal) -> Any:
+    """Return the gain over today's arm by customers; the band holds the middle 90 of 100 shops."""
+    rows = {name: [row for row in rehearsal.outcomes if row.policy == name] for name in rehearsal.policies}
+    sizes = np.array(rehearsal.sizes, dtype=np.float64)
+    figure = figures.lines(
+        sizes,
+        {name: [row.gain for row in some] for name, some in rows.items()},
+        x_label="customers",
+        y_label=f"gain ({rehearsal.unit})" if rehearsal.unit else "gain",
+        x_ticks=rehearsal.sizes if len(rehearsal.sizes) <= _MOST_TICKS else None,
+        markers=True,
+        reference=(0.0, f"always {rehearsal.today}"),
+    )
+    (panel,) = figure.axes
+    first = rows[rehearsal.policies[0]]
+    band = [row.low for row in first], [row.high for row in first]
+    panel.fill_between(sizes, *band, color=panel.lines[0].get_color(), alpha=0.15, linewidth=0)
+    return figure
+
+
+def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
+    """Return the page of a rehearsal."""
+    require_matplotlib()
+    name = rehearsal.today
+    single = f"{rehearsal.policies[0]} a" if len(rehearsal.policies) == 1 else "A"
+    drawn = "shops drawn from the prior" if rehearsal.truth is None else "times in one given shop"
+    page = Page(
+        "Is a campaign worth it?",
+        f"{single}gainst always {name}; {rehearsal.instances:,} {drawn}; seed {rehearsal.seed}.",
+    )
+    page.section("Result")
+    first, *rest = rehearsal.answers()
+    page.callout(first)
+    for sentence in rest:
+        page.text(sentence)
+    if rehearsal.truth is None:
+        page.text(rehearsal.shops())
+    if len(rehearsal.sizes) > 1:
+        svg = figures.for_page(gain_figure(rehearsal))
+        page.figure(svg, _rehearsed("gain", today=name), "gain")
+    said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
+    heads = ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"]
+    rows, align = [list(row.cells()) for row in rehearsal.outcomes], "rlrrrrrrr"
+    if len(rehearsal.policies) == 1:  # it is named above
+        heads, rows, align = heads[:1] + heads[2:], [row[:1] + row[2:] for row in rows], align[:1] + align[2:]
+    page.table(heads, rows, f"{said}.", align=align)
+    if rehearsal.truth is None:
+        page.section("How precisely it will be known")
+        heads = ["holdout", "costs", "gain known to ±", "by holdout alone ±"]
+        page.table(heads, [list(row) for row in rehearsal.precision().cells()], _rehearsed("holdout"), "rrrr")
+    page.settings(
+        {
+            "assumed": rehearsal.problem.structure.describe(),
+            "outcomes": rehearsal.delays or "known before the next customer",
+            "earnings": _rehearsed("earnings"),
+        }
+    )
+    if command:
+        page.text("This command repeats the rehearsal:")
+        page.code(command)
+    return page

@@ -225,11 +225,11 @@ def verdict(comparison: Comparison) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names parted by commas and a final *and*."""
+    """Return names with commas and a final *and* between them."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def labels_of(comparison: Comparison, names: Iterable[str]) -> str:
-    """Return the labels of policies as code, parted by commas and a final *and*."""
+    """Return the labels of policies as code, with commas and a final *and* between them."""
     return listed(f"`{comparison.label(name)}`" for name in names)

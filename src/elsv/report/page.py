@@ -54,7 +54,7 @@ class Page:
         return name
 
     def text(self, text: str) -> None:
-        """Add paragraphs, parted by empty lines; one whose lines all begin with ``-`` is a list."""
+        """Add paragraphs, with empty lines between them; one whose lines all begin with ``-`` is a list."""
         self._add("text", text=text)
 
     def callout(self, text: str, tone: Tone = "note") -> None:

@@ -186,7 +186,7 @@ class PointsSearch:
         from elsv.search._points_kernels import weigh_layer
 
         q, states = np.empty(rewards.shape), int(layers.first_state[-1])
-        none, discount = np.empty((len(q), 0, 2)), self.problem.discount or 1.0
+        discount = self.problem.discount or 1.0
         # Steps of several pulls need not be exact. With seven digits the scores' differences are off by 2e-7
         # of what remains, and twice as many states fit into the caches. Numbers are scaled to stay in range.
         precise = len(layers.ways) == 2
@@ -196,7 +196,7 @@ class PointsSearch:
             weigh_layer(theta[here], weight[here] * scale, layers, room.weights, room.sums)
             paid, own, who = rewards[here] / unit, segment[here], (customers.came[here], customers.learnt)
             rooms = room.weights, room.values, q[here]
-            back_up(paid, none[here], own, *who, left, discount, layers, *rooms)
+            back_up(paid, None, own, *who, left, discount, layers, *rooms)
         return q * unit
 
 

@@ -123,7 +123,7 @@ class Call:
     handler: Callable[[Asked], Awaitable[Response]]  # its docstring is the description
     role: Role | None  # that is needed; None: everybody may call it
     tag: str
-    answer: type[BaseModel] | str  # or the type of what is no JSON
+    answer: type[BaseModel] | str  # or the media type of what is not JSON
     errors: tuple[int, ...] = ()  # beside those that all calls may have
     body: type[BaseModel] | None = None
     parameter: tuple[str, str, str] | None = None  # header or query, its name, what it says
@@ -301,7 +301,7 @@ async def file_of(
     kind: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a file that a campaign writes; without `headers` it is to be saved."""
+    """Return a file that a campaign writes; a browser saves it unless `headers` say otherwise."""
 
     def written(campaign: Campaign) -> bytes:
         with tempfile.TemporaryDirectory(prefix="elsv") as folder:

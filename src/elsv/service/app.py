@@ -88,7 +88,7 @@ class App:
         routes = [*calls, described_at, *page_routes(service)]
         self.router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
         self._rates, self._log = Rates(service.settings.rate), service.settings.log_json
-        self._last_host = b""  # b"" is never a good one
+        self._last_host = b""  # that was allowed; b"" never is
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -143,7 +143,7 @@ class App:
                 self._last_host = host
 
     def _check_host(self, host: str) -> None:
-        """Without tokens, refuse names that a page elsewhere may have made to mean this machine."""
+        """Without tokens, refuse a name that another site may have given to this machine."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
             own = name in ("localhost", self.service.settings.host)
@@ -160,7 +160,7 @@ class App:
 
 
 def _no_route(scope: Scope, error: HTTPException) -> RefusedError:
-    """Return how an address is refused that there is not, or not with this method."""
+    """Return the refusal of an unknown address, or of a method that it does not have."""
     rule = {404: "the address must be one that /openapi.json lists", 405: "the method must fit the address"}
     got = f"{scope['method']} {scope['path']}"[:200]
     status, headers = error.status_code, error.headers

@@ -78,8 +78,6 @@ class Lane:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.idle or self._busy:
-            return
         size = decisions = 0
         for asked, _ in self._waiting:
             decisions += len(asked.customers) if isinstance(asked, DecisionRequest) else 1

@@ -65,7 +65,7 @@ class RefusedError(Exception):
 
 
 def refusal_of(error: Exception) -> RefusedError:
-    """Return how an error is answered."""
+    """Return the refusal that answers an error."""
     if isinstance(error, RefusedError):
         return error
     for kind, status, headers in _STATUS:

@@ -56,7 +56,7 @@ class Metrics:
         self._batch_seconds.add(seconds)
 
     def decided(self, campaign: str, decisions: Sequence[Decision]) -> None:
-        """Count decisions; those that had been made before apart."""
+        """Count decisions; repeated ones by themselves."""
         self._decisions.update((campaign, "repeated" if one.repeated else one.reason) for one in decisions)
 
     def rewarded(self, receipts: Sequence[RewardReceipt]) -> None:

@@ -49,6 +49,16 @@ Named = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00]*[^
 Arm = str | int | list[str | int] | None
 
 
+def _field(said: str, **limits: Any) -> Any:
+    """Return a field that must be there, with what is said of it."""
+    return Field(description=said, **limits)
+
+
+def _maybe(said: str, **limits: Any) -> Any:
+    """Return a field that may be left out."""
+    return Field(None, description=said, **limits)
+
+
 def _shown(*examples: Any, strict: bool = False) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)}, strict=strict)
 
@@ -57,35 +67,29 @@ class ChangeBody(BaseModel):
     """Settings to change while a campaign runs; those that are left out stay as they are."""
 
     model_config = _shown({"floor": 0.02, "horizon": 8000}, strict=True)
-    policy: str | None = Field(None, max_length=500, description="A name such as plan, elsv or thompson.")
-    floor: float | None = Field(None, ge=0, lt=1, description="Least probability of every arm.")
-    paused: bool | None = Field(None, description="Whether new customers get the fallback arm.")
-    horizon: int | None = Field(None, ge=1, le=10**12, description="Customers in all; it can only grow.")
-    window: str | float | None = Field(
-        None, description="How long to wait for an outcome: '7 days', or seconds; null: for ever."
+    policy: str | None = _maybe("A name such as plan, elsv or thompson.", max_length=500)
+    floor: float | None = _maybe("Least probability of every arm.", ge=0, lt=1)
+    paused: bool | None = _maybe("Whether new customers get the fallback arm.")
+    horizon: int | None = _maybe("Customers in all; it can only grow.", ge=1, le=10**12)
+    window: str | float | None = _maybe(
+        "How long to wait for an outcome: '7 days', or seconds; null: for ever."
     )
-    accept_late: bool | None = Field(None, description="Whether an outcome after the window still counts.")
-    sticky: bool | str | None = Field(
-        None,
-        description="For how long customers keep their decision: campaign (default), open or never; true is "
-        "open, false never.",
+    accept_late: bool | None = _maybe("Whether an outcome after the window still counts.")
+    sticky: bool | str | None = _maybe(
+        "For how long customers keep their decision: campaign (default), open or never; true is "
+        "open, false never."
     )
-    holdout: float | None = Field(None, ge=0, lt=1, description="Share of customers with the control arm.")
-    control: Arm = Field(
-        None,
-        description="The arm to measure against: a name, or a number from 1; or a list, one per segment.",
+    holdout: float | None = _maybe("Share of customers with the control arm.", ge=0, lt=1)
+    control: Arm = _maybe(
+        "The arm to measure against: a name, or a number from 1; or a list, one per segment."
     )
-    fallback: Arm = Field(None, description="The arm while paused: a name, or a number from 1.")
-    unit: str | None = Field(None, max_length=50, description="Of the rewards, such as EUR.")
-    timezone: str | None = Field(
-        None, max_length=100, description="Whose days are the campaign's, such as Europe/Berlin."
+    fallback: Arm = _maybe("The arm while paused: a name, or a number from 1.")
+    unit: str | None = _maybe("Of the rewards, such as EUR.", max_length=50)
+    timezone: str | None = _maybe("Whose days are the campaign's, such as Europe/Berlin.", max_length=100)
+    withdrawn: list[str | int] | None = _maybe(
+        "All arms that are not on offer, by name or number from 1.", max_length=200
     )
-    withdrawn: list[str | int] | None = Field(
-        None, max_length=200, description="All arms that are not on offer, by name or number from 1."
-    )
-    ended: bool | None = Field(
-        None, description="true: the customers so far are the last; a larger horizon goes on."
-    )
+    ended: bool | None = _maybe("true: the customers so far are the last; a larger horizon goes on.")
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are given."""
@@ -102,97 +106,92 @@ class CampaignBody(ChangeBody):
     """A campaign to begin."""
 
     model_config = _shown(_EXAMPLE, strict=True)
-    problem: dict[str, Any] = Field(
-        description="The arms and what is known of them, as in a problem file: rewards, names, order or "
+    problem: dict[str, Any] = _field(
+        "The arms and what is known of them, as in a problem file: rewards, names, order or "
         "structure, prior, horizon or discount."
     )
-    seed: int | None = Field(None, ge=0, lt=2**48, description="Of the random numbers; default: a new one.")
+    seed: int | None = _maybe("Of the random numbers; default: a new one.", ge=0, lt=2**48)
 
 
 class ArmBody(BaseModel):
     """An arm to add."""
 
     model_config = _shown({"name": "20 % off", "reward": 12, "expect": "5 to 15 %"}, strict=True)
-    name: str = Field(min_length=1, max_length=500, description="Of the arm.")
-    reward: float = Field(gt=0, le=1e12, description="What a success pays.")
-    expect: str | float | None = Field(
-        None, description="Its rate: '5 to 15 %' or 0.1; default: near its neighbours'."
+    name: str = _field("Of the arm.", min_length=1, max_length=500)
+    reward: float = _field("What a success pays.", gt=0, le=1e12)
+    expect: str | float | None = _maybe("Its rate: '5 to 15 %' or 0.1; default: near its neighbours'.")
+    after: str | int | None = _maybe(
+        "The arm that it follows in the order, by name or number from 1; default: by reward."
     )
-    after: str | int | None = Field(
-        None,
-        description="The arm that it follows in the order, by name or number from 1; default: by reward.",
-    )
-    segment: str | None = Field(None, max_length=500, description="To whom it is on offer.")
-    structure: dict[str, Any] | None = Field(
-        None, description="What is known of all arms now, where they are not independent or in one order."
+    segment: str | None = _maybe("To whom it is on offer.", max_length=500)
+    structure: dict[str, Any] | None = _maybe(
+        "What is known of all arms now, where they are not independent or in one order."
     )
 
 
 class ArmAnswer(BaseModel):
     """An arm that was added."""
 
-    arm: int = Field(description="Its number, from 1.")
+    arm: int = _field("Its number, from 1.")
     name: str
-    prior: list[float] = Field(description="Its row.")
+    prior: list[float] = _field("Its row.")
 
 
 class DeleteBody(BaseModel):
     """The name of a campaign to delete, once more."""
 
     model_config = _shown({"name": "spring"}, strict=True)
-    name: str = Field(max_length=500, description="The name in the address, typed again.")
+    name: str = _field("The name in the address, typed again.", max_length=500)
 
 
 class DeletedAnswer(BaseModel):
     """A campaign that was deleted."""
 
     name: str
-    file: str = Field(description="The file on the server that holds its log; `elsv copy` brings it back.")
+    file: str = _field("The file on the server that holds its log; `elsv copy` brings it back.")
 
 
 class ForgetBody(BaseModel):
     """A customer to forget."""
 
     model_config = _shown({"customer": "c-17"}, strict=True)
-    customer: Named = Field(description="The name that decisions were asked for with.")
+    customer: Named = _field("The name that decisions were asked for with.")
 
 
 class ForgottenAnswer(BaseModel):
     """A customer who is forgotten."""
 
-    decisions: int = Field(description="From so many decisions the name was removed.")
+    decisions: int = _field("From so many decisions the name was removed.")
 
 
 class DecisionsBody(BaseModel):
     """Whom to decide for."""
 
     model_config = _shown({"customer": "c-17"}, {"count": 20})
-    customer: Named | None = Field(None, description="Any text that tells customers apart.")
-    count: int | None = Field(
-        None, ge=1, le=MOST_AT_ONCE, description="The number of unknown customers to decide for."
-    )
-    segment: str | None = Field(None, max_length=500, description="The customer's segment.")
+    customer: Named | None = _maybe("Any text that tells customers apart.")
+    count: int | None = _maybe("The number of unknown customers to decide for.", ge=1, le=MOST_AT_ONCE)
+    segment: str | None = _maybe("The customer's segment.", max_length=500)
 
 
 class VoidBody(BaseModel):
     """A request for decisions whose answer nobody saw."""
 
     model_config = _shown({"key": "visit-17"}, strict=True)
-    key: str = Field(min_length=1, max_length=500, description="Its Idempotency-Key.")
+    key: str = _field("Its Idempotency-Key.", min_length=1, max_length=500)
 
 
 class RewardBody(BaseModel):
     """An outcome."""
 
     model_config = _shown({"success": True})
-    success: bool = Field(description="Whether the customer did what you hoped for.")
+    success: bool = _field("Whether the customer did what you hoped for.")
 
 
 class OutcomeBody(RewardBody):
     """An outcome of a decision."""
 
     model_config = ConfigDict(extra="forbid")
-    decision: str = Field(min_length=1, max_length=500, description="Id of the decision.")
+    decision: str = _field("Id of the decision.", min_length=1, max_length=500)
 
 
 class RewardsBody(BaseModel):
@@ -206,22 +205,20 @@ class DecisionAnswer(BaseModel):
     """An arm for a customer."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [_DECISION]})
-    id: str = Field(description="Report the outcome with this id.")
-    number: int = Field(description="From 1, in the order of the decisions.")
-    arm: int = Field(description="Number of the arm, from 1.")
-    name: str = Field(description="Name of the arm.")
-    propensity: float = Field(description="The probability with which this arm was chosen.")
-    reason: str = Field(description="policy, floor, holdout, paused, or after (the last customer).")
-    at: str = Field(description="When it was made, in UTC.")
-    expires: str | None = Field(
-        description="If no outcome arrives by then, the decision counts as a failure; null: it stays open."
+    id: str = _field("Report the outcome with this id.")
+    number: int = _field("From 1, in the order of the decisions.")
+    arm: int = _field("Number of the arm, from 1.")
+    name: str = _field("Name of the arm.")
+    propensity: float = _field("The probability with which this arm was chosen.")
+    reason: str = _field("policy, floor, holdout, paused, or after (the last customer).")
+    at: str = _field("When it was made, in UTC.")
+    expires: str | None = _field(
+        "If no outcome arrives by then, the decision counts as a failure; null: it stays open."
     )
     customer: str | None
-    repeated: bool = Field(description="Whether it was made before: the same key, or an open decision.")
-    segment: str | None = Field(None, description="The customer's segment, where there are segments.")
-    option: str | None = Field(
-        None, description="The arm's name without its segment, where segments have the same options."
-    )
+    repeated: bool = _field("Whether it was made before: the same key, or an open decision.")
+    segment: str | None = _maybe("The customer's segment, where there are segments.")
+    option: str | None = _maybe("The arm's name without its segment, where segments have the same options.")
 
 
 class DecisionsAnswer(BaseModel):
@@ -234,12 +231,12 @@ class ReceiptAnswer(BaseModel):
     """What became of an outcome."""
 
     id: str
-    status: str = Field(
-        description="recorded, late (it takes a failure back), too late, corrected, voided or duplicate; "
+    status: str = _field(
+        "recorded, late (it takes a failure back), too late, corrected, voided or duplicate; "
         "conflict or void: it contradicts the log and changed nothing."
     )
-    success: bool | None = Field(description="The outcome in the log; null: a void decision has none.")
-    counted: bool = Field(description="Whether that outcome counts.")
+    success: bool | None = _field("The outcome in the log; null: a void decision has none.")
+    counted: bool = _field("Whether that outcome counts.")
 
 
 class ReceiptsAnswer(BaseModel):
@@ -253,13 +250,13 @@ class ListedAnswer(BaseModel):
 
     name: str
     created: str
-    phase: str = Field(description="not begun, running, paused or over.")
+    phase: str = _field("not begun, running, paused or over.")
     policy: str | None
     arms: int
     decided: int
-    customers: int | None = Field(description="Planned customers; null without an end.")
-    version: int = Field(description="Of the settings.")
-    unreadable: str | None = Field(None, description="Why this server cannot serve it; null: it can.")
+    customers: int | None = _field("Planned customers; null without an end.")
+    version: int = _field("Of the settings.")
+    unreadable: str | None = _maybe("Why this server cannot serve it; null: it can.")
 
 
 class CampaignsAnswer(BaseModel):
@@ -275,7 +272,7 @@ class SettingsAnswer(BaseModel):
     version: int
     policy: str | None
     horizon: int | None
-    window: float | None = Field(description="Seconds; null: for ever.")
+    window: float | None = _field("Seconds; null: for ever.")
     floor: float
     paused: bool
 
@@ -297,13 +294,13 @@ class BegunAnswer(BaseModel):
     """A campaign that has begun."""
 
     name: str
-    created: bool = Field(description="Whether it is new; false: it was begun with the same body before.")
+    created: bool = _field("Whether it is new; false: it was begun with the same body before.")
 
 
 class AuditAnswer(BaseModel):
     """The result of replaying the whole log."""
 
-    exact: bool = Field(description="Whether every count follows from the log.")
+    exact: bool = _field("Whether every count follows from the log.")
     decisions: int
     rewards: int
     expirations: int
@@ -323,14 +320,12 @@ class ProblemBody(BaseModel):
     """What went wrong, and what to do."""
 
     type: str = Field("about:blank", description="Always about:blank: the status says the kind.")
-    title: str = Field(description="The status in words.", examples=["Unprocessable Content"])
-    status: int = Field(description="The HTTP status.", examples=[422])
-    detail: str = Field(
-        description="The whole message.", examples=["rewards must be positive, got -0.2 for arm 3"]
-    )
-    rule: str = Field(description="What must hold.", examples=["rewards must be positive"])
-    value: str | None = Field(None, description="What was given.", examples=["-0.2 for arm 3"])
-    remedy: str | None = Field(None, description="What to do.", examples=["give positive rewards"])
+    title: str = _field("The status in words.", examples=["Unprocessable Content"])
+    status: int = _field("The HTTP status.", examples=[422])
+    detail: str = _field("The whole message.", examples=["rewards must be positive, got -0.2 for arm 3"])
+    rule: str = _field("What must hold.", examples=["rewards must be positive"])
+    value: str | None = _maybe("What was given.", examples=["-0.2 for arm 3"])
+    remedy: str | None = _maybe("What to do.", examples=["give positive rewards"])
 
 
 def with_arms_from_0(given: Mapping[str, Any], arms: int) -> dict[str, Any]:
@@ -381,7 +376,7 @@ def check_no_files(values: object, key: str = "") -> None:
 
 
 def no_files(value: object) -> RefusedError:
-    """Return how a request is refused that names a file."""
+    """Return the refusal of a request that names a file."""
     return RefusedError(
         422,
         "a request cannot name a file of the server",
@@ -391,7 +386,7 @@ def no_files(value: object) -> RefusedError:
 
 
 def _check_size(what: str, values: FloatArray, largest: float) -> None:
-    """Refuse numbers whose sums and products over a campaign are no longer numbers."""
+    """Refuse numbers so large that sums over a campaign would overflow."""
     if values.max() > largest:
         raise RefusedError(
             422, f"{what} must be at most {largest:g} here", f"{values.max():g}", "use a larger unit"

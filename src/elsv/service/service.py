@@ -124,11 +124,7 @@ class Service:
         return str(path)
 
     async def decide(
-        self,
-        name: str,
-        customers: Sequence[str | None],
-        key: str | None = None,
-        segment: str | None = None,
+        self, name: str, customers: Sequence[str | None], key: str | None = None, segment: str | None = None
     ) -> list[Decision]:
         """Return a decision for each customer (None: one who is not known); on disk when this returns.
 

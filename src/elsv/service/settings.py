@@ -97,7 +97,7 @@ class Stores:
 
 
 def _of_file(settings: ServiceSettings) -> Stores:
-    """Return those to an SQLite file: it has one writer at a time, so lanes plan before and share commits.
+    """Return connections to an SQLite file: it has one writer, so lanes plan first and share commits.
 
     A lane reads by a connection of its own: a plan may take long.
     """
@@ -118,7 +118,7 @@ def _of_file(settings: ServiceSettings) -> Stores:
 
 
 def _of_database(settings: ServiceSettings) -> Stores:
-    """Return those to PostgreSQL: writers of different campaigns do not wait for each other.
+    """Return connections to PostgreSQL: writers of different campaigns do not wait for each other.
 
     Other servers may write the same campaign, so that a plan made before the transaction would seldom hold:
     it is made inside, with the campaign's row held. A lane takes a connection for as long as that lasts.

@@ -186,7 +186,7 @@ class TokenFile:
             os.close(handle)
 
     def _held(self) -> int:
-        """Return the open file, locked; a file that was replaced while we waited is no longer the one."""
+        """Return the open file, locked; open it anew if it was replaced while we waited."""
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             try:

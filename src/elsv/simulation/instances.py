@@ -54,9 +54,8 @@ class GivenMeans:
         table = numbers("means", means)
         if table.ndim != 2 or table.shape[1] != arms or len(table) == 0:
             raise InvalidInputError(f"means must have shape [rows, {arms}], got {table.shape}")
-        if not ((table >= 0) & (table <= 1)).all():
-            bad = table[~((table >= 0) & (table <= 1))].flat[0]
-            raise InvalidInputError(f"means must lie between 0 and 1, got {bad:g}")
+        if not (fine := (table >= 0) & (table <= 1)).all():
+            raise InvalidInputError(f"means must lie between 0 and 1, got {table[~fine].flat[0]:g}")
         object.__setattr__(self, "table", table)
 
     def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
@@ -165,9 +164,7 @@ def delays_of(delay: object = None, batch: int | None = None, lost: float | None
 
 
 def _delay(delay: object) -> tuple[float, bool]:
-    if delay is None:
-        return 0, False
-    text = str(delay).strip()
+    text = "0" if delay is None else str(delay).strip()
     kind, colon, mean = text.partition(":")
     if isinstance(delay, bool) or (colon and kind != "geometric"):
         raise InvalidInputError(f"delay must be a number or geometric:MEAN, got {shown(delay)}; {_EXAMPLES}")

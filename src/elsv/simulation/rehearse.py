@@ -34,7 +34,6 @@ from elsv.policies.single import best_single_arm, expected_rewards, find_choice,
 from elsv.prior.expectations import Interval, from_rates, parse_expectation
 from elsv.prior.untried import nothing_said
 from elsv.problem import Problem
-from elsv.simulation.aggregate import in_order
 from elsv.simulation.compare import name_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
@@ -198,9 +197,9 @@ def _elsewhere(run: Run, times: float) -> Run:
 def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
     """Return what `_summary` says of every policy ``[B, 3]``."""
     steps = Steps(run.chunks, run.steps_of_chunk, report)
-    tallies = in_order(run_chunks(run, range(run.chunks), jobs, steps=steps))
-    found = [list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies]
-    return list(map(np.concatenate, zip(*found, strict=True)))
+    tallies = run_chunks(run, range(run.chunks), jobs, steps=steps)
+    found = {tally.chunk: list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies}
+    return [np.concatenate([found[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
 
 
 def _summary(curves: FloatArray) -> FloatArray:

@@ -1,8 +1,8 @@
 """Where a campaign is kept: the small interface of a store, and what every store shares.
 
 SQL is written once, with ``?`` for values; `elsv.stores.sqlite` and `elsv.stores.postgres` say how a
-transaction begins, which errors mean what, and have their own migrations: numbered files that are run once,
-in their order.
+transaction begins and which errors mean what. Migrations are numbered files of SQL as SQLite has it; they are
+run once, in their order.
 """
 
 from __future__ import annotations
@@ -57,27 +57,21 @@ class Store(Protocol):
     @property
     def place(self) -> str:
         """Where it is, for messages; without passwords."""
-        ...
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that may write; on disk when it ends without an error."""
-        ...
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that sees one moment of the store."""
-        ...
 
     def another(self) -> Store:
         """Open one more connection to the same database."""
-        ...
 
     def locked(self, query: str) -> str:
         """Return a query of one row such that other writers wait for it; the store's own way."""
-        ...
 
     def close(self) -> None:
         """Give the connection back; the next use opens it again."""
-        ...
 
 
 class OneConnection:
@@ -138,21 +132,21 @@ class OneConnection:
             raise self._readable_error(error) from error
 
 
-def migrations(kind: str) -> list[tuple[int, str, str]]:
-    """Return number, name and SQL of the migrations of a kind of store, in their order."""
-    folder = resources.files("elsv.stores") / "migrations" / kind
+def migrations() -> list[tuple[int, str, str]]:
+    """Return number, name and SQL of the migrations, in their order."""
+    folder = resources.files("elsv.stores") / "migrations"
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     return [(int(f.name[:4]), f.name, f.read_text(encoding="utf-8")) for f in files]
 
 
-def migrate(transaction: Transaction, kind: str, place: str) -> None:
+def migrate(transaction: Transaction, place: str) -> None:
     """Run the migrations that have not been run; the caller keeps others from doing the same."""
     transaction.run(
         "CREATE TABLE IF NOT EXISTS elsv_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
         "at DOUBLE PRECISION NOT NULL)"
     )
     done = {number for (number,) in transaction.rows("SELECT number FROM elsv_migration")}
-    known = migrations(kind)
+    known = migrations()
     if done - {number for number, _, _ in known}:
         raise CorruptFileError(
             f"{place} was written by a newer elsv (migration {max(done)}); use that one: pip install -U elsv"
@@ -164,9 +158,9 @@ def migrate(transaction: Transaction, kind: str, place: str) -> None:
             transaction.run("INSERT INTO elsv_migration VALUES (?, ?, ?)", (number, name, time.time()))
 
 
-def needs_migration(applied: Iterable[int], kind: str) -> bool:
+def needs_migration(applied: Iterable[int]) -> bool:
     """Return whether some migration has not been run, or one that this elsv does not know has."""
-    return set(applied) != {number for number, _, _ in migrations(kind)}
+    return set(applied) != {number for number, _, _ in migrations()}
 
 
 def statements(sql: str) -> list[str]:

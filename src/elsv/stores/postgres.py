@@ -17,6 +17,12 @@ from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, m
 
 _MIGRATING = 7231140921  # a number that stands for elsv's migrations among advisory locks
 _SECONDS_TO_CONNECT = 10
+_TYPES = {  # from SQLite's, in this order
+    "id INTEGER PRIMARY KEY": "id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    " INTEGER": " BIGINT",
+    " REAL": " DOUBLE PRECISION",
+    " WITHOUT ROWID": "",
+}
 
 
 class PostgresStore(OneConnection):
@@ -66,10 +72,10 @@ class PostgresStore(OneConnection):
         try:
             there = connection.execute("SELECT to_regclass('elsv_migration')").fetchone()[0] is not None
             done = connection.execute("SELECT number FROM elsv_migration").fetchall() if there else []
-            if needs_migration((number for (number,) in done), "postgres"):
+            if needs_migration(number for (number,) in done):
                 with connection.transaction():
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-                    migrate(Transaction(connection, _translated), "postgres", self.place)
+                    migrate(Transaction(connection, made_in_postgres), self.place)
             connection.execute(f"SET lock_timeout = {max(1, round(1000 * self._patience))}")
         except BaseException:
             connection.close()
@@ -98,6 +104,13 @@ class PostgresStore(OneConnection):
                 "and decisions with the same key= are made once"
             )
         return StoreError(f"cannot use {self.place}: {text}; nothing was recorded by this call")
+
+
+def made_in_postgres(sql: str) -> str:
+    """Return a statement of a migration as PostgreSQL wants it."""
+    for written, wanted in _TYPES.items():
+        sql = sql.replace(written, wanted)
+    return _translated(sql)
 
 
 def _translated(sql: str) -> str:

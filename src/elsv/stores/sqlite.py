@@ -73,9 +73,9 @@ class SqliteStore(OneConnection):
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA cache_size = -65536")
-            if needs_migration(applied(connection), "sqlite"):
+            if needs_migration(applied(connection)):
                 with _whole(connection, "BEGIN IMMEDIATE"):
-                    migrate(Transaction(connection), "sqlite", self.place)
+                    migrate(Transaction(connection), self.place)
             identity = _which(self._path)
             if found not in (None, identity):
                 self._refuse(identity, True)

@@ -27,11 +27,8 @@ from elsv.beliefs.chain.messages_kernels import (
     WEIGHTS,
     Messages,
     Panels,
-    fill_nodes,
-    lower_messages,
-    new_messages,
     new_panels,
-    stack_windows,
+    send_down,
 )
 
 LANES = 4
@@ -146,10 +143,7 @@ def make_grid(
     panels, size = split(edges, count, first, last, more, nats, len(at))
     if len(at) > 0:
         size = cut_at(panels, size, at)
-    fill_nodes(panels, size)
-    messages = new_messages(stack_windows(panels), size)
-    lower_messages(alpha, beta, panels, messages)
-    return _spread_out(panels, messages, size)
+    return _spread_out(panels, send_down(alpha, beta, panels, size)[0], size)
 
 
 @merged

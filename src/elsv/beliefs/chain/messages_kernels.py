@@ -112,7 +112,7 @@ def copy(source: FloatArray, row: int, out: FloatArray, place: int) -> None:
         out[place, k] = source[row, k]
 
 
-@helper
+@merged
 def fill_nodes(panels: Panels, count: int) -> None:
     """Set the logit, log(1 - x) and x at every node of the first `count` panels."""
     edges = panels.edges
@@ -208,16 +208,17 @@ def lower_message(
 
 
 @helper
-def lower_messages(alpha: FloatArray, beta: FloatArray, panels: Panels, messages: Messages) -> float:
-    """Fill f and L of every arm on its window; return log Z."""
-    integrand = np.empty(POINTS)
+def send_down(alpha: FloatArray, beta: FloatArray, panels: Panels, count: int) -> tuple[Messages, float]:
+    """Fill the nodes of the first `count` panels; return f and L of every arm on its window, and log Z."""
+    fill_nodes(panels, count)
+    messages, integrand = new_messages(stack_windows(panels), count), np.empty(POINTS)
     total_log = 0.0
     for i in range(len(alpha) - 1, -1, -1):
         total_log = -np.inf
         for p in range(panels.first[i], panels.last[i]):
             fill_density(alpha[i], beta[i], panels, p, panels.start[i] + p, messages)
             total_log = lower_message(i, p, total_log, panels, messages, integrand)
-    return total_log
+    return messages, total_log
 
 
 @helper
@@ -282,12 +283,11 @@ class Solution(NamedTuple):
     log_weight: float
 
 
-@helper
+@merged
 def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int) -> Solution:
     """Fill the panels of state s and send the messages down its chain."""
     count, start = placed.panels[s], np.empty(placed.first.shape[1], np.int64)
     nodes = np.empty((3, count, POINTS))
     panels = Panels(placed.edges[s], nodes[0], nodes[1], nodes[2], placed.first[s], placed.last[s], start)
-    fill_nodes(panels, count)
-    messages = new_messages(stack_windows(panels), count)
-    return Solution(panels, messages, lower_messages(alpha[s], beta[s], panels, messages))
+    messages, log_weight = send_down(alpha[s], beta[s], panels, count)
+    return Solution(panels, messages, log_weight)

@@ -242,7 +242,7 @@ def batch_rule_points(
     place, sides = arms.shape[1] // 2, arms.shape[1] - 1
     rules = alpha.shape[1] if sides < 0 else 1
     at, x, share = np.empty((rules, outer)), np.empty((rules, outer)), np.empty((rules, outer))
-    nodes, shares = np.empty((2, outer, inner)), np.ones((2, outer, inner))
+    nodes, shares = np.empty((2, outer, inner)), np.empty((2, outer, inner))
     for s in range(len(alpha)):
         for turn in range(2 if sides > 0 else 1):
             more, ends = 2.0 * (outer if turn == 0 else inner), at[0, : outer * turn]
@@ -276,12 +276,11 @@ def batch_rule_points(
         for j in range(outer if sides >= 0 else 0):
             for k in range(inner if sides > 0 else 1):
                 for below in range(inner if sides > 1 else 1):
-                    weight[s, m] = share[0, j] * shares[0, j, k] * shares[1, j, below]
-                    theta[s, m, place] = x[0, j]
-                    if sides > 0:
-                        theta[s, m, 0] = nodes[0, j, k]
-                    if sides > 1:
-                        theta[s, m, 2] = nodes[1, j, below]
+                    weight[s, m], theta[s, m, place] = share[0, j], x[0, j]
+                    for side in range(sides):
+                        other = below if side else k
+                        weight[s, m] *= shares[side, j, other]
+                        theta[s, m, 2 * side] = nodes[side, j, other]
                     m += 1
 
 

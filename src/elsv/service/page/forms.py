@@ -1,4 +1,4 @@
-"""The form of a new campaign: what is typed becomes a problem and settings, and what that implies.
+"""The form of a new campaign: turns what is typed into a problem and settings, and says what they imply.
 
 Every error says which field it is about.
 """
@@ -295,7 +295,7 @@ def best_beforehand(found: Check, unit: str) -> str:
 def rehearsed(form: NewForm, problem: Problem, today: Arm | None, progress: Progress) -> dict[str, Any]:
     """Return what a small rehearsal says and how precisely the gain will be known, or what to type for it.
 
-    It is of the customers asked for, a third, the half and the double of them.
+    It tries the number of customers asked for, and a third, half and twice as many.
     """
     against = "+".join(str(arm + 1) for arm in today) if isinstance(today, tuple) else today
     horizon = problem.horizon or MOST_REHEARSED
@@ -324,7 +324,7 @@ def rehearsed(form: NewForm, problem: Problem, today: Arm | None, progress: Prog
 
 @contextmanager
 def _blame(name: str) -> Iterator[None]:
-    """Make errors of the library within errors of this field."""
+    """Turn errors of the library into errors of this field."""
     try:
         yield
     except FieldError:

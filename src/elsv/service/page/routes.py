@@ -26,17 +26,7 @@ from elsv.errors import ElsvError, InvalidInputError
 from elsv.service.api import CSV, HTML, REPORT_POLICY, Asked, check_role, file_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import browser, forms
-from elsv.service.page.browser import (
-    HEADERS,
-    Visitor,
-    form_of,
-    inner_address,
-    keep,
-    logged_in,
-    name_in,
-    page,
-    static_files,
-)
+from elsv.service.page.browser import HEADERS, Visitor, form_of, inner_address, logged_in, name_in, page
 from elsv.service.service import Service
 from elsv.service.tokens import Role, page_of
 
@@ -191,11 +181,11 @@ class Pages:
             errors = {"token": "This token is unknown or was revoked; check that it was copied whole."}
             return page(asked, "login.html", 401, next=onward, errors=errors)
         response = _to(onward)
-        keep(response, asked, visitor)
+        browser.keep(response, asked, visitor)
         return response
 
     async def link(self, asked: Asked) -> Response:
-        """Log in whoever was sent a link; who may do as much already stays who they are."""
+        """Log in by a link, unless the visitor may do as much already."""
         onward = inner_address(asked.query_params.get("next", "/"))
         if self._service.tokens is None:
             return _to(onward)
@@ -205,7 +195,7 @@ class Pages:
             return page(asked, "message.html", 401, heading="This link does not log in", text=text)
         response = _to(onward)
         if (asked.state.visitor.role or 0) < (visitor.role or 0):
-            keep(response, asked, visitor)
+            browser.keep(response, asked, visitor)
         return response
 
     async def logging_out(self, asked: Asked) -> Response:
@@ -218,9 +208,9 @@ class Pages:
     async def static(self, asked: Asked) -> Response:
         """Return a file that pages load."""
         name, digest = asked.path_params["name"], asked.path_params["digest"]
-        if name not in static_files():
+        if name not in browser.static_files():
             raise RefusedError(404, "there is no such file")
-        content, kind, known = static_files()[name]
+        content, kind, known = browser.static_files()[name]
         kept = _FOR_GOOD if digest == known else "no-cache"
         return Response(content, headers={"Cache-Control": kept, "Content-Type": kind})
 
@@ -241,7 +231,10 @@ class Pages:
         return page(asked, "campaign.html", said=said, **await self._service.look(name_in(asked), _moment_of))
 
     async def _counts(self, asked: Asked, name: str) -> Response | None:
-        """Return a page of counts, and to it, when it asks again, that all is known; None if that is soon."""
+        """Return a page of counts while all else is computed; None if that is soon done.
+
+        When the page asks again it waits for the rest, and is told to load anew.
+        """
         asks_again = asked.headers.get("hx-request") is not None
         known = await self._within(
             name, lambda: self._service.look(name, _moment_of, long=True), None if asks_again else SOON
@@ -252,7 +245,7 @@ class Pages:
         return None if one is None else page(asked, "counts.html", one=one)
 
     async def _within(self, what: str, work: Callable[[], Awaitable[Any]], seconds: float | None) -> bool:
-        """Return whether work is done within some seconds; it goes on, and is not begun twice."""
+        """Begin work unless it is under way; return whether it is done within some seconds."""
         if what not in self._first:
             self._first[what] = asyncio.gather(work(), return_exceptions=True)
         done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
