@@ -17,8 +17,7 @@ from elsv.beliefs.ladder.belief import Ladder
 from elsv.exact import OptimalPolicy, estimate
 from elsv.exact.solve import largest_by_segment
 from elsv.lattice.numbering import Lattice
-from elsv.policies.layers import StateByState
-from elsv.policies.mixing import ByChances
+from elsv.policies.layers import ByChances, StateByState
 from elsv.policies.single import choice_name, choices, find_choice
 from elsv.state import State
 from paper_best import exactly

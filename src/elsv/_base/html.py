@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -64,11 +64,6 @@ def table(
     `align` has a letter ``l`` or ``r`` for each column; default: the first one left, all others right.
     """
     return Part(headers, rows, align or "l" + "r" * (len(headers) - 1), chosen)
-
-
-def facts(values: Mapping[str, str]) -> Part:
-    """Return names and what they are, one line for each."""
-    return Part(rows=[list(pair) for pair in values.items()], align="ll")
 
 
 def note(words: str) -> Part:

@@ -32,7 +32,6 @@ from elsv.campaign.records import (
 from elsv.campaign.settings import NEVER, OPEN, Settings, problem_as_planned
 from elsv.errors import InvalidInputError
 from elsv.policies import Policy
-from elsv.problem import Problem
 from elsv.segments import Segments, number_of
 from elsv.stores.base import Store, Transaction
 
@@ -75,18 +74,10 @@ class Plan:
     """Answers that are ready to be appended, and the moment of the log that they follow from."""
 
     moment: tuple[object, ...]
-    problem: Problem
     now: float
     rows: list[Row]  # new decisions
-    answers: list[Answer]  # to each request
+    decisions: list[list[Decision]]  # the answer to each request, as callers get it
     keys: list[tuple[str, Answer]]  # new ones, and what they are answered with
-
-    @property
-    def decisions(self) -> list[list[Decision]]:
-        """The answers as callers get them."""
-        return [
-            [decision_of(row, self.problem, repeated) for row, repeated in answer] for answer in self.answers
-        ]
 
 
 class Batches:
@@ -246,7 +237,9 @@ class Batches:
             for answer in found
         ]
         keys = [(key, answers[place]) for key, place in new]
-        return Plan(log.moment, chooser.problem, now, rows, answers, keys)
+        problem = chooser.problem
+        decisions = [[decision_of(row, problem, again) for row, again in answer] for answer in answers]
+        return Plan(log.moment, now, rows, decisions, keys)
 
     def _record(
         self, log: Log, requests: Sequence[Outcomes], now: float

@@ -260,16 +260,16 @@ class Campaign:
     def void(self, decision: str | Decision) -> RewardReceipt:
         """Take back a decision that the customer never saw, such as one that came too late for the page.
 
-        It counts neither as a success nor as a failure, and gives its place among the customers planned for
-        back. The same again is a duplicate. A decision whose outcome is known is refused: see `correct`.
+        It counts neither as a success nor as a failure, and its place among the customers planned for is free
+        again. The same again is a duplicate. A decision whose outcome is known is refused: see `correct`.
         """
         return check_taken(self._report([Outcome(id_of(decision), None, who=self.who)])[0])
 
     def void_request(self, key: str) -> list[RewardReceipt]:
-        """Take back what a request with this key decided, whose answer came too late to be seen.
+        """Take back what a request with this key decided, because its answer came too late to be seen.
 
-        A decision that another request got too stays (``seen``) until that one is taken back as well, and so
-        does one whose outcome is known (``conflict``). Empty if no request had this key.
+        A decision that another request got too stays (``seen``) until that request is taken back as well. One
+        whose outcome is known stays too (``conflict``). Empty if no request had this key.
         """
         text_of("key", key)
         with appending(self.store, self.name) as log:
@@ -301,8 +301,8 @@ class Campaign:
     def status(self, patient: bool = True) -> Status:
         """Return how the campaign stands, for people: ``print(campaign.status())``.
 
-        All of a log is read when it has gone on. Give ``patient=False`` where nobody should wait for that:
-        what was read a moment ago will do, and a long log is read beside while the status says so.
+        If the log has gone on since the last status, all of it is read. Give ``patient=False`` where nobody
+        should wait for that: a long log is then read in a thread, and the status says so or is a little old.
         """
         with self._moment() as (chooser, tallies, log):
             known = self._said
@@ -365,10 +365,11 @@ class Campaign:
 
         With columns ``decision, success``: outcomes of decisions of this campaign, as for `reward`. They
         are corrections or voids if `kind`, or a column ``kind``, says ``correction`` or ``void``. What
-        contradicts the log is counted and changes nothing; `strict` makes an error of it, and of unknown
-        decisions, and takes nothing. With
-        columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1): history
-        from before the campaign. It is added to the prior, once for a file, and earns nothing.
+        contradicts the log is counted and changes nothing; with `strict` it is an error, as are unknown
+        decisions, and nothing is taken.
+
+        With columns ``arm, success`` or ``arm, successes, failures`` (arms by name, or numbered from 1):
+        history from before the campaign. It is added to the prior, once for a file, and earns nothing.
         """
         with appending(self.store, self.name) as log:
             now = self._now()
@@ -381,8 +382,8 @@ class Campaign:
     def forget(self, customer: str) -> int:
         """Remove a customer's name, and the keys of the requests that came with it, from the whole log.
 
-        Counts stay, and so do the decisions, of nobody. Returns how many there were. Who comes back under
-        that name is a new customer.
+        The decisions and counts stay, without the name. Returns how many decisions there were. Who comes back
+        under that name is a new customer.
         """
         name = text_of("customer", customer)
         with appending(self.store, self.name) as log:
@@ -444,9 +445,10 @@ class Campaign:
         return delete(self.store, self.name, again, path)
 
     def pause(self) -> None:
-        """Give the fallback arm to new customers until `resume`, who use up no place of those planned for.
+        """Give the fallback arm to new customers until `resume`.
 
-        Outcomes are still taken, and who has an arm already keeps it.
+        They do not count among the customers planned for. Outcomes are still taken, and whoever has an arm
+        keeps it.
         """
         self._change(paused=True)
 

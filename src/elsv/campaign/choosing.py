@@ -156,10 +156,9 @@ class Chooser:
 class _Batch:
     """Choices for several customers, each of which counts as open for the next.
 
-    Probabilities change seldom within a batch, and a planner takes a millisecond to be asked. So they are
-    supposed to hold for as many customers again as they have held for (`STRIDE` at most) and looked up behind
-    these; if they have changed, the place is found by halving. Only policies that say so (`steady`) are asked
-    like that.
+    Asking a planner takes a millisecond, and probabilities seldom change within a batch. So a batch assumes
+    that they hold for as many more customers as they have held for (`STRIDE` at most), and asks again after
+    these. If they have changed, halving finds the place. Only `steady` policies are asked like that.
     """
 
     STRIDE = 32

@@ -216,8 +216,8 @@ class Figures:
     def pace(self) -> float | None:
         """Customers a day: of the last week, or since the first one; None while that means nothing.
 
-        It does after a day, or after an hour in which 20 customers came: fewer tell it to a quarter at best,
-        and less time may be a rush, or somebody who tries the page.
+        A pace means something after a day, or after an hour in which 20 customers came. Fewer tell it to a
+        quarter at best, and less time may be a rush, or somebody who tries the page.
         """
         if self.began is None:
             return None
@@ -232,9 +232,9 @@ class Figures:
     # Amounts and times as people say them.
 
     def money(self, amount: float, sign: bool = False, near: bool = False, whole: bool = False) -> str:
-        """Return an amount in the campaign's unit, rounded as people do with it; never -0.
+        """Return an amount in the campaign's unit, rounded as people round it; never -0.
 
-        `near`: it is an estimate, so that from 100 on its cents mean nothing; `whole`: no cents.
+        `near`: the amount is an estimate, and from 100 on has no cents; `whole`: no cents.
         """
         return f"{self.amount(amount, sign, near, whole)}{' ' + self.unit if self.unit else ''}"
 

@@ -129,7 +129,7 @@ def _compared(log: Log, tallies: Sequence[Tally], drawn: bool) -> Measured:
 def _halves(parts: FloatArray) -> tuple[Counts, Counts]:
     """Return successes and outcomes of the first half of an arm's customers and of the others.
 
-    They are cut at the end of a part of the log, the one nearest to the middle.
+    The log is cut at the end of the part that is nearest to the middle.
     """
     sums = parts.cumsum(axis=0)
     cut = int(np.abs(sums[:, 1] - sums[-1, 1] / 2).argmin())
@@ -236,7 +236,7 @@ def offsets(zone: ZoneInfo, first: float, last: float) -> Iterator[tuple[int, in
 def _sql(spans: Sequence[tuple[int, int]]) -> str:
     """Return SQL of the day of a time ``{0}``, counted from 1970: the floor of its seconds, as days.
 
-    Databases cut or round when they make whole numbers; both give the floor here.
+    Some databases cut and others round when they make whole numbers; this gives the floor in both.
     """
     ahead = str(spans[0][1])
     if len(spans) > 1:

@@ -347,9 +347,9 @@ class Log:
     def decisions_of_customers(
         self, customers: Sequence[str], arms: Sequence[int], only_open: bool
     ) -> dict[str, Row]:
-        """Return the latest decision of each customer who has one of some `arms` that is not void.
+        """Return each customer's latest decision for one of `arms` that is not void.
 
-        Only of those whose outcome is awaited, if `only_open`.
+        `only_open`: that still awaits its outcome.
         """
         joined, more = "LEFT JOIN elsv_void o", "AND o.number IS NULL"
         if only_open:
@@ -403,9 +403,9 @@ class Log:
         return {number for (number,) in self.rows(query, request)}
 
     def disown(self, request: str) -> None:
-        """Forget a request whose answer nobody saw; another one that got the same decision made it then.
+        """Forget a request whose answer nobody saw. What it decided is then that of another that got it too.
 
-        So that a decision is void when none of the requests that got it was seen.
+        So a decision becomes void once every request that got it is taken back.
         """
         mine = "FROM elsv_request WHERE campaign = ? AND request = ?"
         rows = self.rows(f"SELECT number, made {mine}", request)

@@ -145,9 +145,9 @@ def begin_once(
     now: float,
     who: str | None = None,
 ) -> bool:
-    """Begin a campaign; False if it was begun just so before, whatever has been changed since.
+    """Begin a campaign; False if it was begun in the same way before, whatever has changed since.
 
-    One that was begun with another problem or other settings is an error.
+    If it was begun with another problem or other settings, that is an error.
     """
     made = Settings(horizon=problem.horizon).changed(problem, **_with_arms(problem, given))
     make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
@@ -217,7 +217,7 @@ def add(
 ) -> tuple[int, Problem]:
     """Add an arm (`with_arm`); return its number, from 0, and the problem with it.
 
-    Its row takes its time, and so do the kernels of another structure: all that is before the transaction.
+    Its row and the kernels of another structure take time, so both come before the transaction.
     """
     while True:
         with store.reading() as reading:
@@ -341,7 +341,7 @@ def _place(problem: Problem, chain: Sequence[int], reward: float, after: str | i
 
 
 def _as_it_is_now(log: Log, problem: Problem | None) -> Problem | None:
-    """Return the present problem, with the horizon that is given, for one from before arms were added."""
+    """Return `problem`; one from before arms were added stands for the present problem with its horizon."""
     if problem is None or all(_difference(parsed(text), problem) for text in log.problems()[:-1]):
         return problem
     return log.problem if problem.horizon is None else log.problem.with_horizon(problem.horizon)

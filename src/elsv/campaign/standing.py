@@ -57,9 +57,9 @@ def status_of(
     measured: Measured | None = None,
     past: Past | None = None,
 ) -> Status:
-    """Return how a campaign with these counts stands; the last two are what else its log says.
+    """Return how a campaign with these counts stands; `measured` and `past` are what else its log says.
 
-    `decided` are the customers of those planned for who have come.
+    `decided`: how many of the customers planned for have come.
     """
     log, before = measured or Measured(), past or Past()
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
@@ -259,8 +259,8 @@ def gains_of(
     """Return the gains over the control arm, the arm that earns most by now and an equal split.
 
     `best` and `control` are an arm for each segment; `held` are successes and outcomes of the customers who
-    were held out, arm by arm. With them comes how much of the gain over the control arm is switching, and
-    how much learning.
+    were held out, arm by arm. Also returned: how much of the gain over the control arm is switching, and how
+    much is learning.
     """
     if not any(t.seen for t in tallies):
         return (), None

@@ -48,9 +48,9 @@ class Table:
         *columns: tuple[str, str, str | Callable[[Any], str]],
         best: tuple[int, ...] = (),
     ) -> Table:
-        """Return a table with a row for each thing; a column has a head, a letter and what makes a cell.
+        """Return a table with a row for each thing.
 
-        That is a function of the thing, or a format of it.
+        A column has a head, a letter, and a format or function that makes a cell of a thing.
         """
         heads, letters, cells = zip(*columns, strict=True)
         rows = tuple(

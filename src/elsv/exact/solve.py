@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from elsv._base.files import check_writable
-from elsv._base.html import block, facts, note, table
+from elsv._base.html import block, note, table
 from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
 from elsv._base.progress import Progress, watched
@@ -87,15 +87,15 @@ class Solution:
 
     def _repr_html_(self) -> str:
         """Return value and regret, and what each first arm leads to, for notebooks."""
-        shown = {"value": f"{self.value:.9g}", "regret": f"{round(self.regret, 12):.9g}"}
-        shown |= {"states": f"{self.states:,}", "time": duration(self.seconds)}
+        shown = [("value", f"{self.value:.9g}"), ("regret", f"{round(self.regret, 12):.9g}")]
+        shown += [("states", f"{self.states:,}"), ("time", duration(self.seconds))]
         rows = [[self._name(arm), f"{score:.9g}"] for arm, score in enumerate(self.scores.tolist())]
         comes = "its segment comes first, " if self.segments.names else ""
         rest = note(
             f"Expected reward over the horizon if {comes}this arm is pulled first and the optimum follows."
         )
         chosen = table(["first arm", "expected reward"], rows, chosen=self.actions)
-        return block("Bayes optimum", facts(shown), chosen, rest)
+        return block("Bayes optimum", table((), shown, "ll"), chosen, rest)
 
     def _name(self, arm: int) -> str:
         return self.names[arm] if self.names else f"arm {arm + 1}"

@@ -123,8 +123,8 @@ class Bandit:
     def explain(self, step: int | None = None, segment: str | int | None = None) -> Explanation:
         """Return the choice in this state and each arm's mean, interval, bonus, q and P(best).
 
-        The draws of a policy that draws are its next ones, yet `choose` is not affected. `step` is for
-        pulls that the state does not show; by default one more than the outcomes seen. In a problem with
+        A policy that draws answers as it will at the next `choose`, which is not affected. `step` is one more
+        than the outcomes seen; give a later one for pulls that the state does not show. In a problem with
         segments `segment` says who has come, and the arms are those on offer.
         """
         self._within_horizon()

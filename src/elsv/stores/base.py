@@ -159,7 +159,7 @@ def migrate(transaction: Transaction, place: str) -> None:
 
 
 def needs_migration(applied: Iterable[int]) -> bool:
-    """Return whether some migration has not been run, or one that this elsv does not know has."""
+    """Return whether a migration has not been run, or one was run that this elsv does not know."""
     return set(applied) != {number for number, _, _ in migrations()}
 
 

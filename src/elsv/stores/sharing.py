@@ -36,9 +36,9 @@ def run_together(store: Store, works: Sequence[Work[Any]]) -> list[Any]:
 
 
 class SharedCommits:
-    """Commits that threads share: whoever comes first commits for all who have come meanwhile.
+    """Commits that threads share: the first to come commits for all who come meanwhile.
 
-    `most`: pieces in one transaction, at most.
+    `most`: the most pieces of work in one transaction.
     """
 
     def __init__(self, store: Store, most: int = 256) -> None:
@@ -72,9 +72,9 @@ class SharedCommits:
 
 
 class Pool:
-    """As many connections as are needed at once, `size` at most; whoever finds none free waits.
+    """As many connections as are needed at once, `size` at most; a thread that finds none free waits.
 
-    `make` opens one more, and `patience` is how many seconds to wait for one that is free.
+    `make` opens one more, and `patience` is how many seconds a thread waits.
     """
 
     def __init__(self, make: Callable[[], Store], size: int, patience: float) -> None:

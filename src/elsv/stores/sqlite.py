@@ -149,8 +149,8 @@ def ahead_of(path: Path) -> Path:
 def retire(path: Path) -> None:
     """Prepare a file to be replaced: fold its write-ahead log into it, and leave nothing beside it.
 
-    A file that somebody has open is refused. What is no database, or none that can be read, stays as it is,
-    and its companions are removed.
+    A file that somebody has open is refused. A file that is no readable database stays as it is, and its
+    companions are removed.
     """
     try:
         if path.exists():
