@@ -3,16 +3,13 @@
 import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from services import Server
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -61,29 +58,11 @@ def new_context(chrome, address, viewport=WIDE, **more):
 @contextmanager
 def serving(db, tokens=None, state="/readyz"):
     """Yield the address of ``elsv serve`` in its own process, when it is ready or in another `state`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "elsv.cli", "serve", "--db", str(db), "--port", str(port)]
-    command += [] if tokens is None else ["--tokens", str(tokens)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
+    server = Server(db, Path(db).parent, guarded=tokens is not None).start()
     try:
-        for _ in range(1800):
-            assert process.poll() is None, "the server has ended"
-            try:
-                ask(address, "GET", state)
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield address
+        yield server.wait(state).url
     finally:
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        server.stop()
 
 
 def ask(address, method, path, body=None):

@@ -41,14 +41,18 @@ class Server:
         Where its tokens and its log are.
     options
         Further words of the command line.
+    guarded
+        Whether it asks for tokens.
     """
 
-    def __init__(self, db, directory, *options):
+    def __init__(self, db, directory, *options, guarded=True):
         self.db, self.directory, self.options = str(db), Path(directory), options
         self.port, self.process = free_port(), None
         self.url = f"http://127.0.0.1:{self.port}"
         self.token_file = self.directory / "tokens.json"
-        if not self.token_file.exists():
+        if guarded:
+            self.options = ("--tokens", str(self.token_file), *options)
+        if guarded and not self.token_file.exists():
             tokens = TokenFile(self.token_file, must_exist=False)
             self.tokens = {role: tokens.new(f"a {role}er", role) for role in ("read", "write", "admin")}
             self.tokens["revoked"] = tokens.new("gone", "admin")
@@ -56,18 +60,18 @@ class Server:
 
     def start(self):
         command = [sys.executable, "-m", "elsv.cli", "serve", "--db", self.db, "--port", str(self.port)]
-        command += ["--tokens", str(self.token_file), *self.options]
+        command += self.options
         with (self.directory / "server.log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         return self
 
-    def wait(self):
-        """Return when it is ready."""
+    def wait(self, state="/readyz"):
+        """Return when it is ready, or in another state."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             assert self.process.poll() is None, f"the server ended: {self.log()}"
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                if httpx.get(f"{self.url}{state}", timeout=5).status_code == 200:
                     return self
             except httpx.TransportError:
                 pass

@@ -18,7 +18,6 @@ from elsv.campaign.opening import (
     open_store,
 )
 from elsv.campaign.records import Outcome
-from elsv.stores.base import StoreError
 from elsv.stores.sharing import Apart, Pool, SharedCommits, run_together
 
 
@@ -45,26 +44,43 @@ ASKED = [
     DecisionRequest(["b"], "k2"),
     DecisionRequest([None]),
 ]
+OF_SEGMENTS = [
+    DecisionRequest(["a"], None, "new"),
+    DecisionRequest([None, None], None, "old"),
+    DecisionRequest(["a"], None, "old"),  # another decision: other arms are on offer
+    DecisionRequest(["a"], "k1", "new"),
+    DecisionRequest([None], None, "2"),
+]
+SEGMENTS = {"order": None, "segments": {"new": [1, 2], "old": [3, 4]}, "segment_shares": [0.5, 0.5]}
 
 
-@pytest.mark.parametrize("policy", ["thompson", "greedy", "elsv"])
-def test_a_batch_is_decided_like_one_after_the_other(tmp_path, policy):
+@pytest.mark.parametrize(
+    ("policy", "asked", "changes", "repeated"),
+    [
+        *((policy, ASKED, {}, (0, 0, 0, 1, 0, 1, 0)) for policy in ("thompson", "greedy", "elsv")),
+        ("thompson", OF_SEGMENTS, SEGMENTS, (0, 0, 0, 0, 1, 0)),
+    ],
+    ids=["thompson", "greedy", "elsv", "segments"],
+)
+def test_a_batch_is_decided_like_one_after_the_other(tmp_path, policy, asked, changes, repeated):
     """The same arms, probabilities and numbers, whether planned before or inside."""
-    answers = []
+    answers, turns = [], ["new", "old"] if changes else [None]
     for way in ("alone", "inside", "before"):
-        campaign = opened(tmp_path / f"{way}.db", policy, floor=0.02)
-        campaign.rewards([(one, k % 2 == 0) for k, one in enumerate(campaign.decide(count=12))])
+        given = {"policy": policy, "seed": 5, "clock": Clock(), "window": 100, "floor": 0.02}
+        campaign = Campaign.open(tmp_path / f"{way}.db", "spring", shop(**changes), **given)
+        for turn in turns:
+            made = campaign.decide(count=12, segment=turn)
+            campaign.rewards([(one, k % 2 == 0) for k, one in enumerate(made)])
         if way == "alone":
-            found = [settled(campaign, [one])[0][0] for one in ASKED]
+            found = [settled(campaign, [one])[0][0] for one in asked]
         else:
-            plan = campaign._batches.plan(ASKED) if way == "before" else None
-            found = settled(campaign, ASKED, plan)[0]
-        answers.append(
-            [[(d.number, d.arm, d.propensity, d.customer, d.repeated) for d in one] for one in found]
-        )
+            found = settled(campaign, asked, campaign._batches.plan(asked) if way == "before" else None)[0]
+        own = ("number", "arm", "propensity", "customer", "segment", "repeated")
+        answers.append([[getattr(one, name) for name in own] for many in found for one in many])
         assert campaign.audit().exact
         campaign.close()
     assert answers[0] == answers[1] == answers[2]
+    assert tuple(one[-1] for one in answers[0]) == repeated
 
 
 def test_a_plan_that_was_overtaken_is_made_anew(tmp_path):
@@ -171,23 +187,6 @@ def test_threads_share_commits_and_get_their_own_answers(tmp_path):
         commits.run(lambda writing: 1 / 0)
 
 
-def test_a_store_that_fails_fails_for_all_who_share_the_commit(tmp_path):
-    campaign = opened(tmp_path / "shop.db")
-    campaign.decide()
-    connection = campaign.store._connection
-    connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
-    asked = [DecisionRequest([f"c-{k}" * 20]) for k in range(400)]
-
-    def fill():
-        for _ in range(20):
-            settled(campaign, asked)
-
-    with pytest.raises(StoreError, match="full"):
-        fill()
-    connection.execute("PRAGMA max_page_count = 1000000")
-    assert campaign.audit().exact
-
-
 def test_a_pool_and_a_store_in_two_parts(tmp_path):
     writer = open_store(tmp_path / "shop.db")
     store = Apart(Pool(lambda: open_store(tmp_path / "shop.db"), 2, 1.0), writer)
@@ -227,35 +226,6 @@ def test_begun_once_and_changed_by_version(tmp_path):
     assert campaign.version == 2
     assert campaign.audit().exact
     campaign.close()
-
-
-def test_a_batch_of_several_segments_is_decided_like_one_after_the_other(tmp_path):
-    asked = [
-        DecisionRequest(["a"], None, "new"),
-        DecisionRequest([None, None], None, "old"),
-        DecisionRequest(["a"], None, "old"),  # another decision: other arms are on offer
-        DecisionRequest(["a"], "k1", "new"),
-        DecisionRequest([None], None, "2"),
-    ]
-    answers = []
-    for way in ("alone", "inside", "before"):
-        problem = shop(order=None, segments={"new": [1, 2], "old": [3, 4]}, segment_shares=[0.5, 0.5])
-        campaign = Campaign.open(
-            tmp_path / f"{way}.db", "spring", problem, policy="thompson", seed=5, clock=Clock(), floor=0.02
-        )
-        for segment in ("new", "old"):
-            made = campaign.decide(count=6, segment=segment)
-            campaign.rewards([(one, k % 2 == 0) for k, one in enumerate(made)])
-        if way == "alone":
-            found = [settled(campaign, [one])[0][0] for one in asked]
-        else:
-            found = settled(campaign, asked, campaign._batches.plan(asked) if way == "before" else None)[0]
-        answers.append([(d.number, d.arm, d.propensity, d.segment, d.repeated) for one in found for d in one])
-        assert campaign.audit().exact
-        campaign.close()
-    assert answers[0] == answers[1] == answers[2]
-    assert [one[3] for one in answers[0]] == ["new", "old", "old", "old", "new", "old"]
-    assert [one[4] for one in answers[0]] == [False, False, False, False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -171,20 +171,6 @@ def test_shops_are_those_of_compare(monkeypatch):
     assert row.learning == pytest.approx(found.gain("elsv", beforehand).amount, rel=1e-9)
 
 
-def test_progress_moves():
-    steps = []
-    rehearse(
-        shop(),
-        [20, 40],
-        policies="greedy",
-        instances=600,
-        progress=lambda done, total: steps.append((done, total)),
-    )
-    assert steps[-1][0] == steps[-1][1]
-    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
-    assert len({total for _, total in steps}) == 1
-
-
 def test_the_same_seed_gives_the_same_numbers():
     one = rehearse(
         shop(), [50], policies=["greedy", "thompson"], instances=40, seed=3, delay="geometric:5", jobs=1

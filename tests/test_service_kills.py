@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from campaigns import postgres_server
-from elsv.client import AsyncClient, Retries, UnavailableError
-from services import Server, serving
+from elsv.client import AsyncClient, Retries
+from services import serving
 
 KILLS = int(os.environ.get("ELSV_KILLS", "4"))
 CLIENTS = 8
@@ -301,28 +301,3 @@ def test_a_server_that_is_asked_to_stop_finishes_what_it_has_begun(place, tmp_pa
             load.wait_for(5)
             load.stop()
         load.check()
-
-
-def test_a_second_server_of_a_file_is_refused(tmp_path):
-    path = tmp_path / "shop.db"
-    (tmp_path / "second").mkdir()
-    with serving(path, tmp_path) as server:
-        server.begin()
-        second = Server(path, tmp_path / "second").start()
-        assert second.process.wait(timeout=120) == 2
-        assert "is served by" in second.log()
-        assert "Traceback" not in second.log()
-
-
-def test_a_client_that_gives_up_says_what_to_do(tmp_path):
-    with serving(tmp_path / "shop.db", tmp_path) as server:
-        server.begin()
-        server.kill()
-
-        async def ask():
-            async with AsyncClient(server.url, retries=Retries(1, 0.001)) as client:
-                await client.decide("spring")
-
-        with pytest.raises(UnavailableError, match="with the same key nothing is decided twice"):
-            asyncio.run(ask())
-        server.start().wait()

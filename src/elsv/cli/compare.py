@@ -159,11 +159,12 @@ def _policies(
     """Return the policies that were named, and those that play by their labels."""
     if not sharing:
         names = given or list(DEFAULT_POLICIES)
-        if all(name is policy_named(name) for name in names):
+        found = {name: policy_named(name) for name in names}
+        if all(isinstance(policy, str) for policy in found.values()):
             return names, names
         from elsv.suite import made
 
-        return names, {name: made(policy_named(name), problem) for name in names}
+        return names, {name: made(policy, problem) for name, policy in found.items()}
     from elsv.simulation.sharing import sharing_policies
 
     names = given or [DEFAULT_POLICIES[0]]

@@ -356,7 +356,7 @@ def _outcome(given: object) -> Outcome:
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(json.dumps(value, allow_nan=False).encode(), status, headers, "application/json")
+    return Response(_ENCODER.encode(value).encode(), status, headers, "application/json")
 
 
 def _version(if_match: str | None) -> int | None:
@@ -389,6 +389,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_unique)
 _KEY = ("header", "idempotency-key", "A retry with the same key gets the first answer.")
 _MATCH = ("header", "if-match", 'The version of the settings that you saw last, such as "3".')
