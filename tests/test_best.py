@@ -10,8 +10,7 @@ import paper_panels
 from elsv.beliefs import Chain, Independent
 from elsv.beliefs.best.chain_kernels import cut_off, open_chain
 from elsv.beliefs.best.integral import best_of_chain, integrate
-from elsv.beliefs.best.integral_kernels import beyond, open_field
-from elsv.beliefs.best.panels_kernels import lay_panels
+from elsv.beliefs.best.integral_kernels import beyond, lay_panels, open_field
 from elsv.beliefs.chain.panels import place
 from elsv.errors import InvalidInputError
 from elsv.exact import evaluate

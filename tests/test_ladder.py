@@ -17,7 +17,7 @@ import paper
 import paper_structure
 from elsv import Chain, Independent, InvalidInputError, Problem, State, solve
 from elsv.beliefs import Ladder, Mixture, Samples, abilities
-from elsv.beliefs.ladder.ranking import known_rankings
+from elsv.beliefs.ladder.ranking import rankings
 from elsv.structure import bounds, decreasing, free, grid, mixture, order, unimodal
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "structure.json").read_text())
@@ -475,7 +475,7 @@ def test_batches_of_any_shape_are_their_states():
 
 def test_how_many_messages_a_structure_has():
     def nodes(arms, pairs=(), peak=False):
-        return sum(part.nodes for part in known_rankings(arms, tuple(pairs), peak))
+        return sum(part.nodes for part in rankings(arms, tuple(pairs), peak))
 
     assert nodes(12, paper_structure.grid_pairs(3, 4)) == 34
     assert nodes(40, paper_structure.grid_pairs(5, 8)) == 1286

@@ -37,13 +37,13 @@ LAYERS = (
 # A result can draw and print itself; what does it is imported when it is asked for.
 ALLOWED = {
     ("simulation/compare.py", "elsv.report.comparison"),
-    ("exact/evaluation.py", "elsv.report.evaluation"),
-    ("exact/evaluation.py", "elsv.report.latex"),
+    ("exact/evaluate.py", "elsv.report.evaluation"),
+    ("exact/evaluate.py", "elsv.report.latex"),
     ("simulation/compare.py", "elsv.report.latex"),
-    ("exact/evaluation.py", "elsv.report.plots"),
+    ("exact/evaluate.py", "elsv.report.plots"),
     ("simulation/compare.py", "elsv.report.plots"),
     ("exact/solve.py", "elsv.report.plots"),
-    ("exact/evaluation.py", "elsv.report.terminal"),
+    ("exact/evaluate.py", "elsv.report.terminal"),
     ("exact/solve.py", "elsv.report.terminal"),
     ("simulation/compare.py", "elsv.report.terminal"),
     # A problem fills in rows that are left out by a rule that needs problems.

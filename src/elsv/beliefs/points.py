@@ -143,14 +143,8 @@ def rule_sizes(count: int, arms: int) -> tuple[int, int]:
     Half as many again for the first: what the others have given it is no polynomial, and their rules are
     exact for polynomials.
     """
-    inner = 1
-    while inner < ENOUGH and _outer(inner + 1) * (inner + 1) ** (arms - 1) <= count:
-        inner += 1
-    return _outer(inner), inner
-
-
-def _outer(inner: int) -> int:
-    return inner + inner // 2
+    sizes = ((inner + inner // 2, inner) for inner in range(ENOUGH, 1, -1))
+    return next((size for size in sizes if size[0] * size[1] ** (arms - 1) <= count), (1, 1))
 
 
 @remembered

@@ -113,9 +113,9 @@ def integrals_to(places: FloatArray, points: int) -> FloatArray:
     return np.asarray(integrals @ coefficients)
 
 
-def limited_logs(nodes: Nodes) -> tuple[FloatArray, FloatArray]:
-    """Return log x and log(1 - x) of the nodes, no lower than what stands for the logarithm of 0."""
-    return np.maximum(nodes.log_x, _NEVER), np.maximum(nodes.log_rest, _NEVER)
+def limited_logs(log_x: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log x and log(1 - x), no lower than what stands for the logarithm of 0."""
+    return np.maximum(log_x, _NEVER), np.maximum(log_rest, _NEVER)
 
 
 def beta_share(
@@ -148,8 +148,7 @@ class ArmTables:
 
     def __init__(self, prior: FloatArray, log_x: FloatArray, log_rest: FloatArray, most: int) -> None:
         self.alpha, self.beta = (float(count) for count in prior)
-        self.log_x = np.maximum(log_x, _NEVER)  # [G]
-        self.log_rest = np.maximum(log_rest, _NEVER)  # [G]
+        self.log_x, self.log_rest = limited_logs(log_x, log_rest)  # [G]
         self.most = most
         powers = np.arange(most + 1)[:, None]
         self._won, self._lost = np.exp(powers * self.log_x), np.exp(powers * self.log_rest)

@@ -58,17 +58,11 @@ KEEP: Any = type("Keep", (), {"__repr__": lambda _: "as it is"})()
 
 @dataclass(frozen=True)
 class _Said:
-    """What a log says, and when that was read."""
+    """What a log says, and from when on it may be read again where nobody waits for it."""
 
     of: tuple[int, int]  # campaign and event
-    at: float
-    took: float
+    again: float
     measured: Measured
-
-    @property
-    def is_old(self) -> bool:
-        """Whether the log may be read again where nobody waits for it."""
-        return time.monotonic() - self.at >= _REST * self.took
 
 
 class Campaign:
@@ -309,7 +303,7 @@ class Campaign:
             if known is None or known.of != (log.id, log.events):
                 if patient or log.decisions <= _LONG:
                     known = self._read_log(chooser, tallies, log)
-                elif not self._reading and (known is None or known.is_old):
+                elif not self._reading and (known is None or time.monotonic() >= known.again):
                     self._reading = True
                     Thread(target=self._read_beside, args=(chooser, tallies), daemon=True).start()
             past = past_of(log, chooser.settings, chooser.problem)
@@ -325,7 +319,7 @@ class Campaign:
         began = time.monotonic()
         found = measure(log, tallies, chooser.settings, self._now())
         now = time.monotonic()
-        self._said = _Said((log.id, log.events), now, now - began, found)
+        self._said = _Said((log.id, log.events), now + _REST * (now - began), found)
         return self._said
 
     def explain(self, segment: str | int | None = None) -> Explanation:

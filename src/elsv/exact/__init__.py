@@ -2,11 +2,10 @@
 
 `solve` gives the Bayes optimum and `evaluate` what any policy earns: no simulation, no error bars (past the
 paper). Read `solve` first: `evaluate` follows a policy where it takes the maximum, and `passes` decides which
-policies go over the lattice together; `evaluation` is what it gives back.
+policies go over the lattice together.
 """
 
-from elsv.exact.evaluate import evaluate
-from elsv.exact.evaluation import Evaluation, PolicyValue, gap_percent
+from elsv.exact.evaluate import Evaluation, PolicyValue, evaluate, gap_percent
 from elsv.exact.passes import Cost, estimate
 from elsv.exact.solve import Solution, solve
 from elsv.policies.optimal import Actions, OptimalPolicy

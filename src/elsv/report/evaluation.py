@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from elsv._base.numbers import whole
-from elsv.exact.evaluation import OPTIMAL, Evaluation
+from elsv.exact.evaluate import OPTIMAL, Evaluation
 from elsv.report.headline import REGRET as REGRET
 from elsv.report.headline import gain_cells, gain_heads, gains_in_words, number
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from elsv._base.export import latex_table
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.exact.evaluation import OPTIMAL, Evaluation
+from elsv.exact.evaluate import OPTIMAL, Evaluation
 from elsv.policies.single import rivals
 from elsv.report.evaluation import latex_rows
 from elsv.report.headline import headers, headline_rows

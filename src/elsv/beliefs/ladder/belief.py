@@ -34,7 +34,7 @@ from elsv.beliefs.base import (
 )
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.independent import Independent
-from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, known_rankings
+from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, rankings
 from elsv.beliefs.layers.tables import contradicts
 from elsv.beliefs.layers.weights import Ways, ways_of, weights_by_parts
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
@@ -87,7 +87,7 @@ class Ladder(Measured):
     @cached_property
     def parts(self) -> tuple[Ranking, ...]:
         """What ranks arms that are connected, part by part; the parts are independent."""
-        return known_rankings(self.arms, self.order, self.unimodal)
+        return rankings(self.arms, self.order, self.unimodal)
 
     @property
     def nodes(self) -> int:
@@ -294,7 +294,7 @@ def exact_belief(
             return Chain("decreasing", tolerance)
         if cover == tuple((b, a) for a, b in falling):
             return Chain("increasing", tolerance)
-    known_rankings(arms, order, unimodal)
+    rankings(arms, order, unimodal)
     return Ladder(
         arms, order, unimodal, None if free else bounds, rewards if order or unimodal else None, tolerance
     )
@@ -330,7 +330,7 @@ def _solvers(
     from elsv.beliefs.ladder.axis_kernels import Axis
 
     known = []
-    for part in known_rankings(arms, order, unimodal):
+    for part in rankings(arms, order, unimodal):
         chosen = list(part.arms)
         support = np.ones(len(chosen)) if rewards is None else np.array(rewards)[chosen]
         support = support / support.max()

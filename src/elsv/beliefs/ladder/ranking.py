@@ -10,8 +10,8 @@ so a node is how many are placed from the left and from the right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -28,18 +28,13 @@ class TooWideError(InvalidInputError):
     """A partial order whose ladder has too many nodes."""
 
 
-@dataclass
-class _Builder:
-    """Messages in the order in which they can be computed."""
+Program = list[tuple[list[Term], bool]]  # messages, each after those that it needs, and whether from above
 
-    from_above: list[bool] = field(default_factory=list)
-    terms: list[list[Term]] = field(default_factory=list)
 
-    def add(self, terms: list[Term], from_above: bool = False) -> int:
-        """Add a message; return its number."""
-        self.from_above.append(from_above)
-        self.terms.append(terms)
-        return len(self.terms) - 1
+def _add(program: Program, terms: list[Term], from_above: bool = False) -> int:
+    """Add a message; return its number."""
+    program.append((terms, from_above))
+    return len(program) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +64,7 @@ class Ranking:
         return len(self.arm) == len(self.from_above)
 
 
+@lru_cache(maxsize=64)
 def rankings(arms: int, pairs: Pairs, unimodal: bool) -> tuple[Ranking, ...]:
     """Return a program for each connected part of what is known.
 
@@ -154,7 +150,7 @@ def _tree(part: list[int], cover: Pairs) -> Ranking:
     for a, b in cover:
         beside[a].append((b, False))
         beside[b].append((a, True))
-    builder = _Builder()
+    program: Program = []
     root = _centre(beside)
     order, parent = [root], {root: (-1, False)}
     for arm in order:
@@ -165,8 +161,8 @@ def _tree(part: list[int], cover: Pairs) -> Ranking:
     message: dict[int, int] = {}
     for arm in reversed(order):
         factors = tuple(message[other] for other, _ in beside[arm] if parent[other][0] == arm)
-        message[arm] = builder.add([(arm, factors)], from_above=parent[arm][1])
-    return _ranking(part, builder)
+        message[arm] = _add(program, [(arm, factors)], from_above=parent[arm][1])
+    return _ranking(part, program)
 
 
 def _centre(beside: list[list[tuple[int, bool]]]) -> int:
@@ -179,14 +175,14 @@ def _centre(beside: list[list[tuple[int, bool]]]) -> int:
 def _ladder(part: list[int], above: AnyArray) -> Ranking:
     """Return a message for every set of arms that can be the smallest ones."""
     need = [sum(1 << int(b) for b in np.flatnonzero(above[a])) for a in range(len(part))]
-    builder = _Builder()
+    program: Program = []
     layer: dict[int, list[tuple[int, int]]] = {0: []}  # set: (arm placed last, set before)
     number: dict[int, tuple[int, ...]] = {}
     for _ in range(len(part) + 1):
         following: dict[int, list[tuple[int, int]]] = {}
         for placed, ways in layer.items():
             if placed:
-                number[placed] = (builder.add([(arm, number[before]) for arm, before in ways]),)
+                number[placed] = (_add(program, [(arm, number[before]) for arm, before in ways]),)
             else:
                 number[placed] = ()
             for arm in range(len(part)):
@@ -198,13 +194,13 @@ def _ladder(part: list[int], above: AnyArray) -> Ranking:
                 'state more of the order, or leave the method to be chosen (method = "auto"), by draws'
             )
         layer = following
-    return _ranking(part, builder)
+    return _ranking(part, program)
 
 
 def _peak(arms: int, above: AnyArray) -> Ranking:
     """Return a message for every pair of how many arms are placed from the left and from the right."""
     need = [frozenset(int(b) for b in np.flatnonzero(above[a])) for a in range(arms)]
-    builder = _Builder()
+    program: Program = []
     number: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
     ends: list[Term] = []
     for placed in range(1, arms + 1):
@@ -223,39 +219,35 @@ def _peak(arms: int, above: AnyArray) -> Ranking:
             if placed == arms:
                 ends += [term for term in terms if term not in ends]
             elif terms:
-                number[(left, right)] = (builder.add(terms),)
+                number[(left, right)] = (_add(program, terms),)
     if not ends:
         raise InvalidInputError("no ranking of the arms has a single peak and agrees with the order")
-    builder.add(ends)
-    return _ranking(list(range(arms)), _reachable(builder))
+    _add(program, ends)
+    return _ranking(list(range(arms)), _reachable(program))
 
 
-def _reachable(builder: _Builder) -> _Builder:
+def _reachable(program: Program) -> Program:
     """Return the messages that the last one needs."""
-    wanted = {len(builder.terms) - 1}
-    for message in range(len(builder.terms) - 1, -1, -1):
+    wanted = {len(program) - 1}
+    for message in range(len(program) - 1, -1, -1):
         if message in wanted:
-            wanted |= {factor for _, factors in builder.terms[message] for factor in factors}
-    kept = _Builder()
+            wanted |= {factor for _, factors in program[message][0] for factor in factors}
+    kept: Program = []
     number: dict[int, int] = {}
     for message in sorted(wanted):
-        terms = [(arm, tuple(number[m] for m in factors)) for arm, factors in builder.terms[message]]
-        number[message] = kept.add(terms, builder.from_above[message])
+        terms, from_above = program[message]
+        own = [(arm, tuple(number[m] for m in factors)) for arm, factors in terms]
+        number[message] = _add(kept, own, from_above)
     return kept
 
 
-def _ranking(part: Sequence[int], builder: _Builder) -> Ranking:
-    terms = [term for message in builder.terms for term in message]
+def _ranking(part: Sequence[int], program: Program) -> Ranking:
+    terms = [term for message, _ in program for term in message]
     return Ranking(
         tuple(part),
-        np.array(builder.from_above, dtype=np.bool_),
-        np.cumsum([0, *(len(message) for message in builder.terms)]).astype(np.int64),
+        np.array([from_above for _, from_above in program], dtype=np.bool_),
+        np.cumsum([0, *(len(message) for message, _ in program)]).astype(np.int64),
         np.array([arm for arm, _ in terms], dtype=np.int64),
         np.cumsum([0, *(len(factors) for _, factors in terms)]).astype(np.int64),
         np.array([m for _, factors in terms for m in factors], dtype=np.int64),
     )
-
-
-Build = Callable[[int, Pairs, bool], tuple[Ranking, ...]]
-known_rankings: Build = lru_cache(maxsize=64)(rankings)
-"""`rankings`, remembered."""

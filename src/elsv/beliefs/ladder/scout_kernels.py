@@ -172,9 +172,9 @@ def sum_up(into: FloatArray, width: FloatArray, above: bool, out: FloatArray) ->
 @helper
 def is_long(into: FloatArray, outer: FloatArray, width: FloatArray, k: int, least: float) -> bool:
     """Return whether an interval may hold more than exp(`least`), and the integrand is not straight there."""
-    if most_between(into, outer, width, k) + math.log(width[k]) < least:
+    if most_between(into, outer, width, k) + math.log(width[k]) < least or min(into[k], into[k + 1]) <= NEVER:
         return False
-    return bend_of(into, width, k) > _STRAIGHT or span_of(into, k) > 2 * _STRAIGHT
+    return bend_of(into, width, k) > _STRAIGHT or abs(into[k + 1] - into[k]) > 2 * _STRAIGHT
 
 
 @helper
@@ -191,18 +191,8 @@ def most_between(into: FloatArray, outer: FloatArray, width: FloatArray, k: int)
 
 
 @helper
-def span_of(log: FloatArray, k: int) -> float:
-    """Return by how much a logarithm changes over an interval."""
-    if log[k] <= NEVER or log[k + 1] <= NEVER:
-        return 0.0
-    return float(abs(log[k + 1] - log[k]))
-
-
-@helper
 def bend_of(log: FloatArray, width: FloatArray, k: int) -> float:
     """Return by how much slopes change over an interval, from the ones beside it, times its width."""
-    if log[k] <= NEVER or log[k + 1] <= NEVER:
-        return 0.0
     slope = (log[k + 1] - log[k]) / width[k]
     bend = 0.0
     if k > 0 and width[k - 1] > 0 and log[k - 1] > NEVER:

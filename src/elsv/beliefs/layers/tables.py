@@ -90,7 +90,7 @@ def probable_nodes(problem: Arms, falling: bool, nodes: Nodes) -> Nodes:
 
     middle = (problem.arms - 1) // 2
     alpha, beta = problem.prior[middle]
-    log_x, log_rest = limited_logs(nodes)
+    log_x, log_rest = limited_logs(nodes.log_x, nodes.log_rest)
     joint = alpha * log_x + beta * log_rest - betaln(alpha, beta) + np.log(nodes.weights)
     for arm, (a, b) in enumerate(problem.prior):
         if arm != middle:

@@ -27,7 +27,6 @@ are integrated numerically. All weights are multiplied by :math:`2^{T/2}`: they 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from math import comb
@@ -40,6 +39,7 @@ from elsv.beliefs.ladder.ranking import closure, components, covers
 from elsv.beliefs.layers.tables import MOST_ARMS, RelativeTables, probable_nodes
 from elsv.beliefs.quadrature import ArmTables, Nodes, place_nodes
 from elsv.lattice.numbering import Lattice, Layer, shares
+from elsv.lattice.workers import crew
 from elsv.state import Arms
 
 Some = frozenset[int]
@@ -137,12 +137,8 @@ def weights_by_parts(
         # Parts are met in many blocks.
         blocks = [table.block if len(parts) == 1 else cache(table.block) for table in tables]
         found = [(ways.arms, block) for ways, block in zip(parts, blocks, strict=True)]
-        with ThreadPoolExecutor(workers) as pool:
-            list(
-                pool.map(
-                    partial(_fill, layer, found, out), layer.chunks(max(layer.size // (16 * workers), 1))
-                )
-            )
+        with crew(workers) as threads:
+            threads.map(partial(_fill, layer, found, out), layer.chunks(max(layer.size // (16 * workers), 1)))
     return out
 
 

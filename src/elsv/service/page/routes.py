@@ -58,35 +58,27 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 
 def page_routes(service: Service) -> list[Route]:
     """Return the routes of the pages."""
-    pages = Pages(service)
-    for_all: tuple[tuple[str, str, Handler], ...] = (
-        ("GET", "/ui/login", pages.login),
-        ("POST", "/ui/login", pages.logging_in),
-        ("POST", "/ui/logout", pages.logging_out),
-        ("GET", "/ui/link/{token}", pages.link),
-        ("GET", "/ui/static/{digest}/{name}", pages.static),
+    pages, read, admin = Pages(service), Role.READ, Role.ADMIN
+    rows: tuple[tuple[str, str, Handler, Role | None], ...] = (
+        ("GET", "/ui/login", pages.login, None),
+        ("POST", "/ui/login", pages.logging_in, None),
+        ("POST", "/ui/logout", pages.logging_out, None),
+        ("GET", "/ui/link/{token}", pages.link, None),
+        ("GET", "/ui/static/{digest}/{name}", pages.static, None),
+        ("GET", "/", pages.list, read),
+        ("GET", "/ui/list", pages.list_again, read),
+        ("GET", "/ui/campaigns/{name}", pages.campaign, read),
+        ("GET", "/ui/campaigns/{name}/live", pages.live, read),
+        ("GET", "/ui/campaigns/{name}/report.html", pages.report, read),
+        ("GET", "/ui/campaigns/{name}/export.csv", pages.export, read),
+        ("GET", "/ui/new", pages.new, admin),
+        ("POST", "/ui/new", pages.begin, admin),
+        ("POST", "/ui/new/preview", pages.preview, admin),
+        ("POST", "/ui/new/rehearsal", pages.rehearsal, admin),
+        ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing, admin),
+        ("POST", "/ui/campaigns/{name}/{what}", pages.change, admin),
     )
-    for_readers: tuple[tuple[str, str, Handler], ...] = (
-        ("GET", "/", pages.list),
-        ("GET", "/ui/list", pages.list_again),
-        ("GET", "/ui/campaigns/{name}", pages.campaign),
-        ("GET", "/ui/campaigns/{name}/live", pages.live),
-        ("GET", "/ui/campaigns/{name}/report.html", pages.report),
-        ("GET", "/ui/campaigns/{name}/export.csv", pages.export),
-    )
-    for_admins: tuple[tuple[str, str, Handler], ...] = (
-        ("GET", "/ui/new", pages.new),
-        ("POST", "/ui/new", pages.begin),
-        ("POST", "/ui/new/preview", pages.preview),
-        ("POST", "/ui/new/rehearsal", pages.rehearsal),
-        ("GET", "/ui/new/rehearsal/{job}", pages.rehearsing),
-        ("POST", "/ui/campaigns/{name}/{what}", pages.change),
-    )
-    return [
-        Route(path, Page(handler, role), methods=[method])
-        for group, role in ((for_all, None), (for_readers, Role.READ), (for_admins, Role.ADMIN))
-        for method, path, handler in group
-    ]
+    return [Route(path, Page(handler, role), methods=[method]) for method, path, handler, role in rows]
 
 
 @dataclass(frozen=True)
