@@ -343,7 +343,7 @@ class OnPostgres(Machine):
 
 
 TestCampaign = Machine.TestCase
-TestCampaign.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestCampaign.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
 TestPlan = ByPlan.TestCase
 TestPlan.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
 TestSegments = InSegments.TestCase
