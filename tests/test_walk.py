@@ -112,8 +112,8 @@ def test_a_value_step_by_step_is_the_value_at_once():
     np.testing.assert_allclose(walked.table(1100), leaps.table(1100), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", [TABLED[0], "gittins", "finite-gittins", "plan", "thompson", "random"])
-def test_a_campaign_goes_to_3000_customers(tmp_path, name, monkeypatch):
+@pytest.mark.parametrize("name", [*TABLED, *OTHERS])
+def test_a_campaign_with_every_policy_goes_to_3000_customers(tmp_path, name, monkeypatch):
     monkeypatch.setattr(_gittins_tables, "solve_levels", _only_the_first_block)
     watch = Watch(monkeypatch)
     with Campaign.open(tmp_path / "shop.db", "spring", PROBLEM, policy=name, seed=1) as campaign:
