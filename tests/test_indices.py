@@ -34,6 +34,7 @@ from elsv.indices.formulas import (
     divergence_bound,
 )
 from elsv.indices.tables import triangles
+from elsv.policies import make_policy, policy_names
 from elsv.problem import Problem
 
 HORIZON = 200
@@ -379,6 +380,17 @@ def test_wrong_parameters(make, message):
 def test_an_index_that_needs_a_horizon_says_so(index, remedy):
     with pytest.raises(InvalidInputError, match=f"needs a horizon.*{remedy}"):
         index(np.ones(3), np.ones(3), 1, Setting.of(DISCOUNTED))
+
+
+def test_a_policy_whose_index_needs_a_horizon_is_refused_when_it_is_made():
+    """Not at the first customer of a campaign that has begun."""
+    known = policy_names(DISCOUNTED)
+    assert "bayes-ucb" in known
+    assert not {"moss", "finite-gittins"} & set(known)
+    wanting = ("bayes-ucb:c=1", "bayes-ucb:c=1,belief=structured", "moss", "elsv:index=finite-gittins")
+    for name in wanting:
+        with pytest.raises(InvalidInputError, match="needs a horizon, and the problem has a discount"):
+            make_policy(name, DISCOUNTED)
 
 
 def test_the_page_names_every_index_and_parameter():

@@ -87,6 +87,9 @@ class IndexBase:
 
     uses_step: ClassVar[bool] = True
 
+    def check(self, setting: Setting) -> None:
+        """Raise if the index has no values there, such as without a horizon; by default it has."""
+
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing."""
 

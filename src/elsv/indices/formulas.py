@@ -147,9 +147,16 @@ class MOSS(IndexBase):
 
     uses_step = False
 
+    def check(self, setting: Setting) -> None:
+        """Raise if there is no horizon."""
+        self._horizon(setting)
+
+    def _horizon(self, setting: Setting) -> int:
+        return horizon_of(setting, "moss", "give horizon=200 or use kl-ucb")
+
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the bound, elementwise."""
-        share = horizon_of(setting, "moss", "give horizon=200 or use kl-ucb") / setting.arms
+        share = self._horizon(setting) / setting.arms
 
         def bound(mean: FloatArray, pulls: FloatArray) -> FloatArray:
             return mean + np.sqrt(np.maximum(np.log(share / pulls), 0.0) / pulls)
@@ -245,6 +252,10 @@ class BayesUCB(LogStepIndex):
             return np.divide(alpha, np.add(alpha, beta))
         quantile: FloatArray = np.asarray(betainccinv(alpha, beta, math.exp(log_tail)))
         return quantile
+
+    def check(self, setting: Setting) -> None:
+        """Raise if the power needs a horizon that there is not."""
+        self.log_tail(0.0, setting)
 
     def log_tail(self, log_step: float, setting: Setting) -> float:
         r"""Return the logarithm of one less the level, :math:`-\log t - c\log\log T`."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from elsv.beliefs import Belief, Independent
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.indices import INDEX_NAMES, make_index, parameters_of
+from elsv.indices import INDEX_NAMES, Index, Setting, make_index, parameters_of
+from elsv.indices.base import IndexBase
 from elsv.indices.formulas import BayesUCB
 from elsv.names import Name, convert, parse
 from elsv.policies.asking import with_pending
@@ -51,14 +52,14 @@ def make_policy(policy: str | Name | Policy, problem: Problem) -> BasePolicy:
         return _BUILDERS[spec.name](problem, spec)
     if spec.name in INDEX_NAMES:
         parameters = convert(spec.name, spec.parameters, parameters_of(spec.name))
-        return IndexPolicy(problem, make_index(spec.name, **parameters))
+        return IndexPolicy(problem, _index(problem, spec.name, parameters))
     raise unknown_name("policy", spec.name, policy_names())
 
 
 def policy_names(problem: Problem | None = None) -> tuple[str, ...]:
     """Return every name that `make_policy` knows; with a problem, those that it takes as they are there.
 
-    Some need a structure, such as a single peak, and `optimal` needs its file.
+    Some need a structure, such as a single peak, or a horizon, and `optimal` needs its file.
     """
     names = tuple(sorted({*_BUILDERS, *INDEX_NAMES}))
     return names if problem is None else tuple(name for name in names if _makes(name, problem))
@@ -96,6 +97,14 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
     return sampled
 
 
+def _index(problem: Problem, name: str, given: dict[str, Any]) -> Index:
+    """Return an index that has values in the problem: some need a horizon."""
+    index = make_index(name, **given)
+    if isinstance(index, IndexBase):
+        index.check(Setting.of(problem))
+    return index
+
+
 def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     name = spec.parameters.get("index", "gittins")
     known = {"index": str, "depth": int, "weight": float, **_BELIEF_PARAMETERS, **parameters_of(name)}
@@ -103,7 +112,7 @@ def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     given.pop("index", None)
     belief = _belief(problem, spec.name, given)
     depth, weight = _checked_depth(given.pop("depth", 1)), given.pop("weight", 1.0)
-    return Elsv(problem, SeparableValue(problem, make_index(name, **given), weight), belief, depth)
+    return Elsv(problem, SeparableValue(problem, _index(problem, name, given), weight), belief, depth)
 
 
 def _commit(problem: Problem, belief: Belief, depth: int = 1) -> BasePolicy:
@@ -146,6 +155,7 @@ def _bayes_ucb(problem: Problem, belief: str = "independent", **given: Any) -> B
     if belief not in ("independent", "structured"):
         raise unknown_name("belief of bayes-ucb", belief, ("independent", "structured"))
     index = BayesUCB(**given)
+    index.check(Setting.of(problem))
     if belief == "independent":
         return IndexPolicy(problem, index)
     return StructuredBayesUCB(problem, index, problem.belief)
