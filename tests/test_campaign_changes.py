@@ -386,6 +386,15 @@ def test_what_cannot_be_withdrawn(campaign):
     assert campaign.audit().exact
 
 
+def test_going_on_with_a_policy_that_cannot_choose_among_the_arms_on_offer_is_refused(campaign, place):
+    """As a change of settings is: else neither the next customer nor the status would be answered."""
+    campaign.decide()
+    campaign.withdraw("40 % off")
+    with pytest.raises(InvalidInputError, match="the arm that the policy fixed gives is withdrawn"):
+        Campaign.open(place, "spring", policy="fixed:arm=1")
+    assert campaign.settings.policy == "greedy"
+
+
 def test_who_had_a_withdrawn_arm_gets_a_new_decision(campaign):
     first = campaign.decide("c-1")
     campaign.withdraw(first.arm)

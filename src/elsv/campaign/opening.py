@@ -130,7 +130,7 @@ def begin(
             log.replace_problem(asked)
         wanted = _wanted(log, asked, given)
         if wanted.policy is not None:
-            make_policy(wanted.policy, log.problem)
+            Chooser.of(log.problem, wanted, log.tallies())
         if not log.version or wanted != log.settings:
             log.append_settings(wanted, now, who)
         log.release()
