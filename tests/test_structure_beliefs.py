@@ -369,8 +369,8 @@ def test_points_of_one_arm_of_a_mixture_know_the_means_of_the_others():
 
 def test_a_mixture_of_what_has_no_weights_is_refused():
     stated = problem(mixture([(0.5, order([(1, 2)]).by("gibbs")), (0.5, free())]))
-    with pytest.raises(InvalidInputError, match="needs the weight W of a state"):
-        stated.belief.mean(STATE)
+    with pytest.raises(InvalidInputError, match=r"got: gold is at least as good as silver; leave its method"):
+        _ = stated.belief
 
 
 def test_evidence_is_the_bayes_factor():

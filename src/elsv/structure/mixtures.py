@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs import Belief, Mixture
+from elsv.beliefs.abilities import weighs
 from elsv.errors import InvalidInputError
 from elsv.state import State
 from elsv.structure.base import WORDS, Bound, Structure, after_data, has_own_prior, on, register, structure_of
@@ -62,6 +63,12 @@ class MixtureOf(Bound):
         if len(self.parts) == 1:
             return self.parts[0][1].belief()
         beliefs = tuple(part.belief() for _, part in self.parts)
+        for (_, part), belief in zip(self.parts, beliefs, strict=True):
+            if not weighs(belief):
+                raise InvalidInputError(
+                    "every part of a mixture must say how likely data are (log_weight), which Gibbs sampling "
+                    f"does not, got: {part.describe()}; leave its method out, or state more of the order"
+                )
         return Mixture(beliefs, tuple(share for share, _ in self.parts), prior)
 
     def closest(self, won: FloatArray, lost: FloatArray) -> FloatArray | None:
