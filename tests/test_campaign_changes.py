@@ -395,6 +395,16 @@ def test_going_on_with_a_policy_that_cannot_choose_among_the_arms_on_offer_is_re
     assert campaign.settings.policy == "greedy"
 
 
+def test_a_campaign_whose_belief_cannot_be_made_does_not_begin(place):
+    """Whatever its policy looks at: customers under way are expected by the belief, and so is the status."""
+    stated = {"mixture": [[0.5, {"order": [[1, 2]], "method": "gibbs"}], [0.5, "free"]]}
+    for policy in ("kl-ucb", "random"):
+        with pytest.raises(InvalidInputError, match="every part of a mixture"):
+            Campaign.open(place, "spring", Problem([1, 2], horizon=9, structure=stated), policy=policy)
+    with pytest.raises(UnknownCampaignError):
+        Campaign.open(place, "spring")
+
+
 def test_who_had_a_withdrawn_arm_gets_a_new_decision(campaign):
     first = campaign.decide("c-1")
     campaign.withdraw(first.arm)

@@ -130,7 +130,7 @@ def begin(
             log.replace_problem(asked)
         wanted = _wanted(log, asked, given)
         if wanted.policy is not None:
-            Chooser.of(log.problem, wanted, log.tallies())
+            _ = Chooser.of(log.problem, wanted, log.tallies()).asked.belief  # every decision needs it
         if not log.version or wanted != log.settings:
             log.append_settings(wanted, now, who)
         log.release()
@@ -150,7 +150,8 @@ def begin_once(
     If it was begun with another problem or other settings, that is an error.
     """
     made = Settings(horizon=problem.horizon).changed(problem, **_with_arms(problem, given))
-    make_policy(made.policy or DEFAULT_POLICY, problem)  # it may take its time, so before the transaction
+    _ = problem.belief  # which every decision needs; it may take its time, so before the transaction
+    make_policy(made.policy or DEFAULT_POLICY, problem)
     with store.writing() as writing:
         if find(writing, name) is None:
             create(writing, name, now, problem, seed)
