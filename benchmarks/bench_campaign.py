@@ -89,8 +89,8 @@ def _long_log(place: Path, decisions: int, rewarded: int) -> list[dict]:
             ]  # fmt: skip
             held.append_decisions(some)
             if rewarded:
-                for row in some[: rewarded * len(some) // decided]:
-                    held.append_outcome(row, Outcome(row.id, row.number % 3 == 0), 1.0, True)
+                for one in some[: rewarded * len(some) // decided]:
+                    held.append_outcome(one, Outcome(one.id, one.number % 3 == 0), 1.0, True)
         held.release()
     campaign.close()
     began = time.perf_counter()
