@@ -337,6 +337,27 @@ def test_a_mixture_of_mixtures_is_one_mixture():
     assert float(nested.log_weight(STATE)) == pytest.approx(float(flat.log_weight(STATE)), abs=1e-10)
 
 
+def test_quantiles_of_deep_mixtures_ask_each_part_once():
+    """They were asked once for each level of a table of 401, at every depth: three deep took minutes."""
+    asked = []
+
+    class Counting(Independent):
+        def quantile(self, state, level):
+            asked.append(level)
+            return super().quantile(state, level)
+
+    state = State([3, 2], [2, 4])
+    deep = Chain()
+    for _ in range(4):
+        deep = Mixture((deep, Counting()), (0.5, 0.5), np.ones((2, 2)))
+    flat = Mixture((Chain(), Independent()), (1 / 16, 15 / 16), np.ones((2, 2)))
+    np.testing.assert_allclose(deep.quantile(state, 0.1), flat.quantile(state, 0.1), atol=3e-5)
+    assert len(asked) == 4 * 401
+    means, both = deep.marginals(state, (0.1, 0.9))
+    np.testing.assert_array_equal(both, [deep.quantile(state, 0.1), deep.quantile(state, 0.9)])
+    np.testing.assert_array_equal(means, deep.mean(state))
+
+
 @pytest.mark.parametrize("arms", [None, np.array([0, 1]), np.array([0, 2])], ids=str)
 def test_points_of_a_mixture_have_the_weights_of_the_states_below(arms):
     belief = problem(mixture([(0.6, decreasing()), (0.3, increasing()), (0.1, free())])).belief

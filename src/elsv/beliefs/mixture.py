@@ -112,13 +112,20 @@ class Mixture(Measured):
 
     def quantile(self, state: State, level: float) -> FloatArray:
         """Return posterior quantiles at `level`, shape ``[..., N]``, to about 1e-4 of the spread."""
-        wanted = check_level(level)
+        return np.asarray(self._quantiles(state, (level,))[0])
+
+    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``; parts are asked once for all."""
+        return self.mean(state), self._quantiles(state, levels)
+
+    def _quantiles(self, state: State, levels: tuple[float, ...]) -> FloatArray:
+        wanted = [check_level(level) for level in levels]
         chance = self.chances(state).reshape(-1, len(self.parts))
         tables = [
             abilities.marginals(part, state, _LEVELS)[1].reshape(len(_LEVELS), -1, state.arms)
             for part in self.parts
         ]
-        out = np.empty((len(chance), state.arms))
+        out = np.empty((len(wanted), len(chance), state.arms))
         for b in range(len(chance)):
             for i in range(state.arms):
                 columns = [table[:, b, i] for table in tables]
@@ -127,8 +134,8 @@ class Mixture(Measured):
                     chance[b, c] * np.interp(places, column, _LEVELS, left=0.0, right=1.0)
                     for c, column in enumerate(columns)
                 )
-                out[b, i] = np.interp(wanted, np.maximum.accumulate(below), places)
-        return out.reshape(state.alpha.shape)
+                out[:, b, i] = np.interp(wanted, np.maximum.accumulate(below), places)
+        return out.reshape(len(wanted), *state.alpha.shape)
 
     def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
