@@ -248,6 +248,39 @@ def test_a_file_that_is_replaced_while_it_is_open_is_noticed(path, tmp_path):
     campaign.close()
 
 
+def test_no_other_connection_opens_a_file_that_took_the_place_of_one_in_use(path, tmp_path):
+    """A new connection mixed the log of the first file with the second file, and damaged it."""
+    other = tmp_path / "other.db"
+    lived(other, "autumn", Clock()).close()
+    campaign = Campaign.open(path, "spring", shop(horizon=2000), **QUICK)
+    campaign.decide(count=300)
+    os.replace(other, path)
+    for opens in (campaign.store.another, lambda: Campaign.open(path, "autumn")) * 2:
+        with pytest.raises(StoreError, match=r"was replaced while it was in use, and shop.db-wal is still"):
+            opens()
+    with pytest.raises(StoreError, match="was replaced while it was in use"):
+        campaign.decide()
+    campaign.close()
+    with pytest.raises(StoreError, match="was replaced while it was in use"):
+        Campaign.open(path, "autumn")
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").rename(tmp_path / f"old{end}")
+    with Campaign.open(path, "autumn") as autumn:
+        assert autumn.audit().exact
+        assert autumn.audit().decisions == 42
+
+
+def test_a_file_that_is_gone_is_no_mistake_of_who_asks(path):
+    """One more connection to a file that somebody removed: the database cannot be used now."""
+    with Campaign.open(path, "spring", shop(), **QUICK) as campaign:
+        campaign.decide()
+        path.unlink()
+        with pytest.raises(
+            StoreError, match=r"shop.db is gone; nothing was recorded by this call: put it back"
+        ):
+            campaign.store.another()
+
+
 def test_a_backup_makes_no_directories(path, tmp_path):
     lived(path).close()
     with pytest.raises(InvalidInputError, match=r"there is no directory .*nowhere for .*make it, or choose"):

@@ -88,6 +88,13 @@ def test_what_is_refused(path):
         TokenFile(path.parent / "missing" / "tokens.json", must_exist=False).new("x", "read")
 
 
+KNOWN = (
+    b'{"format": 1, "tokens": [{"name": "x", "role": "read", "created": "", "digest": "'
+    + b"0" * 64
+    + b'", %s}]}'
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -99,6 +106,9 @@ def test_what_is_refused(path):
         b'{"format": 1, "tokens": [{"name": "x", "role": "root", "digest": "0", "created": ""}]}',
         b'{"format": 1, "tokens": [{"name": "x", "role": "read", "digest": "", "created": ""}]}',
         b'{"format": 1, "tokens": [{"name": 3, "role": "read", "digest": "", "created": ""}]}',
+        KNOWN % b'"expires": 5',
+        KNOWN % b'"expires": "tomorrow"',
+        KNOWN % b'"link": true',
     ],
 )
 def test_a_damaged_file_lets_nobody_in(path, content):

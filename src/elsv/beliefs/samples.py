@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.notices import say_once
-from elsv._base.numbers import numbers
+from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import Belief, CountedBest, MethodUsed, check_level, grouped, mean_of, state_by_state
 from elsv.beliefs.points import check_count, drawn_points, match_means
@@ -235,7 +235,11 @@ class Samples(CountedBest):
 
 def check_draws(draws: ArrayLike) -> FloatArray:
     """Return draws of means as ``[M, N]``; leading axes, such as chains and draws, are taken together."""
-    table = numbers("samples", np.asarray(draws))
+    try:
+        given = np.asarray(draws)
+    except ValueError as error:
+        raise InvalidInputError(f"samples must be rows of one length, got {shown(draws)}") from error
+    table = numbers("samples", given)
     if table.ndim < 2 or table.size == 0:
         raise InvalidInputError(f"samples must have shape [draws, arms], got {table.shape}")
     table = np.ascontiguousarray(table.reshape(-1, table.shape[-1]))

@@ -223,7 +223,17 @@ def _parsed(text: str, path: Path) -> tuple[Token, ...]:
             raise _damaged(path, f"token {shown(token.name)} has the role {shown(token.role)}")
         if len(token.digest) != 64 or not token.digest.isascii():
             raise _damaged(path, f"token {token.name!r} has no digest")
+        if not (_is_time(token.revoked) and _is_time(token.expires)) or (token.link and not token.expires):
+            raise _damaged(path, f"token {token.name!r} has no proper time")
     return found
+
+
+def _is_time(value: object) -> bool:
+    """Return whether this is a time as the file keeps it, or none."""
+    try:
+        return value is None or bool(datetime.fromisoformat(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
 
 
 def _unusable(path: Path, error: OSError, remedy: str) -> CorruptFileError:

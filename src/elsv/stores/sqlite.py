@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakSet
 
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
 from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, migrate, needs_migration
@@ -22,6 +24,7 @@ _REMEDIES = {
     "SQLITE_BUSY": f"another process has been writing for {PATIENCE:.0f} seconds; try again",
     "SQLITE_CANTOPEN": "choose a path in a directory that exists and that you may write",
 }
+_LOCK = threading.Lock()
 
 
 class SqliteStore(OneConnection):
@@ -42,7 +45,15 @@ class SqliteStore(OneConnection):
 
     def another(self) -> SqliteStore:
         """Open one more connection to the same file."""
+        if not self._path.exists():
+            self._refuse(None, True)
         return SqliteStore(self._path, create=False)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens it again."""
+        super().close()
+        if _which(ahead_of(self._path)) != self._ahead:
+            self._ahead = None  # folded into the file, as after any other end of its last connection
 
     def locked(self, query: str) -> str:
         """Return the query as it is: a transaction that writes is alone already."""
@@ -60,6 +71,8 @@ class SqliteStore(OneConnection):
         found, opened = _which(self._path), self._is_open
         if opened and found == self._identity:
             return cast(sqlite3.Connection, self._connection)
+        if self._identity is None and found is not None:
+            self._follow_others(found)
         if self._identity is not None and found != self._identity:
             self._refuse(found, opened)
         self._stays = self._writable
@@ -84,7 +97,18 @@ class SqliteStore(OneConnection):
             raise
         self._connection, self._process, self._identity = connection, os.getpid(), identity
         self._ahead = _which(ahead_of(self._path))
+        with _LOCK:
+            _STORES.add(self)
         return connection
+
+    def _follow_others(self, found: tuple[int, int]) -> None:
+        """Take over what another store of this process knows: which file stood here before `found`."""
+        ahead = ahead_of(self._path)
+        with _LOCK:
+            others = [one for one in _STORES if one._ahead is not None and ahead_of(one._path) == ahead]
+        for other in others:
+            if other._identity != found:
+                self._identity, self._ahead = other._identity, other._ahead
 
     def _refuse(self, found: tuple[int, int] | None, opened: bool) -> None:
         """Raise if the file that was opened is gone, or if another one stands in its place.
@@ -125,6 +149,9 @@ class SqliteStore(OneConnection):
 
     def _readable_error(self, error: sqlite3.Error) -> ElsvError:
         return readable_error(self.place, error)
+
+
+_STORES: WeakSet[SqliteStore] = WeakSet()  # those that this process has opened
 
 
 @contextmanager
