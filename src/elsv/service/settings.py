@@ -80,15 +80,19 @@ class Stores:
 
 
 def stores_of(settings: ServiceSettings) -> Stores:
-    """Return the connections that a server needs."""
-    return _of_database(settings) if settings.on_postgres else _of_file(settings)
+    """Return the connections that a server needs.
 
+    In PostgreSQL writers of different campaigns do not wait for each other. Other servers may write the same
+    campaign, so that a plan made before the transaction would seldom hold: it is made inside, with the
+    campaign's row held. A lane takes a connection for as long as that lasts.
 
-def _of_file(settings: ServiceSettings) -> Stores:
-    """Return connections to an SQLite file: it has one writer, so lanes plan first and share commits.
-
-    A lane reads by a connection of its own: a plan may take long.
+    An SQLite file has one writer, so lanes plan first and share commits. A lane reads by a connection of its
+    own: a plan may take long.
     """
+    if settings.on_postgres:
+        patience = settings.patience
+        pool = Pool(lambda: open_store(settings.db, patience=patience), settings.pool, patience)
+        return Stores(pool, lambda: pool, pool, False, pool.close)
     lock, writer = _lock_file(settings), open_store(settings.db)
 
     def reader() -> Store:
@@ -103,16 +107,6 @@ def _of_file(settings: ServiceSettings) -> Stores:
     readers = Pool(reader, READERS, settings.patience)
     shared = SharedCommits(writer)
     return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), shared, True, close)
-
-
-def _of_database(settings: ServiceSettings) -> Stores:
-    """Return connections to PostgreSQL: writers of different campaigns do not wait for each other.
-
-    Other servers may write the same campaign, so that a plan made before the transaction would seldom hold:
-    it is made inside, with the campaign's row held. A lane takes a connection for as long as that lasts.
-    """
-    pool = Pool(lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience)
-    return Stores(pool, lambda: pool, pool, False, pool.close)
 
 
 def _lock_file(settings: ServiceSettings) -> int | None:
