@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import queue
 import random
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -339,22 +339,19 @@ class Client(_Calls):
 
     def _within(self, step: Step) -> Reply:
         """Ask in a thread: httpx counts the time of each read anew, and looks names up without end."""
-        answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+        answer: Future[Reply] = Future()
 
         def ask() -> None:
             try:
-                answers.put(self._reply(step))
+                answer.set_result(self._reply(step))
             except BaseException as error:  # goes to the caller
-                answers.put(error)
+                answer.set_exception(error)
 
         threading.Thread(target=ask, daemon=True, name="elsv-client").start()
         try:
-            reply = answers.get(timeout=step.seconds)
-        except queue.Empty:
+            return answer.result(step.seconds)
+        except TimeoutError:
             return _too_late(step)
-        if isinstance(reply, httpx.Response | httpx.TransportError):
-            return reply
-        raise reply
 
 
 class AsyncClient(_Calls):
