@@ -28,7 +28,7 @@ from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
 from elsv.service.settings import MOST_ARMS, ServiceSettings, stores_of
 from elsv.service.tokens import TokenFile
-from elsv.stores.base import Transaction
+from elsv.stores.base import StoreError, Transaction
 from elsv.warm import warm_decisions
 
 _LOG = logging.getLogger("elsv.service")
@@ -177,7 +177,10 @@ class Service:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
         self.starting = True
         await self._beside(warm_decisions, long=True)
-        known = [one.name for one in await self.listed() if one.policy and not one.unreadable][:MOST_LANES]
+        listed: list[Listed] = []
+        with suppress(StoreError):  # a database that is away now may be back when somebody asks
+            listed = await self.listed()
+        known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
         for name in known:
             try:
                 await self._beside(Batches(self._store, name, self._clock).prepare, long=True)
