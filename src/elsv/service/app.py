@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -82,7 +82,7 @@ class App:
     """What every request passes: limits on the way in; errors, headers, counts and the log on the way out."""
 
     def __init__(self, service: Service) -> None:
-        self.service, described = service, document()
+        self.service, described = service, document(CALLS)
         calls = [Route(call.path, call, methods=[call.method]) for call in CALLS]
         described_at = Route("/openapi.json", lambda request: JSONResponse(described))
         routes = [*calls, described_at, *page_routes(service)]
@@ -200,13 +200,13 @@ def _print_line(scope: Scope, status: int, seconds: float) -> None:
     print(json.dumps(line), file=sys.stderr, flush=True)
 
 
-def document() -> dict[str, Any]:
+def document(calls: Sequence[Call]) -> dict[str, Any]:
     """Return the OpenAPI document."""
-    shown = [one for call in CALLS for one in (call.body, call.answer) if one and not isinstance(one, str)]
+    shown = [one for call in calls for one in (call.body, call.answer) if one and not isinstance(one, str)]
     models: list[tuple[Any, Any]] = [(one, "validation") for one in (*shown, ProblemBody)]
     _, schemas = models_json_schema(models, ref_template=_PLACE)
     paths: dict[str, dict[str, Any]] = {}
-    for call in CALLS:
+    for call in calls:
         paths.setdefault(call.path, {})[call.method.lower()] = _operation(call)
     return {
         "openapi": "3.1.0",
