@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from elsv.cli.exact import reproduce as command
+from elsv.cli import app
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.exact import evaluate, solve
 from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, run, theorem
@@ -334,9 +333,7 @@ def test_the_same_seed_gives_the_same_summary_on_any_number_of_jobs(tiny, tmp_pa
 
 
 def run_cli(*words):
-    app = typer.Typer()
-    app.command()(command)
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(app, ["reproduce", *words])
 
 
 def test_only_and_json(tiny, tmp_path):

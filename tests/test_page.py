@@ -15,8 +15,7 @@ from campaigns import NAMES, shop
 from elsv import Campaign, Problem
 from elsv.campaign.views import COLOURS, Scale, figure, method_of, percent, reasons_of, scale_of, style_sheet
 from elsv.report.style import DARK, styles
-from elsv.service.api import Asked
-from elsv.service.page.browser import name_in, static_files
+from elsv.service.page.browser import Visit, static_files
 from elsv.service.tokens import page_of
 from pages import send, tags_of, text_of, visit
 
@@ -195,7 +194,7 @@ def test_any_name_has_a_page(db, name):
 def test_names_come_back_from_addresses(name):
     part = page_of(name).removeprefix("/ui/campaigns/")
     assert "/" not in part
-    assert name_in(Asked({"type": "http", "path_params": {"name": part}})) == name
+    assert Visit({"type": "http", "path_params": {"name": part}}).part("name") == name
 
 
 def test_forms_change_the_settings(db):

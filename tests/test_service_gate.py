@@ -187,6 +187,40 @@ def test_a_lane_lets_only_so_many_wait():
     assert refused[0].status == 503
 
 
+def test_a_lane_that_is_closed_answers_those_who_wait():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def serve(asked, outcomes):
+        begun.set()
+        assert go_on.wait(60)
+        return [[one.key] for one in asked], []
+
+    async def closed_meanwhile():
+        lane = Lane("x", serve, lambda *_: None)
+        asked = [asyncio.ensure_future(lane.ask(DecisionRequest([None], key))) for key in ("a", "b", "c")]
+        await asyncio.to_thread(begun.wait, 60)
+        lane.close()
+        go_on.set()
+        return await asyncio.wait_for(asyncio.gather(*asked), 60)
+
+    assert asyncio.run(closed_meanwhile()) == [["a"], ["b"], ["c"]]
+
+
+def test_a_server_whose_database_is_away_at_first_is_ready_all_the_same(tmp_path):
+    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).service
+
+    async def away():
+        raise StoreError("the database is away")
+
+    async def start():
+        service.listed = away
+        await service.start()
+        assert (service.starting, service.ready) == (False, True)
+        await service.stop()
+
+    asyncio.run(start())
+
+
 def test_settings_that_must_not_be_started():
     ServiceSettings().check()
     ServiceSettings(host="::1").check()

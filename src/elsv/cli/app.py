@@ -19,9 +19,9 @@ from elsv._base.files import inputs
 from elsv._base.notices import hush, tell_compiling
 from elsv.cli.campaign import campaign
 from elsv.cli.compare import compare
-from elsv.cli.console import complain, discard_output, print_in_any_encoding
+from elsv.cli.console import complain, discard_output, in_json, print_in_any_encoding
 from elsv.cli.exact import evaluate, reproduce, solve
-from elsv.cli.options import HELP
+from elsv.cli.options import HELP, Json
 from elsv.cli.problem import check, decide, prior, rehearse
 from elsv.cli.serving import backup, copy, serve, token
 from elsv.cli.tables import cache, gittins, value, warm
@@ -64,19 +64,23 @@ app.add_typer(token)
 _OUTPUTS = ("out", "save", "svg", "to", "tokens")  # parameters; every other one that names a file is an input
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command, unable to write over a file that it is given to read."""
-    names = inspect.signature(function)
+def _complete(function: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with ``--json``, unable to write over a file that it is given to read."""
+    signature = inspect.signature(function, eval_str=True)
+    parameters = list(signature.parameters.values())
+    if function is not serve:
+        parameters.append(
+            inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+        )
 
     @wraps(function)
-    def run(*values: Any, **options: Any) -> Any:
-        given = names.bind(*values, **options).arguments
-        paths = [
-            value for name, value in given.items() if name not in _OUTPUTS and isinstance(value, str | Path)
-        ]
-        with inputs(path for path in paths if str(path)):
-            return function(*values, **options)
+    def run(as_json: bool = False, **options: Any) -> None:
+        in_json.set(as_json)
+        read = [value for name, value in options.items() if name not in _OUTPUTS]
+        with inputs(value for value in read if isinstance(value, str | Path) and str(value)):
+            function(**options)
 
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
 
 
@@ -89,7 +93,7 @@ for commands in (app, campaign, token):
     for command_info in commands.registered_commands:
         if command_info.callback is not None:
             command_info.help = _flowing(command_info.callback.__doc__ or "")
-            command_info.callback = _guarded(command_info.callback)
+            command_info.callback = _complete(command_info.callback)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typer import Argument, Exit, Option, Typer, prompt
 
 from elsv._base.files import unreadable
 from elsv.cli.console import note, show, show_explanations, working
-from elsv.cli.options import HELP, STORE, Expect, Factor, HistoryFile, Json, ProblemFile, SegmentName
+from elsv.cli.options import HELP, STORE, Expect, Factor, HistoryFile, ProblemFile, SegmentName
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def new(
         str | None, Option(help="Whose days count, such as Europe/Berlin; default: this machine's.")
     ] = None,
     seed: Annotated[int | None, Option(help="Seed of what is drawn; default: fresh.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Begin a campaign, or change the settings of one; what is not given stays as it is."""
     from elsv.campaign import Campaign
@@ -77,7 +76,7 @@ def new(
     given |= {"control": control, "fallback": fallback, "timezone": timezone}
     settings = {key: value for key, value in given.items() if value is not None}
     with Campaign.open(store, name, loaded, seed=seed, who=_who(), **settings) as opened:
-        show(opened.status(), as_json)
+        show(opened.status())
 
 
 @campaign.command()
@@ -91,7 +90,6 @@ def decide(
     count: Annotated[int | None, Option(help="Decide for so many customers who are not known.")] = None,
     segment: SegmentName = None,
     key: Annotated[str | None, Option(help="Name of this visit; a retry gets the first answer.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Choose the arm for a customer, or for many: id, arm, probability and name, one on a line."""
     if sum(given is not None for given in (customer, customers, count)) > 1:
@@ -110,18 +108,11 @@ def decide(
         for one in made
     )
     alone = customers is None and count is None
-    show("\n".join(lines), as_json, told[0] if alone else {"decisions": told})
+    show("\n".join(lines), told[0] if alone else {"decisions": told})
 
 
 @campaign.command()
-def reward(
-    store: Store,
-    name: Name,
-    decision: DecisionId,
-    success: Success,
-    strict: Strict = False,
-    as_json: Json = False,
-) -> None:
+def reward(store: Store, name: Name, decision: DecisionId, success: Success, strict: Strict = False) -> None:
     """Report an outcome: recorded, late, duplicate or conflict."""
     from elsv.campaign.records import REFUSED
 
@@ -132,29 +123,29 @@ def reward(
             f"an outcome must agree with the log: {decision} is {known}; correct an outcome with "
             "`elsv campaign correct`"
         )
-    show(receipt.status, as_json, receipt.to_dict())
+    show(receipt.status, receipt.to_dict())
 
 
 @campaign.command()
-def void(store: Store, name: Name, decision: DecisionId, as_json: Json = False) -> None:
+def void(store: Store, name: Name, decision: DecisionId) -> None:
     """Take back a decision that the customer never saw: it counts as nothing, and its place is free."""
     receipt = _told(store, name, lambda opened: opened.void(decision))
-    show(receipt.status, as_json, receipt.to_dict())
+    show(receipt.status, receipt.to_dict())
 
 
 @campaign.command()
-def correct(store: Store, name: Name, decision: DecisionId, success: Success, as_json: Json = False) -> None:
+def correct(store: Store, name: Name, decision: DecisionId, success: Success) -> None:
     """Replace an outcome, as after a return or a cancelled order; the log keeps both."""
     receipt = _told(store, name, lambda opened: opened.correct(decision, success=success))
-    show(receipt.status, as_json, receipt.to_dict())
+    show(receipt.status, receipt.to_dict())
 
 
 @campaign.command()
-def status(store: Store, name: Name, as_json: Json = False) -> None:
+def status(store: Store, name: Name) -> None:
     """Say how the campaign stands: earnings, gains with intervals, every arm."""
     with working("computing"):
         found = _told(store, name, lambda opened: opened.status())
-    show(found, as_json)
+    show(found)
 
 
 @campaign.command()
@@ -164,7 +155,6 @@ def digest(
         str, Option(help="yesterday, today, '7 days' or a day such as 2026-03-01.")
     ] = "yesterday",
     html: Annotated[bool, Option("--html", help="Print HTML for an e-mail instead of text.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Print the news of all campaigns, for the morning: a cron job can mail it."""
     from elsv.campaign.digest import digest_of
@@ -172,16 +162,16 @@ def digest(
 
     with working("computing"):
         found = digest_of(open_store(store, create=False), since)
-    show(found.html() if html and not as_json else found, as_json)
+    show(found.html() if html else found, found.to_dict())
 
 
 @campaign.command()
-def explain(store: Store, name: Name, segment: SegmentName = None, as_json: Json = False) -> None:
+def explain(store: Store, name: Name, segment: SegmentName = None) -> None:
     """Say what the next customer would get, and why; for each segment of customers, or for one."""
     with _open(store, name) as opened, working("computing"):
         names = (segment,) if segment is not None else opened.problem.segments.names or (None,)
         found = [opened.explain(one) for one in names]
-    show_explanations(found, as_json)
+    show_explanations(found)
 
 
 @campaign.command()
@@ -189,7 +179,6 @@ def report(
     store: Store,
     name: Name,
     out: Annotated[Path, Option(metavar="FILE", help="Page to write; default: NAME.html.")] = Path(""),
-    as_json: Json = False,
 ) -> None:
     """Write the status as one self-contained page."""
     from elsv.report.page import slug
@@ -197,7 +186,7 @@ def report(
     target = out if out.name else Path(f"{slug(name)}.html")
     with working("writing the page"):
         _told(store, name, lambda opened: opened.report(target))
-    show(f"wrote {target}", as_json, {"out": str(target)})
+    show(f"wrote {target}", {"out": str(target)})
 
 
 @campaign.command()
@@ -205,11 +194,10 @@ def export(
     store: Store,
     name: Name,
     out: Annotated[Path, Argument(metavar="FILE", help="Table to write: .csv or .parquet.")],
-    as_json: Json = False,
 ) -> None:
     """Write all decisions with their outcomes."""
     rows = _told(store, name, lambda opened: opened.export(out))
-    show(f"wrote {rows:,} decisions to {out}", as_json, {"out": str(out), "rows": rows})
+    show(f"wrote {rows:,} decisions to {out}", {"out": str(out), "rows": rows})
 
 
 @campaign.command(name="import")
@@ -227,10 +215,9 @@ def import_(
         str, Option("--as", metavar="KIND", help="What the rows are: outcome, correction or void.")
     ] = "outcome",
     strict: Strict = False,
-    as_json: Json = False,
 ) -> None:
     """Take outcomes of decisions, or history from before the campaign, from a .csv or .parquet file."""
-    show(_told(store, name, lambda opened: opened.import_outcomes(file, strict, kind)), as_json)
+    show(_told(store, name, lambda opened: opened.import_outcomes(file, strict, kind)))
 
 
 @campaign.command()
@@ -238,23 +225,22 @@ def forget(
     store: Store,
     name: Name,
     customer: Annotated[str, Argument(metavar="CUSTOMER", help="Name that decide was given.")],
-    as_json: Json = False,
 ) -> None:
     """Remove a customer's name from the whole log; the counts stay."""
     count = _told(store, name, lambda opened: opened.forget(customer))
-    show(f"removed the name from {count:,} decisions", as_json, {"decisions": count})
+    show(f"removed the name from {count:,} decisions", {"decisions": count})
 
 
 @campaign.command()
-def withdraw(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> None:
+def withdraw(store: Store, name: Name, arm: ArmName) -> None:
     """Take an arm off the offer; what is known of it still teaches, and its open decisions are awaited."""
-    _set(store, name, as_json, lambda opened: opened.withdraw(arm))
+    _set(store, name, lambda opened: opened.withdraw(arm))
 
 
 @campaign.command()
-def restore(store: Store, name: Name, arm: ArmName, as_json: Json = False) -> None:
+def restore(store: Store, name: Name, arm: ArmName) -> None:
     """Put an arm that was withdrawn on offer again."""
-    _set(store, name, as_json, lambda opened: opened.restore(arm))
+    _set(store, name, lambda opened: opened.restore(arm))
 
 
 @campaign.command()
@@ -274,7 +260,6 @@ def add(
         str | None,
         Option(metavar="JSON", help="What is known of all arms then, where they are not in one order."),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Add an arm; all others keep their numbers and their outcomes."""
     try:
@@ -286,19 +271,19 @@ def add(
         number = opened.add(arm, reward, expect, after=after, segment=segment, structure=known)
         row = opened.problem.prior[number].tolist()
     said = f"added {arm} as arm {number + 1}, prior row {row[0]:.3g}, {row[1]:.3g}"
-    show(said, as_json, {"arm": number + 1, "name": arm, "prior": row})
+    show(said, {"arm": number + 1, "name": arm, "prior": row})
 
 
 @campaign.command()
-def pause(store: Store, name: Name, as_json: Json = False) -> None:
+def pause(store: Store, name: Name) -> None:
     """Give new customers the fallback arm, who use up nothing; outcomes are still taken."""
-    _set(store, name, as_json, lambda opened: opened.pause())
+    _set(store, name, lambda opened: opened.pause())
 
 
 @campaign.command()
-def resume(store: Store, name: Name, as_json: Json = False) -> None:
+def resume(store: Store, name: Name) -> None:
     """Let the policy choose again."""
-    _set(store, name, as_json, lambda opened: opened.resume())
+    _set(store, name, lambda opened: opened.resume())
 
 
 @campaign.command()
@@ -306,16 +291,15 @@ def extend(
     store: Store,
     name: Name,
     customers: Annotated[int, Argument(metavar="CUSTOMERS", help="How many there will be in all.")],
-    as_json: Json = False,
 ) -> None:
     """Plan for more customers than before."""
-    _set(store, name, as_json, lambda opened: opened.extend(customers))
+    _set(store, name, lambda opened: opened.extend(customers))
 
 
 @campaign.command()
-def end(store: Store, name: Name, as_json: Json = False) -> None:
+def end(store: Store, name: Name) -> None:
     """Let the customers so far be the last: all others get the best arm by now; extend goes on."""
-    _set(store, name, as_json, lambda opened: opened.end())
+    _set(store, name, lambda opened: opened.end())
 
 
 @campaign.command()
@@ -328,7 +312,6 @@ def delete(
     out: Annotated[
         Path | None, Option(metavar="FILE", help="File for the log; default: NAME-deleted.db.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Delete a campaign; its whole log goes to a file first, from which `elsv copy` brings it back."""
     from elsv.report.page import slug
@@ -340,14 +323,14 @@ def delete(
                 raise InvalidInputError(f"to delete a campaign type its name again: --again {name!r}")
             again = prompt(f"Type {name} again to delete it", prompt_suffix=": ")
         opened.delete(again, target)
-    show(f"deleted {name}; its log is in {target}", as_json, {"deleted": name, "out": str(target)})
+    show(f"deleted {name}; its log is in {target}", {"deleted": name, "out": str(target)})
 
 
 @campaign.command()
-def audit(store: Store, name: Name, as_json: Json = False) -> None:
+def audit(store: Store, name: Name) -> None:
     """Replay the whole log and compare every count; exit code 1 if anything differs."""
     found = _told(store, name, lambda opened: opened.audit())
-    show(found, as_json)
+    show(found)
     if not found.exact:
         raise Exit(1)
 
@@ -374,14 +357,14 @@ def _who() -> str:
         return "command line"
 
 
-def _set(store: str, name: str, as_json: bool, change: Callable[[Campaign], object]) -> None:
+def _set(store: str, name: str, change: Callable[[Campaign], object]) -> None:
     with _open(store, name) as opened:
         change(opened)
         settings, phase, arms = opened.settings, opened.phase, opened.problem.names
     planned = "no end" if settings.horizon is None else f"{settings.horizon:,} customers"
     gone = ", ".join(arms[arm] for arm in settings.withdrawn)
     line = f"{name}: {phase}, planned for {planned}{f'; withdrawn: {gone}' if gone else ''}"
-    show(line, as_json, settings.to_dict())
+    show(line, settings.to_dict())
 
 
 def _lines(path: Path) -> list[str]:

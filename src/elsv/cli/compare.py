@@ -13,8 +13,8 @@ from typer import Argument, Exit, Option
 from elsv._base.files import Outputs, unreadable
 from elsv._base.numbers import counted, numbers
 from elsv._base.progress import progress_bar
-from elsv.cli.console import load_problem, note, policies_option, policy_named, show, working
-from elsv.cli.options import Against, AtMost, Batch, Delay, Horizon, Json, Lost, Overwrite, Seed
+from elsv.cli.console import in_json, load_problem, note, policies_option, policy_named, show, working
+from elsv.cli.options import Against, AtMost, Batch, Delay, Horizon, Lost, Overwrite, Seed
 from elsv.errors import ElsvError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def compare(
             "--sharing", help="Of a problem with segments: one policy with, for each of them, and pooled."
         ),
     ] = False,
-    as_json: Json = False,
 ) -> None:
     """Compare policies by simulation: earnings, the gain over always one arm, and regret, with their errors.
 
@@ -103,10 +102,7 @@ def compare(
             if value not in (None, False):
                 raise InvalidInputError(f"{option} does not go with --suite, whose problems are fixed")
         options: dict[str, Any] = {"only": only or (), "jobs": jobs, "at_most": at_most}
-        show(
-            _on_suite(suite, policy or list(DEFAULT_POLICIES), instances, seed, out, overwrite, options),
-            as_json,
-        )
+        show(_on_suite(suite, policy or list(DEFAULT_POLICIES), instances, seed, out, overwrite, options))
         return
     if problem is None:
         raise InvalidInputError("compare needs a PROBLEM.toml, or --suite v1 for a fixed suite of problems")
@@ -143,9 +139,9 @@ def compare(
                     write_comparison(comparison, out, command_line("compare", problem, names, asked | more))
                 Outputs.read(out).remove(is_chunk)  # no longer needed
             except ElsvError:
-                _show(comparison, as_json, shared)
+                _show(comparison, shared)
                 raise
-    _show(comparison, as_json, shared)
+    _show(comparison, shared)
     if table is not None and instances % len(table):
         whole = -(-instances // len(table)) * len(table)
         note(f"--instances {whole} would use each of the {len(table):,} rows equally often")
@@ -207,13 +203,13 @@ def _on_suite(
     return found
 
 
-def _show(comparison: Comparison, as_json: bool, shared: str | None) -> None:
+def _show(comparison: Comparison, shared: str | None) -> None:
     """Print the comparison, and what sharing is worth if `shared` names what plays."""
     from elsv.simulation.sharing import Sharing
 
     sharing = None if shared is None else Sharing(comparison, shared)
-    if as_json:
-        show(sharing or comparison, as_json)
+    if in_json.get():
+        show(sharing or comparison)
         return
     from rich.console import Console
 

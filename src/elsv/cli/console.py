@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from elsv.errors import ElsvError, InvalidInputError, unknown_name
 if TYPE_CHECKING:
     from elsv._base.typing import AnyArray
     from elsv.problem import Problem
+
+in_json = ContextVar("in_json", default=False)
+"""Whether the command was given ``--json``."""
 
 
 def policies_option(default: Sequence[str], files: bool = False) -> Any:
@@ -99,7 +103,7 @@ def working(what: str) -> AbstractContextManager[Any]:
     return Console(stderr=True).status(Text(f"{what} (kernels are compiled on first use, up to a minute)"))
 
 
-def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **settings: Any) -> None:
+def write_table(out: Path, columns: Mapping[str, AnyArray], **settings: Any) -> None:
     """Write columns and say so: on stderr, or as the JSON object that was asked for.
 
     If they cannot be written after all they are printed, so that what was computed is not lost.
@@ -111,23 +115,23 @@ def write_table(out: Path, columns: Mapping[str, AnyArray], as_json: bool, **set
         write_columns(out, columns)
     except ElsvError:
         table = {name: column.tolist() for name, column in columns.items()}
-        show(csv_text(columns).rstrip("\n"), as_json, {"out": None, **about, "columns": table})
+        show(csv_text(columns).rstrip("\n"), {"out": None, **about, "columns": table})
         raise
-    if as_json:
+    if in_json.get():
         print_json({"out": str(out), **about})
     else:
         note(f"wrote {about['rows']:,} rows to {out}")
 
 
-def show_explanations(found: Sequence[Any], as_json: bool) -> None:
+def show_explanations(found: Sequence[Any]) -> None:
     """Print an explanation, or those of several segments one after the other."""
     told = [one.to_dict() for one in found]
-    show("\n\n".join(map(str, found)), as_json, told[0] if len(told) == 1 else {"segments": told})
+    show("\n\n".join(map(str, found)), told[0] if len(told) == 1 else {"segments": told})
 
 
-def show(found: Any, as_json: bool, values: Any = None) -> None:
-    """Print a result for people, or as one JSON object: `values`, or what its `to_dict` returns."""
-    if as_json:
+def show(found: Any, values: Any = None) -> None:
+    """Print a result for people; with ``--json`` print `values`, or what its `to_dict` returns."""
+    if in_json.get():
         print_json(found.to_dict() if values is None else values)
     else:
         print(found)

@@ -12,8 +12,8 @@ from elsv._base.notices import compiling
 from elsv._base.numbers import counted, duration
 from elsv._base.numbers import memory as memory_in_words
 from elsv._base.progress import progress_bar
-from elsv.cli.console import load_problem, note, policies_option, print_json
-from elsv.cli.options import Against, AtMost, Horizon, Jobs, Json, Overwrite, ProblemFile
+from elsv.cli.console import in_json, load_problem, note, policies_option, print_json, show
+from elsv.cli.options import Against, AtMost, Horizon, Jobs, Overwrite, ProblemFile
 from elsv.errors import InvalidInputError, UnsavedError
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def solve(
     jobs: Jobs = None,
     at_most: AtMost = None,
     device: Device = "cpu",
-    as_json: Json = False,
 ) -> None:
     """Solve a problem exactly: the most that can be earned in expectation, and the arms to pull first."""
     from elsv.exact import estimate
@@ -69,16 +68,16 @@ def solve(
         limits: dict[str, Any] = {"memory": room, "jobs": jobs, "device": device, "at_most": at_most}
         found = run(loaded, save=save, keep=keep, progress=True, **limits)
     except UnsavedError as error:
-        _show(loaded, error.result, as_json, {"saved": None})
+        _show(loaded, error.result, {"saved": None})
         raise
-    _show(loaded, found, as_json, {"saved": str(save)} if save is not None else {})
-    if save is not None and not as_json:
+    _show(loaded, found, {"saved": str(save)} if save is not None else {})
+    if save is not None and not in_json.get():
         note(f"wrote {save}")
 
 
-def _show(problem: Problem, found: Solution, as_json: bool, more: dict[str, Any]) -> None:
+def _show(problem: Problem, found: Solution, more: dict[str, Any]) -> None:
     """Print what was found: lines for people, or one JSON object with `more` in it."""
-    if as_json:
+    if in_json.get():
         by_step = None if found.rewards is None else found.rewards.tolist()
         told: dict[str, Any] = {"horizon": problem.horizon, "value": found.value, "regret": found.regret}
         told |= {"first_arms": [arm + 1 for arm in found.actions], "scores": found.scores.tolist()}
@@ -101,7 +100,6 @@ def evaluate(
     jobs: Jobs = None,
     at_most: AtMost = None,
     device: Device = "cpu",
-    as_json: Json = False,
 ) -> None:
     """Compare policies exactly, without simulation: earnings, the gain over always one arm, and regret.
 
@@ -117,12 +115,10 @@ def evaluate(
     names = [name for name in policy or usual if name != "optimal"]  # it is always there
     limits: dict[str, Any] = {"memory": _bytes(memory), "jobs": jobs, "device": device, "at_most": at_most}
     found = run(loaded, ["optimal", *names], against=against, announce=_announce, progress=True, **limits)
-    if as_json:
-        answer = found.to_dict()
-        best, *answer["policies"] = answer["policies"]
-        print_json(answer | {"optimal": {key: best[key] for key in ("value", "earnings", "gains", "regret")}})
-        return
-    print(found)
+    answer = found.to_dict()
+    best, *answer["policies"] = answer["policies"]
+    optimal = {key: best[key] for key in ("value", "earnings", "gains", "regret")}
+    show(found, answer | {"optimal": optimal})
 
 
 def _announce(cost: Cost) -> None:
@@ -166,7 +162,6 @@ def reproduce(
     device: Annotated[
         str, Option(metavar="cpu|cuda", help="cuda: T = 290 is computed again on a GPU (extra gpu).")
     ] = "cpu",
-    as_json: Json = False,
 ) -> None:
     """Reproduce the paper, figure by figure, with a verdict on each of its claims."""
     from elsv.paper.run import reproduce as run
@@ -182,10 +177,11 @@ def reproduce(
     except KeyboardInterrupt:
         note(f"interrupted; what was finished is in {out / 'results'}")
         raise Exit(130) from None
-    if as_json:
+    if in_json.get():
         print_json(found.to_dict())
-    for claim in () if as_json else found.claims:
-        print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
-        if claim.in_short != claim.verdict.value:
-            print(f"{' ':<32}{claim.in_short}")
+    else:
+        for claim in found.claims:
+            print(f"{claim.label:<14}  {claim.verdict.value:<15} {claim.says}")
+            if claim.in_short != claim.verdict.value:
+                print(f"{' ':<32}{claim.in_short}")
     note(f"wrote {out / 'report.html'}")

@@ -56,3 +56,4 @@ AtMost = Annotated[
 Jobs = Annotated[int | None, Option(help="Threads; default: one a core.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace another run that is in DIR.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object on stdout and nothing else.")]
+"""`elsv.cli.app` adds it to all commands but ``serve``."""

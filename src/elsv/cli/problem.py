@@ -17,7 +17,6 @@ from elsv.cli.options import (
     Factor,
     HistoryFile,
     Horizon,
-    Json,
     Lost,
     ProblemFile,
     Seed,
@@ -34,7 +33,6 @@ def check(
         str | None, Option(help='Data to hold against it: alpha,beta for each arm, such as "3,1 2,2 1,1".')
     ] = None,
     svg: Annotated[Path | None, Option(help="File for a drawing of it, .svg.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Assumptions of a problem: what they say and imply, what they cost, whether data contradict them."""
     from elsv.assumptions import check as check_problem
@@ -48,7 +46,7 @@ def check(
     counts = None if state is None else State.parse(state)
     with working("looking at what is assumed"):
         found = check_problem(loaded, counts)
-    show(found, as_json)
+    show(found)
     if svg is not None:
         write_text(svg, found.svg())
         note(f"wrote {svg}")
@@ -84,7 +82,6 @@ def prior(
     out: Annotated[
         Path | None, Option(metavar="NEW.toml", help="File for the problem with the new prior.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Prior rows from last season's outcomes, or from what you expect, and what they imply."""
     from elsv.prior.sources import prior_from
@@ -96,7 +93,7 @@ def prior(
             problem, history, expect or [], weight, method, coverage, factor, keep=out is not None
         )
     told = {"steps": [one.to_dict() for one in found], **found[-1].to_dict()}
-    show("\n\n".join(map(str, found)), as_json, told)
+    show("\n\n".join(map(str, found)), told)
     if out is not None:
         found[-1].problem.save(out)
         note(f"wrote {out}")
@@ -117,7 +114,6 @@ def decide(
     segment: SegmentName = None,
     horizon: Horizon = None,
     seed: Annotated[int, Option(help="Seed, for policies that draw.")] = 0,
-    as_json: Json = False,
 ) -> None:
     """Which arm to pull in a state, and why; for each segment of customers, or for one."""
     from elsv.live import Bandit
@@ -130,7 +126,7 @@ def decide(
     names = (segment,) if segment is not None else loaded.segments.names or (None,)
     with working(f"deciding with {bandit.policy_name}"):
         found = [bandit.explain(step, name) for name in names]
-    show_explanations(found, as_json)
+    show_explanations(found)
 
 
 def rehearse(
@@ -163,7 +159,6 @@ def rehearse(
     seed: Seed = 0,
     at_most: AtMost = None,
     out: Annotated[Path | None, Option(metavar="FILE", help="Page to write, .html.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Say what a campaign would gain over today's arm, before there is one.
 
@@ -185,7 +180,7 @@ def rehearse(
     asked: dict[str, Any] = {"against": against, "instances": instances, "seed": seed, "unit": unit}
     asked |= {"truth": truth, "delay": delay, "batch": batch, "lost": lost}
     found = run(loaded, sizes, policies=names, progress=True, at_most=at_most, **asked)
-    show("\n".join([str(found), *(wrapped([text]) for text in notes)]), as_json, found.to_dict())
+    show("\n".join([str(found), *(wrapped([text]) for text in notes)]), found.to_dict())
     if out is not None:
         from elsv.report.comparison import rehearsal_page
         from elsv.report.page import command_line

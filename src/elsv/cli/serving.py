@@ -9,8 +9,8 @@ from urllib.parse import quote, urlsplit
 from typer import Argument, Option, Typer
 
 from elsv._base.progress import progress_bar
-from elsv.cli.console import note, print_json, show
-from elsv.cli.options import HELP, STORE, Json
+from elsv.cli.console import in_json, note, print_json, show
+from elsv.cli.options import HELP, STORE
 from elsv.errors import InvalidInputError, MissingExtraError
 from elsv.service.tokens import TokenFile, page_of
 
@@ -50,14 +50,13 @@ def backup(
     store: Annotated[Path, Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
     to: Annotated[Path, Argument(metavar="COPY.db", help="Where the copy goes.")],
     force: Annotated[bool, Option("--force", help="Replace a file that is there.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Copy an SQLite file as it is at one moment, while a server uses it; the copy is checked and audited."""
     from elsv.campaign.backup import backup as make
 
     with progress_bar("copying") as report:
         made = make(store, to, overwrite=force, progress=report)
-    show(made, as_json)
+    show(made)
 
 
 def copy(
@@ -66,14 +65,13 @@ def copy(
     campaign: Annotated[
         list[str] | None, Option(metavar="NAME", help="Copy this one; may be repeated. Default: all.")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Copy campaigns to another file or database with the whole logs, all or none; first stop the server."""
     from elsv.campaign.copying import copy_campaigns
 
     with progress_bar("copying") as report:
         made = copy_campaigns(store, to, campaign or None, progress=report)
-    show(made, as_json)
+    show(made)
     for one in made.campaigns:
         if one.went_on:
             note(
@@ -89,12 +87,11 @@ def new(
         str, Option(help="read, write (decide and reward too) or admin (create and change too).")
     ],
     tokens: File = _DEFAULT,
-    as_json: Json = False,
 ) -> None:
     """Make a token and print it; it is not shown again."""
     made = TokenFile(tokens, must_exist=False).new(name, role)
-    show(made, as_json, {"name": name, "role": role, "token": made, "tokens": str(tokens)})
-    if not as_json:
+    show(made, {"name": name, "role": role, "token": made, "tokens": str(tokens)})
+    if not in_json.get():
         note(f"keep it: {tokens} has only its digest, and it is not shown again")
 
 
@@ -108,7 +105,6 @@ def link(
     ] = "http://127.0.0.1:8763",
     campaign: Annotated[str | None, Option(help="Lead to this campaign; default: to all.")] = None,
     tokens: File = _DEFAULT,
-    as_json: Json = False,
 ) -> None:
     """Make a link that logs a colleague in, so that nobody types tokens on a telephone."""
     known = {"reader": "read", "read": "read", "editor": "admin", "admin": "admin"}
@@ -121,8 +117,8 @@ def link(
     onward = f"?next={quote(page_of(campaign), safe='')}" if campaign else ""
     url = f"{address.rstrip('/')}/ui/link/{made}{onward}"
     values = {"name": name, "role": known[role], "days": days, "link": url, "tokens": str(tokens)}
-    show(url, as_json, values)
-    if not as_json:
+    show(url, values)
+    if not in_json.get():
         note(
             f"whoever has it is logged in as {role} for {days:g} days; it is not shown again, and "
             f"`elsv token revoke {name}` ends it"
@@ -130,10 +126,10 @@ def link(
 
 
 @token.command(name="list")
-def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
+def list_(tokens: File = _DEFAULT) -> None:
     """List the tokens and links with their roles and dates, revoked ones too."""
     found = TokenFile(tokens).tokens()
-    if as_json:
+    if in_json.get():
         print_json({"tokens": [one.to_dict() for one in found]})
         return
     for one in found:
@@ -143,7 +139,7 @@ def list_(tokens: File = _DEFAULT, as_json: Json = False) -> None:
 
 
 @token.command()
-def revoke(name: Name, tokens: File = _DEFAULT, as_json: Json = False) -> None:
+def revoke(name: Name, tokens: File = _DEFAULT) -> None:
     """End a token at once."""
     ended = TokenFile(tokens).revoke(name)
-    show(f"revoked {ended.name}, which could {ended.role}", as_json, ended.to_dict())
+    show(f"revoked {ended.name}, which could {ended.role}", ended.to_dict())

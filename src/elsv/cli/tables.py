@@ -11,8 +11,8 @@ from typer import Argument, Option
 
 from elsv._base.numbers import duration
 from elsv._base.progress import progress_bar
-from elsv.cli.console import load_problem, note, print_json, show, working, write_table
-from elsv.cli.options import Horizon, Json, ProblemFile
+from elsv.cli.console import in_json, load_problem, note, print_json, show, working, write_table
+from elsv.cli.options import Horizon, ProblemFile
 from elsv.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def gittins(
         int | None, Option(metavar="SIZE", help="All whole states with alpha + beta <= SIZE.")
     ] = None,
     out: Annotated[Path | None, Option(help="File for --table: .csv or .parquet.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Gittins index of one state, or a table of them."""
     if table is not None:
@@ -41,7 +40,7 @@ def gittins(
             raise InvalidInputError(
                 "--table takes --discount and --tolerance, and neither a state nor --pulls-left"
             )
-        _gittins_table(table, out, 0.99 if discount is None else discount, tolerance, as_json)
+        _gittins_table(table, out, 0.99 if discount is None else discount, tolerance)
         return
     if alpha is None or beta is None:
         raise InvalidInputError(
@@ -64,10 +63,10 @@ def gittins(
     result |= {"tolerance": tolerance, "index": index, "mean": mean, "bonus": index - mean}
     digits = max(4, math.ceil(-math.log10(tolerance)))
     lines = (f"{key:<6} {result[key]:.{digits}f}" for key in ("index", "mean", "bonus"))
-    show("\n".join(lines), as_json, result)
+    show("\n".join(lines), result)
 
 
-def _gittins_table(size: int, out: Path | None, discount: float, tolerance: float, as_json: bool) -> None:
+def _gittins_table(size: int, out: Path | None, discount: float, tolerance: float) -> None:
     from elsv._base import triangle
     from elsv._base.export import check_target
     from elsv.indices.gittins import gittins_table
@@ -81,7 +80,7 @@ def _gittins_table(size: int, out: Path | None, discount: float, tolerance: floa
         values = gittins_table(1.0, 1.0, size - 1, discount, tolerance)
     successes, pulls = triangle.states(size - 1)
     columns = {"alpha": 1 + successes, "beta": 1 + pulls - successes, "index": values}
-    write_table(out, columns, as_json, discount=discount, tolerance=tolerance)
+    write_table(out, columns, discount=discount, tolerance=tolerance)
 
 
 def value(
@@ -94,7 +93,6 @@ def value(
         bool, Option("--offset", help="Add the constant of the paper's plots (needs a horizon).")
     ] = False,
     out: Annotated[Path | None, Option(help="File to write: .csv or .parquet.")] = None,
-    as_json: Json = False,
 ) -> None:
     """Separable value υ_t of an index: one row for every state of an arm (reward 1)."""
     from elsv._base import triangle
@@ -105,7 +103,7 @@ def value(
     loaded = load_problem(problem, horizon)
     if out is not None:
         check_target(out)
-    elif not as_json and step > 12:
+    elif not in_json.get() and step > 12:
         raise InvalidInputError(f"a table of step {step} is too long to print; give --out FILE or --json")
     if not 1 <= arm <= loaded.arms:
         raise InvalidInputError(f"--arm must lie from 1 to {loaded.arms}, got {arm}")
@@ -120,8 +118,8 @@ def value(
     alpha, beta = loaded.prior[arm - 1, 0] + successes, loaded.prior[arm - 1, 1] + pulls - successes
     columns = {"alpha": alpha, "beta": beta, "pulls": pulls, "mean": alpha / (alpha + beta), "value": table}
     if out is not None:
-        write_table(out, columns, as_json, index=index, step=step, arm=arm)
-    elif as_json:
+        write_table(out, columns, index=index, step=step, arm=arm)
+    elif in_json.get():
         numbers = zip(*(column.tolist() for column in columns.values()), strict=True)
         rows = [dict(zip(columns, row, strict=True)) for row in numbers]
         print_json({"index": index, "step": step, "arm": arm, "states": rows})
@@ -133,7 +131,6 @@ def value(
 
 def cache(
     clear: Annotated[bool, Option("--clear", help="Remove all of it; nothing else is touched.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Tables and compiled kernels kept on this machine: where, how much, at most how much.
 
@@ -164,7 +161,7 @@ def cache(
     if removed is not None:
         values["removed"] = _sums(removed)
         lines.append(f"removed    {_amount(values['removed'])}")
-    show("\n".join(lines), as_json, values)
+    show("\n".join(lines), values)
 
 
 def _sums(found: Sequence[KeptFile]) -> dict[str, int]:
@@ -175,13 +172,13 @@ def _amount(sums: dict[str, int]) -> str:
     return f"{sums['count']:,} {'file' if sums['count'] == 1 else 'files'}, {sums['bytes'] / 1e6:,.1f} MB"
 
 
-def warm(as_json: Json = False) -> None:
+def warm() -> None:
     """Compile all kernels now instead of on first use; they are kept for every later run."""
     from elsv.warm import warm as run
 
     with progress_bar("compiling") as progress:
         found = run(progress)
-    if as_json:
+    if in_json.get():
         print_json({"functions": found.functions, "compiling_seconds": found.seconds, "seconds": found.total})
     else:
         taken = f"{duration(found.seconds)} ({duration(found.total)} in all)"

@@ -273,12 +273,12 @@ async def audit(asked: Asked) -> Response:
 
 async def export(asked: Asked) -> Response:
     """Return all decisions with their outcomes, as a Parquet file."""
-    return await file_of(asked.service, asked.part("name"), Campaign.export, "export.parquet", PARQUET)
+    return await file_of(asked, Campaign.export, "export.parquet", PARQUET)
 
 
 async def export_csv(asked: Asked) -> Response:
     """Return all decisions with their outcomes, as CSV."""
-    return await file_of(asked.service, asked.part("name"), Campaign.export, "export.csv", CSV)
+    return await file_of(asked, Campaign.export, "export.csv", CSV)
 
 
 async def delete(asked: Asked) -> Response:
@@ -290,18 +290,17 @@ async def delete(asked: Asked) -> Response:
 async def report(asked: Asked) -> Response:
     """Return the status as one page that needs nothing else."""
     policy = {"Content-Security-Policy": f"{REPORT_POLICY}; sandbox"}
-    return await file_of(asked.service, asked.part("name"), Campaign.report, "report.html", HTML, policy)
+    return await file_of(asked, Campaign.report, "report.html", HTML, policy)
 
 
 async def file_of(
-    service: Service,
-    name: str,
+    asked: Asked,
     write: Callable[[Campaign, Path], object],
     file: str,
     kind: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return a file that a campaign writes; a browser saves it unless `headers` say otherwise."""
+    """Return a file that the campaign writes; a browser saves it unless `headers` say otherwise."""
 
     def written(campaign: Campaign) -> bytes:
         with tempfile.TemporaryDirectory(prefix="elsv") as folder:
@@ -311,7 +310,7 @@ async def file_of(
 
     if headers is None:
         headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    return Response(await service.look(name, written, long=True), headers=headers, media_type=kind)
+    return Response(await asked.look(written, long=True), headers=headers, media_type=kind)
 
 
 async def healthz(asked: Asked) -> Response:
@@ -323,7 +322,7 @@ async def readyz(asked: Asked) -> Response:
     """Say whether decisions can be made now: the kernels are there and the database answers."""
     if not asked.service.ready:
         raise RefusedError(503, "the server is not ready", None, "try again", headers={"Retry-After": "1"})
-    await asked.service.check()
+    await asked.service.read("SELECT 1 FROM elsv_campaign LIMIT 1")
     return _json({"status": "ready"})
 
 

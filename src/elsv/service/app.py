@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import ipaddress
 import json
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic.json_schema import models_json_schema
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
@@ -28,14 +28,14 @@ from elsv.service.errors import MEDIA_TYPE, RefusedError, refusal_of
 from elsv.service.models import ProblemBody
 from elsv.service.page.routes import page_routes
 from elsv.service.service import Service
-from elsv.service.settings import ServiceSettings
+from elsv.service.settings import ServiceSettings, is_loopback
 from elsv.service.tokens import TokenFile
 
 HEADERS = {
-    b"cache-control": b"no-store",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"referrer-policy": b"no-referrer",
-    b"x-content-type-options": b"nosniff",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
 }
 MOST_ADDRESSES = 10_000
 _ABOUT = """Decisions whose outcomes come late, made by Bayesian planning.
@@ -88,7 +88,6 @@ class App:
         routes = [*calls, described_at, *page_routes(service)]
         self.router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
         self._rates, self._log = Rates(service.settings.rate), service.settings.log_json
-        self._last_host = b""  # that was allowed; b"" never is
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -111,10 +110,9 @@ class App:
         async def answered(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = message["headers"]
-                named = {name for name, _ in headers}
-                message["headers"] = [*headers, *(h for h in HEADERS.items() if h[0] not in named)]
+                status, headers = message["status"], MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -134,23 +132,17 @@ class App:
                 _print_line(scope, status or 500, seconds)
 
     def _check(self, scope: Scope) -> None:
+        """Refuse too many requests; without tokens also names that other sites may have given to us."""
         client = scope.get("client")
         self._rates.check(client[0] if client else "")
-        if self.service.tokens is None:
-            host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-            if host != self._last_host:
-                self._check_host(host.decode("latin-1"))
-                self._last_host = host
-
-    def _check_host(self, host: str) -> None:
-        """Without tokens, refuse a name that another site may have given to this machine."""
+        if self.service.tokens is not None:
+            return
+        host = Headers(scope=scope).get("host", "")
         try:
-            name = urlsplit(f"//{host}").hostname or ""
-            own = name in ("localhost", self.service.settings.host)
-            fine = own or ipaddress.ip_address(name).is_loopback
+            own = is_loopback(urlsplit(f"//{host}").hostname or "")
         except ValueError:
-            fine = False
-        if not fine:
+            own = False
+        if not own:
             raise RefusedError(
                 403,
                 "a server without tokens answers to the name localhost only",

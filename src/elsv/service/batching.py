@@ -43,7 +43,7 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, f"elsv-lane-{name[:40]}")
         self._waiting: list[Waiting] = []
-        self._expected, self._took, self._busy = 1, 0.0, False
+        self._expected, self._took, self._busy, self._closing = 1, 0.0, False, False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -62,11 +62,14 @@ class Lane:
         return await answer
 
     def close(self) -> None:
-        """Let go of the thread when it has done its work."""
-        self._thread.shutdown(wait=False)
+        """Let go of the thread when all who wait have their answers."""
+        self._closing = True
+        self._consider()
 
     def _consider(self) -> None:
         """Begin with a batch if it is time to."""
+        if self.idle and self._closing:
+            self._thread.shutdown(wait=False)
         if self.idle or self._busy:
             return
         if len(self._waiting) >= min(self._expected, self._most):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ from elsv.service.errors import refusal_of
 from elsv.service.metrics import Metrics
 from elsv.service.settings import MOST_ARMS, ServiceSettings, stores_of
 from elsv.service.tokens import TokenFile
-from elsv.stores.base import Transaction
+from elsv.stores.base import StoreError, Transaction
 from elsv.warm import warm_decisions
 
 _LOG = logging.getLogger("elsv.service")
@@ -166,21 +167,20 @@ class Service:
 
     async def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Run a statement; on disk when this returns."""
-        await self._beside(lambda: self._stores.run(lambda writing: writing.run(statement, values)))
+        await self._beside(lambda: self._stores.writer.run(lambda writing: writing.run(statement, values)))
 
     def now(self) -> float:
         """Return seconds since 1970, by the service's clock."""
         return float(self._clock())
 
-    async def check(self) -> None:
-        """Read something; an error says that the store cannot be used now."""
-        await self._beside(lambda: self._look_up(["?"]))
-
     async def start(self) -> None:
         """Get ready to decide: what new campaigns and those of the store need is compiled or loaded now."""
         self.starting = True
         await self._beside(warm_decisions, long=True)
-        known = [one.name for one in await self.listed() if one.policy and not one.unreadable][:MOST_LANES]
+        listed: list[Listed] = []
+        with suppress(StoreError):  # a database that is away now may be back when somebody asks
+            listed = await self.listed()
+        known = [one.name for one in listed if one.policy and not one.unreadable][:MOST_LANES]
         for name in known:
             try:
                 await self._beside(Batches(self._store, name, self._clock).prepare, long=True)
@@ -221,7 +221,7 @@ class Service:
         if lane is None:
             batches = await self._beside(lambda: Batches(self._stores.of_lane(), name, self._clock))
             most = MOST_DECISIONS if self.settings.together else 1
-            lane = Lane(name, self._server(batches), self.metrics.batched, most)
+            lane = Lane(name, partial(self._serve, batches), self.metrics.batched, most)
             lane = self._lanes.setdefault(name, lane)
         self._lanes.move_to_end(name)
         for oldest in list(self._lanes)[: max(0, len(self._lanes) - MOST_LANES)]:
@@ -229,18 +229,14 @@ class Service:
                 self._lanes.pop(oldest).close()
         return lane
 
-    def _server(self, batches: Batches) -> Callable[[list[DecisionRequest], list[Outcomes]], Answers]:
-        """Return what answers batches of a campaign, in the thread of its lane."""
-        run, plans_first = self._stores.run, self._stores.plans_first
+    def _serve(self, batches: Batches, asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
+        """Answer requests to a campaign, in the thread of its lane."""
 
-        def serve(asked: list[DecisionRequest], outcomes: list[Outcomes]) -> Answers:
-            def work() -> Answers:
-                plan = batches.plan(asked) if asked and plans_first else None
-                return run(lambda writing: batches.append(writing, asked, plan, outcomes))
+        def work() -> Answers:
+            plan = batches.plan(asked) if asked and self._stores.plans_first else None
+            return self._stores.writer.run(lambda writing: batches.append(writing, asked, plan, outcomes))
 
-            return batches.prepared(work) if asked else work()
-
-        return serve
+        return batches.prepared(work) if asked else work()
 
     def _look_up(self, ids: list[str]) -> dict[str, str]:
         with self._store.reading() as reading:
@@ -264,7 +260,7 @@ class Service:
                 receipts[name] = iter(found)
             return [next(receipts[homes[told.id]]) for told in outcomes]
 
-        return self._stores.run(work)
+        return self._stores.writer.run(work)
 
     async def _beside(self, call: Callable[[], T], long: bool = False) -> T:
         """Return what `call` returns, in a thread beside the event loop."""

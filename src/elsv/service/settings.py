@@ -7,18 +7,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from elsv._base.files import fcntl
 from elsv._base.numbers import shown
 from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
-from elsv.stores.base import Store, Transaction
+from elsv.stores.base import Store
 from elsv.stores.sharing import Apart, Pool, SharedCommits
 
 PORT = 8763
 MOST_ARMS = 200  # of a campaign
-T = TypeVar("T")
 READERS = 4
 
 
@@ -44,19 +42,9 @@ class ServiceSettings:
         """Whether campaigns are kept in PostgreSQL."""
         return self.db.startswith(("postgresql://", "postgres://"))
 
-    @property
-    def on_loopback(self) -> bool:
-        """Whether only this machine reaches the port."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
     def check(self) -> None:
         """Refuse what must not be started."""
-        if not self.on_loopback and self.tokens is None:
+        if self.tokens is None and not is_loopback(self.host):
             raise InvalidInputError(
                 f"a server that other machines reach needs tokens, got --host {self.host} without any; make "
                 "some with `elsv token` and give --tokens FILE, or leave --host out"
@@ -72,17 +60,12 @@ class ServiceSettings:
             )
 
 
-def stores_of(settings: ServiceSettings) -> Stores:
-    """Return the connections that a server needs."""
-    return _of_database(settings) if settings.on_postgres else _of_file(settings)
-
-
-class Run(Protocol):
-    """Runs a piece of work and returns what that returns, when it is on disk."""
-
-    def __call__(self, work: Callable[[Transaction], T]) -> T:
-        """Run it."""
-        ...
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, which no other one reaches."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -91,16 +74,25 @@ class Stores:
 
     store: Store  # for everything but decisions and outcomes
     of_lane: Callable[[], Store]
-    run: Run
+    writer: SharedCommits | Pool  # for decisions and outcomes
     plans_first: bool  # whether decisions are planned before the transaction that writes them
     close: Callable[[], None]  # lets others serve a file
 
 
-def _of_file(settings: ServiceSettings) -> Stores:
-    """Return connections to an SQLite file: it has one writer, so lanes plan first and share commits.
+def stores_of(settings: ServiceSettings) -> Stores:
+    """Return the connections that a server needs.
 
-    A lane reads by a connection of its own: a plan may take long.
+    In PostgreSQL writers of different campaigns do not wait for each other. Other servers may write the same
+    campaign, so that a plan made before the transaction would seldom hold: it is made inside, with the
+    campaign's row held. A lane takes a connection for as long as that lasts.
+
+    An SQLite file has one writer, so lanes plan first and share commits. A lane reads by a connection of its
+    own: a plan may take long.
     """
+    if settings.on_postgres:
+        patience = settings.patience
+        pool = Pool(lambda: open_store(settings.db, patience=patience), settings.pool, patience)
+        return Stores(pool, lambda: pool, pool, False, pool.close)
     lock, writer = _lock_file(settings), open_store(settings.db)
 
     def reader() -> Store:
@@ -113,23 +105,8 @@ def _of_file(settings: ServiceSettings) -> Stores:
             os.close(lock)
 
     readers = Pool(reader, READERS, settings.patience)
-    run = SharedCommits(writer).run
-    return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), run, True, close)
-
-
-def _of_database(settings: ServiceSettings) -> Stores:
-    """Return connections to PostgreSQL: writers of different campaigns do not wait for each other.
-
-    Other servers may write the same campaign, so that a plan made before the transaction would seldom hold:
-    it is made inside, with the campaign's row held. A lane takes a connection for as long as that lasts.
-    """
-    pool = Pool(lambda: open_store(settings.db, patience=settings.patience), settings.pool, settings.patience)
-
-    def run(work: Callable[[Transaction], T]) -> T:
-        with pool.writing() as writing:
-            return work(writing)
-
-    return Stores(pool, lambda: pool, run, False, pool.close)
+    shared = SharedCommits(writer)
+    return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), shared, True, close)
 
 
 def _lock_file(settings: ServiceSettings) -> int | None:

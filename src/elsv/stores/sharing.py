@@ -95,6 +95,11 @@ class Pool:
         with self._one() as store, store.reading() as reading:
             yield reading
 
+    def run(self, work: Work[T]) -> T:
+        """Return what `work` returns, when it is on disk."""
+        with self.writing() as writing:
+            return work(writing)
+
     def close(self) -> None:
         """Close the connections that nobody uses; the next use opens them again."""
         for store in list(self._free):

@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
@@ -34,9 +34,12 @@ class Call(Generic[T]):
     read: Callable[[httpx.Response], T]
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    waited: bool = False  # whether a page waits for it, so that it must be quick
-    once: bool = False  # not sent again; a refusal or no answer at all is an answer too
-    unanswered: Callable[[], T] | None = None  # what no answer means; None: an error
+    unanswered: T | None = None  # what no answer means, so that it is sent once; None: an error
+
+    @property
+    def waited(self) -> bool:
+        """Whether a page waits for it, so that it must be quick: decisions and outcomes."""
+        return self.method == "POST"
 
 
 class Stated(Protocol):
@@ -117,7 +120,7 @@ def decide(
     whom = {"customer": customer, "count": count, "segment": segment}
     body = {name: value for name, value in whom.items() if value is not None}
     reader = _several(Decision, "decisions")
-    return _waited(_campaign(name, "/decisions"), body, reader, {"idempotency-key": key})
+    return _sent("POST", _campaign(name, "/decisions"), body, reader, {"idempotency-key": key})
 
 
 def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
@@ -126,18 +129,18 @@ def reward(decision: str | Decision, success: bool) -> Call[RewardReceipt]:
     If an answer was lost on the way, the retry's receipt says that it is a duplicate: it counts once.
     """
     path = f"/decisions/{_quoted(id_of(decision))}/reward"
-    return _waited(path, {"success": success}, _one(RewardReceipt))
+    return _sent("POST", path, {"success": success}, _one(RewardReceipt))
 
 
 def rewards(outcomes: Iterable[tuple[str | Decision, bool]]) -> Call[list[RewardReceipt]]:
     """Report many outcomes, of any campaigns; all are recorded or none."""
     listed = [{"decision": id_of(decision), "success": success} for decision, success in outcomes]
-    return _waited("/rewards", {"rewards": listed}, _several(RewardReceipt, "receipts"))
+    return _sent("POST", "/rewards", {"rewards": listed}, _several(RewardReceipt, "receipts"))
 
 
 def void(decision: str | Decision) -> Call[RewardReceipt]:
     """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
-    return _waited(f"/decisions/{_quoted(id_of(decision))}/void", {}, _one(RewardReceipt))
+    return _sent("POST", f"/decisions/{_quoted(id_of(decision))}/void", {}, _one(RewardReceipt))
 
 
 def void_request(name: str, key: str) -> Call[list[RewardReceipt]]:
@@ -146,7 +149,7 @@ def void_request(name: str, key: str) -> Call[list[RewardReceipt]]:
     A decision that another request got too stays. A key that the service does not know has no receipts.
     """
     receipts = _several(RewardReceipt, "receipts")
-    return _waited(_campaign(name, "/decisions/void"), {"key": key}, receipts)
+    return _sent("POST", _campaign(name, "/decisions/void"), {"key": key}, receipts)
 
 
 def explain(name: str, segment: str | None = None) -> Call[Explanation]:
@@ -177,16 +180,7 @@ def metrics() -> Call[str]:
 
 def ready() -> Call[bool]:
     """Return whether the service is ready to decide, without waiting until it is."""
-    return Call("GET", "/readyz", lambda a: a.status_code == 200, once=True, unanswered=lambda: False)
-
-
-def _waited(
-    path: str,
-    body: Mapping[str, Any],
-    reader: Callable[[httpx.Response], T],
-    headers: Mapping[str, str] | None = None,
-) -> Call[T]:
-    return replace(_sent("POST", path, body, reader, headers), waited=True)
+    return Call("GET", "/readyz", lambda a: a.status_code == 200, unanswered=False)
 
 
 def _sent(

@@ -153,20 +153,19 @@ class Care:
             return replace(shown, segment=segment, why=str(error))
         return made
 
-    def reward(self, decision: str | Decision, success: bool) -> Work[RewardReceipt]:
-        """Report an outcome; what cannot be sent now waits in the outbox, with the status ``later``."""
-        mine = calls.id_of(decision)
-        if mine == "":
-            return RewardReceipt("", "nothing", success, False)
-        call = calls.reward(decision, success)
-        return (yield from self._told(call, mine, {"reward": mine, "success": success}))
-
-    def void(self, decision: str | Decision) -> Work[RewardReceipt]:
-        """Say that the customer never saw what was decided."""
-        mine = calls.id_of(decision)
-        if mine == "":
-            return RewardReceipt("", "nothing", False, False)
-        return (yield from self._told(calls.void(decision), mine, {"void": None, "decision": mine}))
+    def report(self, call: Call[RewardReceipt], mine: str, entry: Entry) -> Work[RewardReceipt]:
+        """Report an outcome or a void; what cannot be sent now waits in the outbox (``later``)."""
+        try:
+            self._check_rest()
+            reply = yield Step(call, _SHARE * self._seconds, within=True)
+            return self._result(call, reply)
+        except ServiceError as error:
+            if not _passes(error):
+                raise
+            self.outbox.add(entry)
+            if not isinstance(error, _RestingError):
+                _log.warning("%s waits in the outbox: %s", call.path, error)
+            return RewardReceipt(mine, "later", bool(entry.get("success")), False)
 
     def flush(self) -> Work[Flushed]:
         """Send what waits in the outbox; stop at the first request that gets no answer."""
@@ -190,56 +189,38 @@ class Care:
         while todo:
             batch = todo.pop(0)
             sent = calls.rewards((entry["reward"], bool(entry["success"])) for _, entry in batch)
-            refused = yield from self._taken(sent)
-            if refused is not None and len(batch) > 1:  # all or none: find the one that is refused
+            told = yield from self._taken(sent)
+            if isinstance(told, ServiceError) and len(batch) > 1:  # all or none: find the one that is refused
                 todo = [[one] for one in batch] + todo
                 continue
-            self._settle([name for name, _ in batch], refused, done)
+            self._settle([name for name, _ in batch], told, done)
         for name, entry in voids:
             if entry["void"] is None:
-                refused = yield from self._taken(calls.void(entry["decision"]))
+                told = yield from self._taken(calls.void(entry["decision"]))
             else:
-                found: list[RewardReceipt] = []
-                refused = yield from self._taken(calls.void_request(entry["campaign"], entry["void"]), found)
-                if refused is None and not found and time.time() - entry["at"] < _DOUBT:
+                told = yield from self._taken(calls.void_request(entry["campaign"], entry["void"]))
+                if told == [] and time.time() - entry["at"] < _DOUBT:
                     continue  # the service does not know the request yet: it may still be on its way
-            self._settle([name], refused, done)
+            self._settle([name], told, done)
 
-    def _settle(self, names: list[str], refused: ServiceError | None, done: dict[str, int]) -> None:
+    def _settle(self, names: list[str], told: object, done: dict[str, int]) -> None:
+        refused = isinstance(told, ServiceError)
         for name in names:
-            if refused is None:
-                self.outbox.remove(name)
+            if refused:
+                self.outbox.put_aside(name, told)
             else:
-                self.outbox.put_aside(name, refused)
-        done["sent" if refused is None else "refused"] += len(names)
+                self.outbox.remove(name)
+        done["refused" if refused else "sent"] += len(names)
 
-    def _taken(
-        self, call: Call[Any], receipts: list[RewardReceipt] | None = None
-    ) -> Work[ServiceError | None]:
-        """Send a call of the outbox; return the error if it will never be taken."""
+    def _taken(self, call: Call[Any]) -> Work[Any]:
+        """Send a call of the outbox; return its result, or the error if it will never be taken."""
         reply = yield Step(call, 10.0, within=True)
         try:
-            found = self._result(call, reply)
-            if receipts is not None:
-                receipts += found
+            return self._result(call, reply)
         except ServiceError as error:
             if _passes(error):
                 raise
             return error
-        return None
-
-    def _told(self, call: Call[RewardReceipt], mine: str, entry: Entry) -> Work[RewardReceipt]:
-        try:
-            self._check_rest()
-            reply = yield Step(call, _SHARE * self._seconds, within=True)
-            return self._result(call, reply)
-        except ServiceError as error:
-            if not _passes(error):
-                raise
-            self.outbox.add(entry)
-            if not isinstance(error, _RestingError):
-                _log.warning("%s waits in the outbox: %s", call.path, error)
-            return RewardReceipt(mine, "later", bool(entry.get("success")), False)
 
     def _keep(self, entry: Entry) -> None:
         try:

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import queue
 import random
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import urlsplit
 
 import httpx
 
 from elsv_client import __version__, calls
 from elsv_client.calls import Call
-from elsv_client.care import Care, Flushed, Reply, Step, Work
+from elsv_client.care import Care, Entry, Flushed, Reply, Step, Work
 from elsv_client.errors import InvalidInputError, UnavailableError, error_of
 from elsv_client.values import Decision, RewardReceipt
 
@@ -77,10 +77,10 @@ def _hopeless(error: object) -> bool:
     return False
 
 
-def _retry_after(answer: httpx.Response | None) -> float | None:
+def _retry_after(reply: Reply) -> float | None:
     try:
-        return None if answer is None else max(0.0, float(answer.headers.get("retry-after", "")))
-    except ValueError:
+        return max(0.0, float(reply.headers["retry-after"])) if isinstance(reply, httpx.Response) else None
+    except (KeyError, ValueError):
         return None
 
 
@@ -118,18 +118,10 @@ def _sent(call: Callable[P, Call[T]]) -> _Asked[P, T]:
     return _Asked(describe)  # type: ignore[arg-type]  # of what `wraps` returns
 
 
-class Options(TypedDict, total=False):
-    """How a client behaves."""
-
-    timeout: float
-    retries: Retries | None
-    ca: str | Path | None
-    outbox: str | Path | None
-    rest: float
-
-
 class _Calls:
-    """The calls of both clients."""
+    """The calls of both clients; `_kind` is the one of httpx that sends them."""
+
+    _kind: type[Any]
 
     create = _sent(calls.create)
     campaigns = _sent(calls.campaigns)
@@ -155,10 +147,11 @@ class _Calls:
         outbox: str | Path | None = None,
         rest: float = 5.0,
     ) -> None:
-        self._options = _options(url, token, timeout, ca)
+        options = _options(url, token, timeout, ca)
         self._url, self._timeout, self._outbox = url, float(timeout), outbox is not None
         self._retries, self._chance = retries or Retries(), random.Random()
         self._care = Care(outbox, self._timeout, rest)
+        self._http = self._kind(**options)
 
     @_Asked
     def reward(self, decision: str | Decision, success: bool) -> Work[RewardReceipt]:
@@ -167,16 +160,15 @@ class _Calls:
         It counts once: if an answer was lost on the way, the next receipt says that it is a duplicate.
         With an outbox, an outcome that cannot be sent now waits there (``later``).
         """
-        if self._outbox or calls.id_of(decision) == "":
-            return self._care.reward(decision, success)
-        return self._exchange(calls.reward(decision, success))
+        mine = calls.id_of(decision)
+        entry = {"reward": mine, "success": success}
+        return self._reported(mine, lambda: calls.reward(mine, success), entry)
 
     @_Asked
     def void(self, decision: str | Decision) -> Work[RewardReceipt]:
         """Say that the customer never saw what was decided: it counts neither as success nor as failure."""
-        if self._outbox or calls.id_of(decision) == "":
-            return self._care.void(decision)
-        return self._exchange(calls.void(decision))
+        mine = calls.id_of(decision)
+        return self._reported(mine, lambda: calls.void(mine), {"void": None, "decision": mine})
 
     @_Asked
     def flush(self) -> Work[Flushed]:
@@ -186,6 +178,15 @@ class _Calls:
         """
         return self._care.flush()
 
+    def _reported(
+        self, mine: str, call: Callable[[], Call[RewardReceipt]], entry: Entry
+    ) -> Work[RewardReceipt]:
+        if mine == "":  # of a fallback
+            return RewardReceipt("", "nothing", bool(entry.get("success")), False)
+        if self._outbox:
+            return (yield from self._care.report(call(), mine, entry))
+        return (yield from self._exchange(call()))
+
     def _decided(
         self,
         name: str,
@@ -194,7 +195,7 @@ class _Calls:
         count: int | None,
         segment: str | None,
         key: str | None,
-    ) -> Work[Any]:
+    ) -> Work[Decision | list[Decision]]:
         if fallback is not None:
             return (yield from self._care.decide(name, customer, fallback, segment))
         call = calls.decide(name, customer, count=count, segment=segment, key=key)
@@ -208,22 +209,22 @@ class _Calls:
         while True:
             reply = yield Step(call, seconds, pause)
             tried += 1
-            answer = reply if isinstance(reply, httpx.Response) else None
-            later = answer is not None and answer.status_code in _AGAIN
-            if answer is not None and (answer.status_code < 300 or (call.once and later)):
-                return call.read(answer)
-            if answer is not None and (not later or tried > retries.most):
-                raise error_of(answer.status_code, answer.content)
-            if answer is None and call.once and call.unanswered is not None:
-                return call.unanswered()
-            if answer is None and (tried > retries.most or _hopeless(reply)):
+            if isinstance(reply, httpx.Response):
+                later = reply.status_code in _AGAIN
+                if reply.status_code < 300 or (later and call.unanswered is not None):
+                    return call.read(reply)
+                if not later or tried > retries.most:
+                    raise error_of(reply.status_code, reply.content)
+            elif call.unanswered is not None:
+                return call.unanswered
+            elif tried > retries.most or _hopeless(reply):
                 tries = "1 try" if tried == 1 else f"{tried} tries"
                 raise UnavailableError(
                     f"no answer from the service in {tries}: {reply or type(reply).__name__}; check its "
                     "address and that it runs, and repeat the call: with the same key nothing is decided "
                     "twice"
                 )
-            pause = retries.pause(tried, _retry_after(answer), self._chance.random())
+            pause = retries.pause(tried, _retry_after(reply), self._chance.random())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._url!r})"
@@ -263,9 +264,8 @@ class Client(_Calls):
             print(client.status("spring"))
     """
 
-    def __init__(self, url: str, token: str | None = None, **options: Unpack[Options]) -> None:
-        super().__init__(url, token, **options)
-        self._http = httpx.Client(**self._options)
+    _kind = httpx.Client
+    _http: httpx.Client
 
     def __enter__(self) -> Client:
         return self
@@ -319,8 +319,7 @@ class Client(_Calls):
             The same key gets the same decisions, whenever it is sent. Default: a new key for each call, so
             that the client's own retries decide once.
         """
-        work: Work[Decision | list[Decision]] = self._decided(name, customer, fallback, count, segment, key)
-        return self._run(work)
+        return self._run(self._decided(name, customer, fallback, count, segment, key))
 
     def _run(self, work: Work[T]) -> T:
         try:
@@ -340,22 +339,19 @@ class Client(_Calls):
 
     def _within(self, step: Step) -> Reply:
         """Ask in a thread: httpx counts the time of each read anew, and looks names up without end."""
-        answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+        answer: Future[Reply] = Future()
 
         def ask() -> None:
             try:
-                answers.put(self._reply(step))
+                answer.set_result(self._reply(step))
             except BaseException as error:  # goes to the caller
-                answers.put(error)
+                answer.set_exception(error)
 
         threading.Thread(target=ask, daemon=True, name="elsv-client").start()
         try:
-            reply = answers.get(timeout=step.seconds)
-        except queue.Empty:
+            return answer.result(step.seconds)
+        except TimeoutError:
             return _too_late(step)
-        if isinstance(reply, httpx.Response | httpx.TransportError):
-            return reply
-        raise reply
 
 
 class AsyncClient(_Calls):
@@ -369,9 +365,8 @@ class AsyncClient(_Calls):
             decision = await client.decide("spring", "c-17")
     """
 
-    def __init__(self, url: str, token: str | None = None, **options: Unpack[Options]) -> None:
-        super().__init__(url, token, **options)
-        self._http = httpx.AsyncClient(**self._options)
+    _kind = httpx.AsyncClient
+    _http: httpx.AsyncClient
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -406,8 +401,7 @@ class AsyncClient(_Calls):
         key: str | None = None,
     ) -> Decision | list[Decision]:
         """Return the arm for a customer, or for `count` customers; see `Client.decide`."""
-        work: Work[Decision | list[Decision]] = self._decided(name, customer, fallback, count, segment, key)
-        return await self._run(work)
+        return await self._run(self._decided(name, customer, fallback, count, segment, key))
 
     async def _run(self, work: Work[T]) -> T:
         try:

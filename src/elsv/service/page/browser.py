@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, PackageLoader
 from starlette.responses import HTMLResponse, Response
@@ -71,6 +71,16 @@ class Visitor:
         return self.role == Role.ADMIN
 
 
+class Visit(Asked):
+    """A request for a page."""
+
+    visitor = Visitor("", None, fresh=False)  # until `visitor_of` tells, in case that tokens cannot be read
+
+    def part(self, name: str) -> str:
+        """Return a part of the address, which is encoded as `page_of` does it."""
+        return super().part(name).replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
+
+
 async def visitor_of(asked: Asked) -> Visitor:
     """Return who sends a request."""
     service, cookie = asked.service, asked.cookies.get(COOKIE, "")
@@ -105,11 +115,10 @@ async def logged_in(service: Service, token: str, by_link: bool = False) -> Visi
     return Visitor(cookie, found.may, fresh=True, lasts=lasts)
 
 
-async def log_out(asked: Asked, response: Response) -> None:
+async def log_out(asked: Visit, response: Response) -> None:
     """End the session here, and take the cookie back."""
-    visitor: Visitor = asked.state.visitor
-    service = asked.service
-    await service.write("DELETE FROM elsv_session WHERE cookie = ?", (digest_of(visitor.cookie),))
+    cookie = digest_of(asked.visitor.cookie)
+    await asked.service.write("DELETE FROM elsv_session WHERE cookie = ?", (cookie,))
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
 
 
@@ -127,15 +136,14 @@ def keep(response: Response, asked: Asked, visitor: Visitor) -> None:
         )
 
 
-async def form_of(asked: Asked) -> list[tuple[str, str]]:
+async def form_of(asked: Visit) -> list[tuple[str, str]]:
     """Return the fields of a form, if its visitor sent it from a page of ours."""
     body = (await asked.body()).decode("utf-8", "replace")
     try:
         fields = parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError as error:
         raise InvalidInputError(f"a form must have at most {_MOST_FIELDS} fields") from error
-    visitor: Visitor = asked.state.visitor
-    site, origin = asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
+    visitor, site, origin = asked.visitor, asked.headers.get("sec-fetch-site"), asked.headers.get("origin")
     if site is not None:
         same = site == "same-origin"
     else:
@@ -161,20 +169,12 @@ def _environment() -> Environment:
     return found
 
 
-def page(asked: Asked, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
+def page(asked: Visit, template: str, answer: int = 200, here: str = "", **values: Any) -> Response:
     """Return a page, or a part of one, with the HTTP status `answer`; values are escaped."""
-    visitor, with_tokens = asked.state.visitor, asked.service.tokens is not None
-    found = _environment().get_template(template)
-    content = found.render(visitor=visitor, with_tokens=with_tokens, here=here, **values)
-    response = HTMLResponse(content, answer)
-    keep(response, asked, visitor)
+    known = {"visitor": asked.visitor, "with_tokens": asked.service.tokens is not None, "here": here}
+    response = HTMLResponse(_environment().get_template(template).render(known, **values), answer)
+    keep(response, asked, asked.visitor)
     return response
-
-
-def name_in(asked: Asked) -> str:
-    """Return the name of the campaign whose page is asked for."""
-    part = unquote(asked.path_params["name"])
-    return part.replace("%2E", ".").replace("%2F", "/").replace("%25", "%")
 
 
 @cache

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import starmap, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -80,7 +80,7 @@ class NewForm:
     """The form of a new campaign, as it was typed."""
 
     name: str = ""
-    arms: tuple[ArmFields, ...] = field(default_factory=lambda: (ArmFields(),) * 3)
+    arms: tuple[ArmFields, ...] = (ArmFields(),) * 3
     today: str = ""  # number of the arm that is given today, from 0; empty: none
     unit: str = ""
     order: str = "decreasing"
@@ -106,7 +106,7 @@ def typed(fields: Sequence[tuple[str, str]]) -> NewForm:
     arms = tuple(starmap(ArmFields, zip_longest(*columns, fillvalue="")))
     texts = {one.name for one in dataclasses.fields(NewForm)} - {"arms", "softened"}
     rest = {key: value for key, value in single.items() if key in texts}
-    return NewForm(arms=arms or NewForm().arms, softened=single.get("softened") == "yes", **rest)
+    return NewForm(arms=arms or NewForm.arms, softened=single.get("softened") == "yes", **rest)
 
 
 def problem_of(form: NewForm) -> tuple[Problem, Arm | None]:

@@ -23,14 +23,14 @@ from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
 from elsv.campaign.views import answers, method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
-from elsv.service.api import CSV, HTML, REPORT_POLICY, Asked, check_role, file_of
+from elsv.service.api import CSV, HTML, REPORT_POLICY, check_role, file_of
 from elsv.service.errors import RefusedError, refusal_of
 from elsv.service.page import browser, forms
-from elsv.service.page.browser import HEADERS, Visitor, form_of, inner_address, logged_in, name_in, page
+from elsv.service.page.browser import HEADERS, Visit, form_of, inner_address, logged_in, page
 from elsv.service.service import Service
 from elsv.service.tokens import Role, page_of
 
-Handler = Callable[[Asked], Awaitable[Response]]
+Handler = Callable[[Visit], Awaitable[Response]]
 MOST_DAYS = 62  # in the table
 SECONDS = 3  # between two looks of a page
 MOST_LISTED = 100
@@ -90,13 +90,12 @@ class Page:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        asked = Asked(scope, receive)
-        asked.state.visitor = Visitor("", None, fresh=False)  # in case that tokens cannot be read
+        asked = Visit(scope, receive)
         try:
-            visitor = asked.state.visitor = await browser.visitor_of(asked)
-            to_login = self.role is not None and visitor.role is None
+            asked.visitor = await browser.visitor_of(asked)
+            to_login = self.role is not None and asked.visitor.role is None
             if self.role is not None and not to_login:
-                check_role(visitor.role, self.role)
+                check_role(asked.visitor.role, self.role)
             response = _to_login(asked) if to_login else await self.handler(asked)
         except (ElsvError, RefusedError, RecursionError) as error:
             response = _error_page(asked, refusal_of(error))
@@ -105,7 +104,7 @@ class Page:
         await response(scope, receive, send)
 
 
-def _to_login(asked: Asked) -> Response:
+def _to_login(asked: Visit) -> Response:
     if asked.headers.get("hx-request"):
         return Response(status_code=401, headers={"HX-Refresh": "true"})
     address = asked.scope["raw_path"].decode("ascii", "replace") if asked.method == "GET" else "/"
@@ -116,7 +115,7 @@ def _to(address: str) -> Response:
     return RedirectResponse(address, 303)
 
 
-def _error_page(asked: Asked, refusal: RefusedError) -> Response:
+def _error_page(asked: Visit, refusal: RefusedError) -> Response:
     heading = _HEADINGS.get(refusal.status, HTTPStatus(refusal.status).phrase)
     response = page(asked, "message.html", refusal.status, heading=heading, text=_sentence(refusal.detail))
     response.headers.update({k: v for k, v in refusal.headers.items() if k == "Retry-After"})
@@ -155,14 +154,14 @@ class Pages:
         self._jobs: dict[str, Job] = {}  # rehearsals, one for each visitor
         self._first: dict[str, asyncio.Future[Any]] = {}  # what is looked up while the server gets ready
 
-    async def login(self, asked: Asked) -> Response:
+    async def login(self, asked: Visit) -> Response:
         """Show the form for a token."""
         onward = inner_address(asked.query_params.get("next", "/"))
-        if asked.state.visitor.role is not None:
+        if asked.visitor.role is not None:
             return _to(onward)
         return page(asked, "login.html", next=onward, errors={})
 
-    async def logging_in(self, asked: Asked) -> Response:
+    async def logging_in(self, asked: Visit) -> Response:
         """Begin a session."""
         fields = dict(await form_of(asked))
         onward = inner_address(fields.get("next", "/"))
@@ -176,7 +175,7 @@ class Pages:
         browser.keep(response, asked, visitor)
         return response
 
-    async def link(self, asked: Asked) -> Response:
+    async def link(self, asked: Visit) -> Response:
         """Log in by a link, unless the visitor may do as much already."""
         onward = inner_address(asked.query_params.get("next", "/"))
         if self._service.tokens is None:
@@ -186,18 +185,18 @@ class Pages:
             text = "It was revoked, its time is over, or it was not copied whole; ask for a new one."
             return page(asked, "message.html", 401, heading="This link does not log in", text=text)
         response = _to(onward)
-        if (asked.state.visitor.role or 0) < (visitor.role or 0):
+        if (asked.visitor.role or 0) < (visitor.role or 0):
             browser.keep(response, asked, visitor)
         return response
 
-    async def logging_out(self, asked: Asked) -> Response:
+    async def logging_out(self, asked: Visit) -> Response:
         """End a session."""
         await form_of(asked)
         response = _to("/ui/login")
         await browser.log_out(asked, response)
         return response
 
-    async def static(self, asked: Asked) -> Response:
+    async def static(self, asked: Visit) -> Response:
         """Return a file that pages load."""
         name, digest = asked.path_params["name"], asked.path_params["digest"]
         if name not in browser.static_files():
@@ -206,30 +205,30 @@ class Pages:
         kept = _FOR_GOOD if digest == known else "no-cache"
         return Response(content, headers={"Cache-Control": kept, "Content-Type": kind})
 
-    async def list(self, asked: Asked) -> Response:
+    async def list(self, asked: Visit) -> Response:
         """Show all campaigns."""
         said = SAID["delete"] if asked.query_params.get("said") == "delete" else ""
         return page(asked, "list.html", here="list", said=said, **await self._all())
 
-    async def list_again(self, asked: Asked) -> Response:
+    async def list_again(self, asked: Visit) -> Response:
         """Return the rows of the list, brought up to date."""
         return page(asked, "parts/list.html", **await self._all())
 
-    async def campaign(self, asked: Asked) -> Response:
+    async def campaign(self, asked: Visit) -> Response:
         """Show a campaign; while the server gets ready, its counts until all else is known."""
-        if self._service.starting and (shown := await self._counts(asked, name_in(asked))):
+        if self._service.starting and (shown := await self._counts(asked)):
             return shown
         said = SAID.get(asked.query_params.get("said", ""), "")
-        return page(asked, "campaign.html", said=said, **await self._service.look(name_in(asked), _moment_of))
+        return page(asked, "campaign.html", said=said, **await asked.look(_moment_of))
 
-    async def _counts(self, asked: Asked, name: str) -> Response | None:
+    async def _counts(self, asked: Visit) -> Response | None:
         """Return a page of counts while all else is computed; None if that is soon done.
 
         When the page asks again it waits for the rest, and is told to load anew.
         """
-        asks_again = asked.headers.get("hx-request") is not None
+        name, asks_again = asked.part("name"), asked.headers.get("hx-request") is not None
         known = await self._within(
-            name, lambda: self._service.look(name, _moment_of, long=True), None if asks_again else SOON
+            name, lambda: asked.look(_moment_of, long=True), None if asks_again else SOON
         )
         if asks_again:
             return Response(headers={"HX-Refresh": "true"})
@@ -243,40 +242,40 @@ class Pages:
         done, _ = await asyncio.wait([self._first[what]], timeout=seconds)
         return bool(done)
 
-    async def live(self, asked: Asked) -> Response:
+    async def live(self, asked: Visit) -> Response:
         """Return the parts of a campaign's page, brought up to date."""
-        return page(asked, "live.html", **await self._service.look(name_in(asked), _moment_of))
+        return page(asked, "live.html", **await asked.look(_moment_of))
 
-    async def report(self, asked: Asked) -> Response:
+    async def report(self, asked: Visit) -> Response:
         """Show the report of a campaign, to be sent, printed or kept."""
         policy = {"Content-Security-Policy": REPORT_POLICY}
-        return await file_of(self._service, name_in(asked), Campaign.report, "report.html", HTML, policy)
+        return await file_of(asked, Campaign.report, "report.html", HTML, policy)
 
-    async def export(self, asked: Asked) -> Response:
+    async def export(self, asked: Visit) -> Response:
         """Return all decisions with their outcomes, as CSV."""
-        return await file_of(self._service, name_in(asked), Campaign.export, "export.csv", CSV)
+        return await file_of(asked, Campaign.export, "export.csv", CSV)
 
-    async def change(self, asked: Asked) -> Response:
+    async def change(self, asked: Visit) -> Response:
         """Change a campaign by one of the forms of its page."""
-        name, what = name_in(asked), asked.path_params["what"]
+        name, what = asked.part("name"), asked.path_params["what"]
         fields = defaultdict(str, await form_of(asked))
         try:
-            await self._change(name, what, fields, asked.state.visitor.who)
+            await self._change(name, what, fields, asked.visitor.who)
         except UnknownCampaignError:
             raise
         except InvalidInputError as error:
-            values = await self._service.look(name, _moment_of)
+            values = await asked.look(_moment_of)
             values["errors"] = {"customers" if what == "extend" else what: str(error)}
             typed = {"floor": fields.get("floor"), "extended": fields.get("customers")}
             values["manage"] |= {key: text for key, text in typed.items() if text is not None}
             return page(asked, "campaign.html", 422, said="", **values)
         return _to("/?said=delete" if what == "delete" else f"{page_of(name)}?said={what}")
 
-    async def new(self, asked: Asked) -> Response:
+    async def new(self, asked: Visit) -> Response:
         """Show the form of a new campaign."""
         return self._form(asked, forms.NewForm(), {})
 
-    async def begin(self, asked: Asked) -> Response:
+    async def begin(self, asked: Visit) -> Response:
         """Begin the campaign that the form states."""
         form = forms.typed(await form_of(asked))
         try:
@@ -285,13 +284,13 @@ class Pages:
             if form.name in {one.name for one in await self._service.listed()}:
                 taken = f"there is a campaign {form.name!r} already; choose another name"
                 raise forms.FieldError("name", taken)
-            await self._service.begin(form.name, problem, who=asked.state.visitor.who, **given)
+            await self._service.begin(form.name, problem, who=asked.visitor.who, **given)
         except (forms.FieldError, BegunOtherwiseError) as error:
             field = error.name if isinstance(error, forms.FieldError) else "name"
             return self._form(asked, form, {field: str(error)}, 422)
         return _to(f"{page_of(form.name)}?said=begun")
 
-    async def preview(self, asked: Asked) -> Response:
+    async def preview(self, asked: Visit) -> Response:
         """Show what the form implies before the first customer."""
         form = forms.typed(await form_of(asked))
         try:
@@ -301,10 +300,10 @@ class Pages:
         said = forms.best_beforehand(found, form.unit)
         return page(asked, "parts/preview.html", error=None, found=found, said=said)
 
-    async def rehearsal(self, asked: Asked) -> Response:
+    async def rehearsal(self, asked: Visit) -> Response:
         """Begin a small rehearsal of the campaign that the form states; one before it of the visitor ends."""
         form = forms.typed(await form_of(asked))
-        key = asked.state.visitor.code[:32]
+        key = asked.visitor.code[:32]
         self._jobs.pop(key, Job(form)).stopped = True
         while len(self._jobs) >= MOST_JOBS:
             self._jobs.popitem()[1].stopped = True
@@ -313,15 +312,15 @@ class Pages:
         await asyncio.wait([job.task], timeout=0.3)  # what does not work is said at once
         return self._shown(asked, key, job)
 
-    async def rehearsing(self, asked: Asked) -> Response:
+    async def rehearsing(self, asked: Visit) -> Response:
         """Show how far a rehearsal is, or what it found."""
         key = asked.path_params["job"]
-        job = self._jobs.get(key) if key == asked.state.visitor.code[:32] else None
+        job = self._jobs.get(key) if key == asked.visitor.code[:32] else None
         if job is None:
             return page(asked, "parts/rehearsal.html", error="This rehearsal is gone; begin it again.")
         return self._shown(asked, key, job)
 
-    def _shown(self, asked: Asked, key: str, job: Job) -> Response:
+    def _shown(self, asked: Visit, key: str, job: Job) -> Response:
         if job.values is None:
             return page(asked, "parts/rehearsing.html", job=key, done=job.done, total=job.total)
         return page(asked, "parts/rehearsal.html", **job.values)
@@ -371,7 +370,7 @@ class Pages:
             self._known[one.name] = one, time.monotonic(), found
 
     @staticmethod
-    def _form(asked: Asked, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
+    def _form(asked: Visit, form: forms.NewForm, errors: dict[str, str], status: int = 200) -> Response:
         known: dict[str, Any] = {"orders": forms.ORDERS, "policies": forms.POLICIES, "zone": local_zone()}
         known |= {"form": form, "errors": errors, "blank": forms.NewForm()}
         return page(asked, "new.html", status, here="new", **known)
