@@ -14,7 +14,7 @@ from elsv._base.numbers import shown
 from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
 from elsv.stores.base import Store, Transaction
-from elsv.stores.sharing import Apart, Pool, SharedCommits
+from elsv.stores.sharing import Pool, SharedCommits
 
 PORT = 8763
 MOST_ARMS = 200  # of a campaign
@@ -112,9 +112,9 @@ def _of_file(settings: ServiceSettings) -> Stores:
         if lock is not None:
             os.close(lock)
 
-    readers = Pool(reader, READERS, settings.patience)
+    readers = Pool(reader, READERS, settings.patience, writer)
     run = SharedCommits(writer).run
-    return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), run, True, close)
+    return Stores(readers, lambda: Pool(reader, 1, settings.patience, writer), run, True, close)
 
 
 def _of_database(settings: ServiceSettings) -> Stores:
