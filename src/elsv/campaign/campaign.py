@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,25 +19,16 @@ from typing import Any, overload
 
 from elsv._base.files import write_text
 from elsv._base.numbers import whole
+from elsv.campaign import records
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, check_taken, time_by
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, import_file
 from elsv.campaign.history import Measured, measure, past_of
-from elsv.campaign.log import Log, appending, read
+from elsv.campaign.log import Log, appending, reading
 from elsv.campaign.opening import Stated, add, begin, change, open_store
-from elsv.campaign.records import (
-    SEEN,
-    Decision,
-    Outcome,
-    RewardReceipt,
-    Tally,
-    customers_of,
-    id_of,
-    text_of,
-    truth_of,
-)
+from elsv.campaign.records import Decision, Outcome, RewardReceipt, Tally, id_of, text_of, truth_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
@@ -227,10 +218,9 @@ class Campaign:
             Who has come, by name or number from 1, where customers are of segments; of all customers of the
             call. One who had an open decision as a customer of another segment gets a new one.
         """
-        customers = customers_of(customer, count)
+        requests = [DecisionRequest(records.customers_of(customer, count), key, segment)]
         if key is not None:
             text_of("key", key)
-        requests = [DecisionRequest(customers, key, segment)]
 
         def work() -> list[Decision]:
             with self.store.writing() as writing:
@@ -267,18 +257,9 @@ class Campaign:
         """
         text_of("key", key)
         with appending(self.store, self.name) as log:
-            now, late = self._now(), log.settings.accept_late
+            now = self._now()
             log.expire(now)
-            seen = log.seen_by_others(key)
-            found = [
-                RewardReceipt(row.id, SEEN, None, False)
-                if row.number in seen
-                else log.append_outcome(row, Outcome(row.id, None, who=self.who), now, late)
-                for row in log.answer_to(key)
-            ]
-            if seen:
-                log.disown(key)
-        return found
+            return log.append_unseen(key, now, self.who)
 
     def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
@@ -311,8 +292,8 @@ class Campaign:
         return status_of(self.name, chooser, tallies, used, self._now(), measured, past)
 
     def _read_beside(self, chooser: Chooser, tallies: list[Tally]) -> None:
-        with suppress(StoreError), closing(self.store.another()) as other, other.reading() as reading:
-            self._read_log(chooser, tallies, read(other, reading, self.name))
+        with suppress(StoreError), closing(self.store.another()) as other, reading(other, self.name) as log:
+            self._read_log(chooser, tallies, log)
         self._reading = False
 
     def _read_log(self, chooser: Chooser, tallies: list[Tally], log: Log) -> _Said:
@@ -491,11 +472,8 @@ class Campaign:
     def _change(self, **changes: Any) -> None:
         change(self.store, self.name, changes, self._now(), who=self.who)
 
-    @contextmanager
-    def _log(self) -> Iterator[Log]:
-        """Begin to read the log as it is at one moment."""
-        with self.store.reading() as reading:
-            yield self._batches.log(reading)
+    def _log(self) -> AbstractContextManager[Log]:
+        return reading(self.store, self.name)
 
     @contextmanager
     def _moment(self) -> Iterator[tuple[Chooser, list[Tally], Log]]:
