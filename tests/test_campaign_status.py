@@ -49,7 +49,7 @@ def tallies_of(won, seen, **more):
 def status(tallies, problem=None, measured=None, **settings):
     problem = shop() if problem is None else problem
     chooser = chooser_of(problem, **{"unit": "EUR", **settings})
-    return status_of("spring", chooser, tallies, sum(t.decided for t in tallies), 0.0, measured)
+    return status_of("spring", chooser, tallies, 0.0, measured)
 
 
 def gains(chooser, tallies, best, control, *held):
@@ -164,7 +164,7 @@ def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
     assert status([Tally(i, past_successes=3) for i in range(4)], control=3).unsaid is None
     new = status([Tally(i) for i in range(4)], said, control=3)
     assert new.precision.customers == 300
-    assert new.tables()[0].title == "Precision"
+    assert "by holdout alone ±" in str(new)
     assert new.precision.advice in new.notes()
     assert [row["holdout"] for row in new.to_dict()["precision"]["rows"]] == [0, 0.05, 0.1, 0.2]
     assert status(tallies_of(WON, SEEN), control=3).precision is None

@@ -32,7 +32,7 @@ from elsv.campaign.records import Decision, Outcome, RewardReceipt, Tally, id_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
-from elsv.campaign.views import before, report_page
+from elsv.campaign.views import report_page
 from elsv.errors import InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
@@ -283,22 +283,22 @@ class Campaign:
             known = self._said
             if known is None or known.of != (log.id, log.events):
                 if patient or log.decisions <= _LONG:
-                    known = self._read_log(chooser, tallies, log)
+                    known = self._read_log(log)
                 elif not self._reading and (known is None or time.monotonic() >= known.again):
                     self._reading = True
-                    Thread(target=self._read_beside, args=(chooser, tallies), daemon=True).start()
-            past = past_of(log, chooser.settings, chooser.problem)
-        measured, used = None if known is None else known.measured, sum(t.used for t in tallies)
-        return status_of(self.name, chooser, tallies, used, self._now(), measured, past)
+                    Thread(target=self._read_beside, daemon=True).start()
+            past = past_of(log)
+        measured = None if known is None else known.measured
+        return status_of(self.name, chooser, tallies, self._now(), measured, past)
 
-    def _read_beside(self, chooser: Chooser, tallies: list[Tally]) -> None:
+    def _read_beside(self) -> None:
         with suppress(StoreError), closing(self.store.another()) as other, reading(other, self.name) as log:
-            self._read_log(chooser, tallies, log)
+            self._read_log(log)
         self._reading = False
 
-    def _read_log(self, chooser: Chooser, tallies: list[Tally], log: Log) -> _Said:
+    def _read_log(self, log: Log) -> _Said:
         began = time.monotonic()
-        found = measure(log, tallies, chooser.settings, self._now())
+        found = measure(log, self._now())
         now = time.monotonic()
         self._said = _Said((log.id, log.events), now + _REST * (now - began), found)
         return self._said
@@ -325,9 +325,10 @@ class Campaign:
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained page (extra ``plot``)."""
+        status = self.status()
         with self._moment() as (chooser, tallies, _):
-            known = before(chooser, tallies)
-        write_text(path, report_page(self.status(), known))
+            page = report_page(status, chooser, tallies)
+        write_text(path, page)
         return Path(path)
 
     def export(self, path: str | Path) -> int:
