@@ -281,7 +281,7 @@ def _changes(log: Log, problem: Problem) -> Iterator[tuple[int, float, str | Non
         said = [("begun", "begun")] if before is None else list(differences(before, after, problem))
         yield event, at, who, said
         before = after
-    day = f"CAST(at / {_DAY} AS INTEGER)"
+    day = _sql([(0, 0)]).format("at")  # of UTC
     others: tuple[tuple[str, str, str, str, Callable[[int], str]], ...] = (
         ("added", "elsv_arm", "arm", "arm", lambda arm: f"{names[arm]} (reward {rewards[arm]:g})"),
         ("forgot", "elsv_forgotten", "decisions", "event, decisions", lambda n: f"a customer ({some(n)})"),
