@@ -33,7 +33,7 @@ from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
 from elsv.campaign.views import report_page
-from elsv.errors import InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
 from elsv.prior.expectations import Interval
@@ -281,6 +281,8 @@ class Campaign:
         """
         with self._moment() as (chooser, tallies, log):
             known = self._said
+            if known is not None and len(known.measured.recent) != len(tallies):
+                known = None  # an arm was added since
             if known is None or known.of != (log.id, log.events):
                 if patient or log.decisions <= _LONG:
                     known = self._read_log(log)
@@ -292,7 +294,7 @@ class Campaign:
         return status_of(self.name, chooser, tallies, self._now(), measured, past)
 
     def _read_beside(self) -> None:
-        with suppress(StoreError), closing(self.store.another()) as other, reading(other, self.name) as log:
+        with suppress(ElsvError), closing(self.store.another()) as other, reading(other, self.name) as log:
             self._read_log(log)
         self._reading = False
 
