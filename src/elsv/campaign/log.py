@@ -203,9 +203,8 @@ class Log:
 
     def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
         """Count a decision as something else than before."""
-        changes = counts_of(after, decision.place is None, late)
-        for column, count in counts_of(before, decision.place is None).items():
-            changes[column] = changes.get(column, 0) - count
+        changes = Counter(counts_of(after, decision.place is None, late))
+        changes.subtract(counts_of(before, decision.place is None))
         self._add({decision.arm: changes})
 
     # The campaign itself.
