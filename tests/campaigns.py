@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from elsv import Problem
+from elsv.campaign import log
 from elsv.campaign.choosing import Chooser
 from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings, problem_as_planned
@@ -144,9 +145,7 @@ def postgres_server():
 
 def chosen_again(campaign):
     """Choose every decision of a log anew, from what stands before it: the same to the last byte."""
-    with campaign.store.reading() as reading:
-        log = campaign._batches.log(reading)
-        mine = (log.id,)
+    with log.reading(campaign.store, campaign.name) as held:
         events = []
         for kind, columns, table in (
             ("settings", "content", "elsv_setting"),
@@ -159,8 +158,8 @@ def chosen_again(campaign):
             ("arm", "problem", "elsv_arm"),
         ):
             query = f"SELECT event, {columns} FROM {table} WHERE campaign = ? ORDER BY event"
-            events += [(row[0], kind, row[1:]) for row in reading.rows(query, mine)]
-        problems = [row[2][0] for row in sorted(events) if row[1] == "arm"] + [log.problem_text]
+            events += [(row[0], kind, row[1:]) for row in held.rows(query)]
+        problems = [row[2][0] for row in sorted(events) if row[1] == "arm"] + [held.problem_text]
     events.sort(key=lambda one: one[0])
     assert len({event for event, *_ in events}) == len(events)
     first = {number: before for _, kind, (number, before, _) in reversed(events_of(events, "correction"))}
@@ -179,7 +178,7 @@ def chosen_again(campaign):
             tallies = tallies_of(problem.arms, arm_of, rested, became, history)
             past = [history.get(i, (0, 0)) for i in range(problem.arms)]
             chooser = Chooser.of(problem_as_planned(problem, settings.horizon, past), settings, tallies)
-            (choice,) = chooser.choose(tallies, [segment], log.seed)
+            (choice,) = chooser.choose(tallies, [segment], held.seed)
             assert (choice.arm, choice.in_text(), choice.reason) == (arm, propensities, reason), number
             assert place == (None if reason == "paused" else 1 + sum(t.used for t in tallies)), number
             arm_of[number], became[number] = arm, "open"

@@ -18,7 +18,7 @@ from elsv.campaign.opening import (
     open_store,
 )
 from elsv.campaign.records import Outcome
-from elsv.stores.sharing import Apart, Pool, SharedCommits, run_together
+from elsv.stores.sharing import Pool, SharedCommits, run_together
 
 
 def opened(path, policy="thompson", clock=None, **settings):
@@ -187,9 +187,9 @@ def test_threads_share_commits_and_get_their_own_answers(tmp_path):
         commits.run(lambda writing: 1 / 0)
 
 
-def test_a_pool_and_a_store_in_two_parts(tmp_path):
+def test_a_pool_that_writes_by_another_connection(tmp_path):
     writer = open_store(tmp_path / "shop.db")
-    store = Apart(Pool(lambda: open_store(tmp_path / "shop.db"), 2, 1.0), writer)
+    store = Pool(lambda: open_store(tmp_path / "shop.db"), 2, 1.0, writer)
     campaign = Campaign.open(store, "spring", shop(), policy="greedy")
     campaign.reward(campaign.decide().id, success=True)
     assert campaign.status().decided == 1

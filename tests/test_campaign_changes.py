@@ -239,6 +239,16 @@ def test_the_history_of_changes(campaign, clock):
     }
 
 
+def test_corrections_of_one_day_are_one_change_on_every_store(campaign, clock):
+    clock.now = 20 * 86_400 + 10 * 3600
+    made = campaign.decide(count=2)
+    campaign.rewards([(one, True) for one in made])
+    campaign.correct(made[0], False)
+    clock.pass_(4 * 3600)  # past noon: a database that rounds would begin another day
+    campaign.correct(made[1], False)
+    assert [change.what for change in campaign.status().changes] == ["begun", "corrected 2 outcomes"]
+
+
 def test_the_command_line(tmp_path):
     shop(horizon=20).save(tmp_path / "shop.toml")
     db = tmp_path / "shop.db"

@@ -5,6 +5,7 @@ import html
 import json
 import math
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from elsv.campaign.records import Tally
 from elsv.campaign.settings import Settings
 from elsv.campaign.standing import gains_of, status_of
 from elsv.cli import app
+from elsv.errors import CorruptFileError
 from elsv.simulation.precision import one_look
 from shops import shop as service
 
@@ -49,7 +51,7 @@ def tallies_of(won, seen, **more):
 def status(tallies, problem=None, measured=None, **settings):
     problem = shop() if problem is None else problem
     chooser = chooser_of(problem, **{"unit": "EUR", **settings})
-    return status_of("spring", chooser, tallies, sum(t.decided for t in tallies), 0.0, measured)
+    return status_of("spring", chooser, tallies, 0.0, measured)
 
 
 def gains(chooser, tallies, best, control, *held):
@@ -164,7 +166,7 @@ def test_before_the_start_it_says_how_precisely_the_gain_will_be_known():
     assert status([Tally(i, past_successes=3) for i in range(4)], control=3).unsaid is None
     new = status([Tally(i) for i in range(4)], said, control=3)
     assert new.precision.customers == 300
-    assert new.tables()[0].title == "Precision"
+    assert "by holdout alone ±" in str(new)
     assert new.precision.advice in new.notes()
     assert [row["holdout"] for row in new.to_dict()["precision"]["rows"]] == [0, 0.05, 0.1, 0.2]
     assert status(tallies_of(WON, SEEN), control=3).precision is None
@@ -411,6 +413,36 @@ def test_of_a_long_log_the_last_customers_are_split_and_halved(tmp_path, monkeyp
     assert found.gains == whole.gains  # all who were held out still count
     assert sum(seen for arm in campaign._said.measured.halves for _, seen in arm) == 100
     assert sum(campaign._said.measured.split.given) <= 100
+
+
+def test_a_long_log_that_could_not_be_read_beside_is_read_again(tmp_path, monkeypatch):
+    campaign = played(tmp_path / "shop.db", count=40)
+    monkeypatch.setattr("elsv.campaign.campaign._LONG", 10)
+
+    def damaged(*_):
+        raise CorruptFileError("the settings of a campaign are damaged")
+
+    def beside():
+        found = campaign.status(patient=False)
+        while campaign._reading:
+            time.sleep(0.01)
+        return found
+
+    with monkeypatch.context() as broken:
+        broken.setattr("elsv.campaign.campaign.measure", damaged)
+        assert beside().counting
+    assert beside().counting
+    assert not beside().counting
+
+
+def test_an_arm_that_is_added_to_a_long_log_is_shown_at_once(tmp_path, monkeypatch):
+    campaign = played(tmp_path / "shop.db", count=40)
+    monkeypatch.setattr("elsv.campaign.campaign._LONG", 10)
+    campaign.status()
+    campaign.add("new: 20 %", reward=0.8, expect=0.06, segment="new")
+    found = campaign.status(patient=False)
+    assert found.counting
+    assert [arm.name for arm in found.arms][-1] == "new: 20 %"
 
 
 def test_who_held_customers_out_is_told_to_hold_out_more(tmp_path):

@@ -15,20 +15,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from elsv._base.numbers import shown
+from elsv.campaign import records
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.log import Log, appending, read
-from elsv.campaign.records import (
-    CONFLICT,
-    NO_OUTCOME,
-    REFUSED,
-    VOID,
-    Decision,
-    Outcome,
-    RewardReceipt,
-    Row,
-    Tally,
-    decision_of,
-)
+from elsv.campaign.log import Log, appending, read, reading
+from elsv.campaign.records import Decision, Outcome, RewardReceipt, Row, Tally, decision_of
 from elsv.campaign.settings import NEVER, OPEN, Settings, problem_as_planned
 from elsv.errors import InvalidInputError
 from elsv.policies import Policy
@@ -93,20 +83,14 @@ class Batches:
         self._known: tuple[tuple[object, ...], Chooser] | None = None
         self._current: tuple[tuple[int, int], Settings] | None = None  # of campaign and version
         self._ready: set[tuple[object, ...]] = set()  # problems, policies and offers that kernels are for
-        with store.reading() as reading:
-            self.log(reading)
-
-    def log(self, transaction: Transaction, hold: bool = False) -> Log:
-        """Return the campaign's log; `hold`: others who append wait until the transaction ends."""
-        return read(self.store, transaction, self.name, hold)
+        with reading(store, name):
+            pass  # it must be there
 
     def prepare(self) -> None:
         """Choose once without writing, so that nobody waits for a lock while this process compiles."""
-        with self.store.reading() as reading:
-            log = self.log(reading)
+        with reading(self.store, self.name) as log:
             tallies = log.tallies()
-            chooser = self.chooser(log, tallies)
-            kernels = self._kernels(log)
+            chooser, kernels = self.chooser(log, tallies), self._kernels(log)
         if kernels not in self._ready:
             chooser.choose(tallies, chooser.problem.segments.turns[:1] * 2, log.seed)
             self._ready.add(kernels)
@@ -136,8 +120,7 @@ class Batches:
         """Plan the answers without writing them; open decisions that are due expire first."""
         while True:
             now = self.now()
-            with self.store.reading() as reading:
-                log = self.log(reading)
+            with reading(self.store, self.name) as log:
                 if not log.is_due(now):
                     plan = self._plan(log, requests, now)
                     self._ready.add(self._kernels(log))
@@ -156,7 +139,7 @@ class Batches:
         The transaction may do other work too. A `plan` is of the same requests; without one they are planned
         now.
         """
-        log = self.log(writing, hold=True)
+        log = read(self.store, writing, self.name, hold=True)
         if requests and self._ready and self._kernels(log) not in self._ready:
             raise NotPreparedError
         now = self.now() if plan is None else plan.now
@@ -216,21 +199,21 @@ class Batches:
             fresh.append(who)
             return len(fresh) - 1, False
 
-        told: dict[str | None, tuple[list[Customer], list[tuple[Row | int, bool]]]] = {}
-        for key in dict.fromkeys(request.key for request in requests if request.key is not None):
-            if before := log.answer_to(key):
-                told[key] = [(row.customer, row.segment) for row in before], [(row, True) for row in before]
+        told: dict[str, tuple[list[Customer], list[tuple[Row | int, bool]]]] = {}  # by key: asked, answered
         found, new = [], []
-        for place, (request, customers) in enumerate(zip(requests, asked, strict=True)):
-            if request.key in told:
-                first, answer = told[request.key]
-                _check_same(request.key, first, customers, segments)
+        for request, customers in zip(requests, asked, strict=True):
+            key = request.key
+            if key is not None and key not in told and (before := log.answer_to(key)):
+                told[key] = [(row.customer, row.segment) for row in before], [(row, True) for row in before]
+            if key is not None and key in told:
+                first, answer = told[key]
+                _check_same(key, first, customers, segments)
                 found.append([(what, True) for what, _ in answer])
                 continue
             found.append([given(who) for who in customers])
-            if request.key is not None:
-                told[request.key] = customers, found[-1]
-                new.append((request.key, place))
+            if key is not None:
+                told[key] = customers, found[-1]
+                new.append((key, len(found) - 1))
         rows = _made(log, chooser, tallies, fresh, now)
         answers = [
             [(rows[what] if isinstance(what, int) else what, again) for what, again in answer]
@@ -261,14 +244,14 @@ class Batches:
 
 def check_taken(receipt: RewardReceipt) -> RewardReceipt:
     """Return the receipt of a void or a correction, or raise if it contradicts the log."""
-    if receipt.status not in REFUSED:
+    if receipt.status not in records.REFUSED:
         return receipt
     known = "a success" if receipt.success else "a failure"
     why = {
-        CONFLICT: f"a decision whose outcome is known was seen: {receipt.id} is {known}; correct the outcome "
-        "instead (correct)",
-        VOID: f"a void decision has no outcome: {receipt.id} was voided; leave it",
-        NO_OUTCOME: f"only an outcome can be corrected: {receipt.id} has none; report it (reward)",
+        records.CONFLICT: f"a decision whose outcome is known was seen: {receipt.id} is {known}; correct the "
+        "outcome instead (correct)",
+        records.VOID: f"a void decision has no outcome: {receipt.id} was voided; leave it",
+        records.NO_OUTCOME: f"only an outcome can be corrected: {receipt.id} has none; report it (reward)",
     }
     raise RefusedReportError(why[receipt.status])
 
@@ -319,9 +302,7 @@ def _decided_for(log: Log, chooser: Chooser, customers: Sequence[Customer]) -> d
     return found
 
 
-def _check_same(
-    key: object, before: Sequence[Customer], asked: Sequence[Customer], segments: Segments
-) -> None:
+def _check_same(key: str, before: list[Customer], asked: list[Customer], segments: Segments) -> None:
     """Raise if a request differs from the one that its key has answered."""
     if before == asked:
         return

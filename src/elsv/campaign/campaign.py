@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,30 +19,21 @@ from typing import Any, overload
 
 from elsv._base.files import write_text
 from elsv._base.numbers import whole
+from elsv.campaign import records
 from elsv.campaign.audit import Audit, replay
 from elsv.campaign.batches import Batches, DecisionRequest, UnknownDecisionError, check_taken, time_by
 from elsv.campaign.choosing import Chooser, policy_stream
 from elsv.campaign.copying import Copied, delete
 from elsv.campaign.exchange import Imported, export_log, import_file
 from elsv.campaign.history import Measured, measure, past_of
-from elsv.campaign.log import Log, appending, read
+from elsv.campaign.log import Log, appending, reading
 from elsv.campaign.opening import Stated, add, begin, change, open_store
-from elsv.campaign.records import (
-    SEEN,
-    Decision,
-    Outcome,
-    RewardReceipt,
-    Tally,
-    customers_of,
-    id_of,
-    text_of,
-    truth_of,
-)
+from elsv.campaign.records import Decision, Outcome, RewardReceipt, Tally, id_of, text_of, truth_of
 from elsv.campaign.settings import Settings, as_kept
 from elsv.campaign.standing import status_of
 from elsv.campaign.status import Status
-from elsv.campaign.views import before, report_page
-from elsv.errors import InvalidInputError
+from elsv.campaign.views import report_page
+from elsv.errors import ElsvError, InvalidInputError
 from elsv.live.explain import Explanation, explain
 from elsv.policies import Policy
 from elsv.prior.expectations import Interval
@@ -227,10 +218,9 @@ class Campaign:
             Who has come, by name or number from 1, where customers are of segments; of all customers of the
             call. One who had an open decision as a customer of another segment gets a new one.
         """
-        customers = customers_of(customer, count)
+        requests = [DecisionRequest(records.customers_of(customer, count), key, segment)]
         if key is not None:
             text_of("key", key)
-        requests = [DecisionRequest(customers, key, segment)]
 
         def work() -> list[Decision]:
             with self.store.writing() as writing:
@@ -267,18 +257,9 @@ class Campaign:
         """
         text_of("key", key)
         with appending(self.store, self.name) as log:
-            now, late = self._now(), log.settings.accept_late
+            now = self._now()
             log.expire(now)
-            seen = log.seen_by_others(key)
-            found = [
-                RewardReceipt(row.id, SEEN, None, False)
-                if row.number in seen
-                else log.append_outcome(row, Outcome(row.id, None, who=self.who), now, late)
-                for row in log.answer_to(key)
-            ]
-            if seen:
-                log.disown(key)
-        return found
+            return log.append_unseen(key, now, self.who)
 
     def correct(self, decision: str | Decision, success: bool) -> RewardReceipt:
         """Replace the outcome of a decision, as after a return or a cancelled order; the log keeps both."""
@@ -300,24 +281,26 @@ class Campaign:
         """
         with self._moment() as (chooser, tallies, log):
             known = self._said
+            if known is not None and len(known.measured.recent) != len(tallies):
+                known = None  # an arm was added since
             if known is None or known.of != (log.id, log.events):
                 if patient or log.decisions <= _LONG:
-                    known = self._read_log(chooser, tallies, log)
+                    known = self._read_log(log)
                 elif not self._reading and (known is None or time.monotonic() >= known.again):
                     self._reading = True
-                    Thread(target=self._read_beside, args=(chooser, tallies), daemon=True).start()
-            past = past_of(log, chooser.settings, chooser.problem)
-        measured, used = None if known is None else known.measured, sum(t.used for t in tallies)
-        return status_of(self.name, chooser, tallies, used, self._now(), measured, past)
+                    Thread(target=self._read_beside, daemon=True).start()
+            past = past_of(log)
+        measured = None if known is None else known.measured
+        return status_of(self.name, chooser, tallies, self._now(), measured, past)
 
-    def _read_beside(self, chooser: Chooser, tallies: list[Tally]) -> None:
-        with suppress(StoreError), closing(self.store.another()) as other, other.reading() as reading:
-            self._read_log(chooser, tallies, read(other, reading, self.name))
+    def _read_beside(self) -> None:
+        with suppress(ElsvError), closing(self.store.another()) as other, reading(other, self.name) as log:
+            self._read_log(log)
         self._reading = False
 
-    def _read_log(self, chooser: Chooser, tallies: list[Tally], log: Log) -> _Said:
+    def _read_log(self, log: Log) -> _Said:
         began = time.monotonic()
-        found = measure(log, tallies, chooser.settings, self._now())
+        found = measure(log, self._now())
         now = time.monotonic()
         self._said = _Said((log.id, log.events), now + _REST * (now - began), found)
         return self._said
@@ -344,9 +327,10 @@ class Campaign:
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one self-contained page (extra ``plot``)."""
+        status = self.status()
         with self._moment() as (chooser, tallies, _):
-            known = before(chooser, tallies)
-        write_text(path, report_page(self.status(), known))
+            page = report_page(status, chooser, tallies)
+        write_text(path, page)
         return Path(path)
 
     def export(self, path: str | Path) -> int:
@@ -491,11 +475,8 @@ class Campaign:
     def _change(self, **changes: Any) -> None:
         change(self.store, self.name, changes, self._now(), who=self.who)
 
-    @contextmanager
-    def _log(self) -> Iterator[Log]:
-        """Begin to read the log as it is at one moment."""
-        with self.store.reading() as reading:
-            yield self._batches.log(reading)
+    def _log(self) -> AbstractContextManager[Log]:
+        return reading(self.store, self.name)
 
     @contextmanager
     def _moment(self) -> Iterator[tuple[Chooser, list[Tally], Log]]:

@@ -30,7 +30,7 @@ from elsv.policies.asking import Awaiting, chances_of
 from elsv.policies.base import IGNORE, BestScore, ScoringFunctionPolicy, Segment, ask, best_offered
 from elsv.problem import Problem
 from elsv.state import State
-from elsv.structure.restricted import restricted
+from elsv.structure.restricted import restricted, with_others
 
 
 def choice_stream(seed: int, number: int) -> np.random.Generator:
@@ -124,34 +124,6 @@ class Chooser:
         """Return the state, of the arms on offer, in which the acting policy is asked now."""
         return _Batch(self, tallies, (), 0).planned(self.acting(step)[0], 0, lambda: rng)
 
-    def draw(
-        self,
-        chances: FloatArray,
-        reason: str,
-        make_rng: Callable[[], np.random.Generator],
-        segment: int | None = None,
-    ) -> Choice:
-        """Return an arm drawn from the policy's probabilities, with floor and holdout."""
-        floor, holdout, offered = self.settings.floor, self.settings.holdout, self.offered_to(segment)
-        arms, arm = len(offered), int(chances.argmax())
-        if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
-            return Choice(arm, reason, chances, offered)
-        rng, mixed = make_rng(), chances
-        if floor or holdout:
-            own, mixed = list(offered), np.zeros(len(chances))
-            mixed[own] = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances[own])
-        if holdout:
-            control = several(self.settings.control)[segment or 0]
-            mixed[control] += holdout
-            if rng.random() < holdout:
-                return Choice(control, "holdout", mixed, offered)
-        if floor and rng.random() < arms * floor:
-            return Choice(offered[int(rng.integers(arms))], "floor", mixed, offered)
-        if chances[arm] < 1.0:
-            below = chances.cumsum()  # as `rng.choice` does, without its checks
-            arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
-        return Choice(arm, reason, mixed, offered)
-
 
 class _Batch:
     """Choices for several customers, each of which counts as open for the next.
@@ -207,26 +179,23 @@ class _Batch:
         policy, reason = self._chooser.acting(self._first + place)
         if reason == "policy" and not policy.steady:
             return 1
-        last = self._chooser.problem.horizon
-        until_end = self._count if last is None or reason != "policy" else last + 1 - self._first
-        mine = self._segments[place]
+        last, mine = self._chooser.problem.horizon, self._segments[place]
         same = next((k for k in range(place, self._count) if self._segments[k] != mine), self._count)
-        return min(same, max(until_end, place + 1)) - place
+        if reason == "policy" and last is not None:
+            same = min(same, max(last + 1 - self._first, place + 1))
+        return same - place
 
     def _ask(self, place: int) -> FloatArray:
-        step = self._first + place
+        step, asked = self._first + place, self._chooser.asked
         policy = self._chooser.acting(step)[0]
-        asked = self._chooser.asked
-        belief = getattr(policy, "belief", None) or asked.belief
-        exact = repeats(belief)
+        exact = repeats(getattr(policy, "belief", None) or asked.belief)
         make = partial(policy_stream, self._seed, self._number + place)
         rng = make if exact else cache(make)  # means that are drawn and the policy share one generator
         planned = self.planned(policy, place, rng)
-        draws = not (policy.deterministic and exact)
+        draws = None if policy.deterministic and exact else rng
         found = np.zeros(self._chooser.problem.arms)
-        found[list(self._chooser.arms)] = chances_of(
-            policy, planned, step, rng if draws else None, asked, self._segments[place]
-        )
+        own = list(self._chooser.arms)
+        found[own] = chances_of(policy, planned, step, draws, asked, self._segments[place])
         return found
 
     def planned(self, policy: BasePolicy, place: int, rng: Callable[[], np.random.Generator]) -> State:
@@ -243,13 +212,35 @@ class _Batch:
     def _suppose(self, chances: FloatArray, until: int) -> None:
         """Draw from the same probabilities up to the place `until`."""
         for place in range(len(self._choices), until):
-            reason = self._chooser.acting(self._first + place)[1]
-            rng = partial(choice_stream, self._seed, self._number + place)
-            choice = self._chooser.draw(chances, reason, rng, self._segments[place])
+            choice = self._draw(chances, place)
             waiting = self._waiting[place].copy()
             waiting[self._chooser.arms.index(choice.arm)] += 1
             self._choices.append(choice)
             self._waiting.append(waiting)
+
+    def _draw(self, chances: FloatArray, place: int) -> Choice:
+        """Return an arm drawn from the policy's probabilities, with floor and holdout."""
+        settings, segment = self._chooser.settings, self._segments[place]
+        floor, holdout, offered = settings.floor, settings.holdout, self._chooser.offered_to(segment)
+        reason = self._chooser.acting(self._first + place)[1]
+        arms, arm = len(offered), int(chances.argmax())
+        if reason == "paused" or (not floor and not holdout and chances[arm] == 1.0):
+            return Choice(arm, reason, chances, offered)
+        rng, mixed = choice_stream(self._seed, self._number + place), chances
+        if floor or holdout:
+            own, mixed = list(offered), np.zeros(len(chances))
+            mixed[own] = (1.0 - holdout) * (floor + (1.0 - arms * floor) * chances[own])
+        if holdout:
+            control = several(settings.control)[segment or 0]
+            mixed[control] += holdout
+            if rng.random() < holdout:
+                return Choice(control, "holdout", mixed, offered)
+        if floor and rng.random() < arms * floor:
+            return Choice(offered[int(rng.integers(arms))], "floor", mixed, offered)
+        if chances[arm] < 1.0:
+            below = chances.cumsum()  # as `rng.choice` does, without its checks
+            arm = int((below / below[-1]).searchsorted(rng.random(), side="right"))
+        return Choice(arm, reason, mixed, offered)
 
 
 def state_of(problem: Problem, tallies: Sequence[Tally]) -> State:
@@ -301,22 +292,16 @@ class _OnOffer(BasePolicy):
     def __init__(
         self, own: BasePolicy, problem: Problem, asked: Problem, arms: tuple[int, ...], others: State
     ) -> None:
-        self._own, self._problem, self.problem, self._arms = own, problem, asked, arms
+        self._own, self._problem, self.problem, self._arms = own, problem, asked, np.array(arms)
         self._others, self.pending = others, own.pending
 
     def __call__(
         self, state: State, step: int, rng: np.random.Generator, segment: Segment = None
     ) -> IntArray:
         """Return arms by their numbers among those on offer."""
-        counts = []
-        for others, mine in ((self._others.alpha, state.alpha), (self._others.beta, state.beta)):
-            whole = np.empty((*mine.shape[:-1], len(others)))
-            whole[:] = others
-            whole[..., list(self._arms)] = mine
-            counts.append(whole)
-        everything = State.trusted(*counts)
+        everything = with_others(state, self._arms, self._others)
         if isinstance(self._own, BestScore | ScoringFunctionPolicy):
-            scores = self._own.scores(everything, step, rng)[..., list(self._arms)]
+            scores = self._own.scores(everything, step, rng)[..., self._arms]
             return best_offered(self.problem, scores, segment, f"scores of your policy at step {step}")
         chosen = ask(self._own, self._problem, everything, step, rng, segment)
         if not (fine := np.isin(chosen, self._arms)).all():
@@ -325,4 +310,4 @@ class _OnOffer(BasePolicy):
                 f"a policy must choose among the arms on offer, got {wrong}, which is withdrawn; give the "
                 "policy `scores`, or restore the arm"
             )
-        return np.searchsorted(np.array(self._arms), chosen)
+        return np.searchsorted(self._arms, chosen)

@@ -129,11 +129,12 @@ def _copied(here: Store, there: Store, names: Sequence[str] | None, progress: Pr
         for name, log in zip(wanted, logs, strict=True):
             audits.append(_audited(log, name, here))
             row = log.rows(f"SELECT {', '.join(ITSELF)} FROM elsv_campaign WHERE id = ?")
-            _insert(writing, "elsv_campaign", ITSELF, row)
+            marks = ", ".join("?" * len(ITSELF))
+            writing.many(f"INSERT INTO elsv_campaign ({', '.join(ITSELF)}) VALUES ({marks})", row)
             new = read(there, writing, name)  # its number is the target's own
             for table in tables:
                 for rows in _pages(log, table):
-                    _insert(writing, table.name, ("campaign", *table.columns), [(new.id, *r) for r in rows])
+                    new.insert(table.name, ", ".join(table.columns), *rows)
                     done += len(rows)
                     if progress is not None:
                         progress(done, total)
@@ -187,13 +188,6 @@ def _pages(log: Log, table: Table) -> Iterator[Rows]:
     while rows:
         yield rows
         rows = log.rows(f"{start} AND ({key}) > ({marks}) {end}", *(rows[-1][place] for place in places))
-
-
-def _insert(
-    writing: Transaction, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    marks = ", ".join("?" * len(columns))
-    writing.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
 
 def _count(log: Log, table: Table) -> int:

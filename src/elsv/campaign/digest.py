@@ -88,26 +88,21 @@ def digest_of(store: Store, since: str = "yesterday", now: float | None = None) 
         except ElsvError as error:
             unreadable.append((one.name, f"It cannot be read: {error}"))
             continue
-        item = _item(status, since)
-        if item.came or item.changes or status.troubles() or status.phase in ("running", "paused"):
-            items.append(item)
+        first = _back(since, status.today).isoformat()
+        days = [day for day in status.days if day.date >= first]
+        changes = tuple(
+            f"{status.said_moment(change.at)}: {change.what}."
+            for change in status.changes
+            if status.local(change.at).date().isoformat() >= first
+        )
+        some = any(day.came + day.outcomes for day in days)
+        came = f"Since {status.said_day(first)}: {status.came_in_words(days)}." if some else ""
+        if came or changes or status.troubles() or status.phase in ("running", "paused"):
+            items.append(Item(status, came, changes))
         else:
             quiet.append(status.name)
     items.sort(key=lambda item: not item.status.troubles())
     return Digest(since, tuple(items), tuple(quiet), tuple(unreadable))
-
-
-def _item(status: Status, since: str) -> Item:
-    first = _back(since, status.today).isoformat()
-    days = [day for day in status.days if day.date >= first]
-    changes = tuple(
-        f"{status.said_moment(change.at)}: {change.what}."
-        for change in status.changes
-        if status.local(change.at).date().isoformat() >= first
-    )
-    some = any(day.came + day.outcomes for day in days)
-    came = f"Since {status.said_day(first)}: {status.came_in_words(days)}." if some else ""
-    return Item(status, came, changes)
 
 
 def _back(since: str, today: date) -> date:

@@ -20,11 +20,11 @@ from elsv.policies.single import find_arm
 from elsv.problem import Problem
 from elsv.structure.product import arm_name
 
-_READ = (
-    *("number", "decision", "at", "expires", "customer", "segment", "arm", "propensity", "propensities"),
-    *("reason", "success", "outcome_at", "late", "counted", "expired_at", "voided_at", "corrected_at"),
+_EXPORTED = (
+    *("number", "decision", "at", "expires", "customer", "segment", "arm", "name", "propensity"),
+    *("propensities", "reason", "outcome", "success", "outcome_at", "late", "counted", "expired_at"),
+    *("voided_at", "corrected_at"),
 )
-_WRITTEN = (*_READ[:7], "name", *_READ[7:10], "outcome", *_READ[10:])
 _TIMES = ("at", "expires", "outcome_at", "expired_at", "voided_at", "corrected_at")
 _KINDS = ("outcome", "correction", "void")
 _COLUMNS = (
@@ -68,16 +68,16 @@ def export_log(log: Log, path: str | Path) -> int:
     check_suffix(path)
     problem = log.problem
     rows = log.rows(
-        "SELECT d.number, d.id, d.at, d.expires, d.customer, d.segment, d.arm, d.propensity, d.propensities, "
-        "d.reason, r.success, r.at, r.late, r.counted, e.at, v.at, (SELECT MAX(c.at) FROM elsv_correction c "
-        "WHERE c.campaign = d.campaign AND c.number = d.number) FROM elsv_decision d "
+        "SELECT d.number, d.id, d.at, d.expires, d.customer, d.segment, d.arm, NULL, d.propensity, "
+        "d.propensities, d.reason, NULL, r.success, r.at, r.late, r.counted, e.at, v.at, (SELECT MAX(c.at) "
+        "FROM elsv_correction c WHERE c.campaign = d.campaign AND c.number = d.number) FROM elsv_decision d "
         "LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number "
         "LEFT JOIN elsv_expiration e ON e.campaign = d.campaign AND e.number = d.number "
         "LEFT JOIN elsv_void v ON v.campaign = d.campaign AND v.number = d.number "
         "WHERE d.campaign = ? ORDER BY d.number"
     )
-    table = [_exported(dict(zip(_READ, row, strict=True)), problem) for row in rows]
-    keys = [key for key in _WRITTEN if key != "segment" or problem.segments.names]
+    table = [_exported(dict(zip(_EXPORTED, row, strict=True)), problem) for row in rows]
+    keys = [key for key in _EXPORTED if key != "segment" or problem.segments.names]
     write_columns(path, {key: np.array([row[key] for row in table], dtype=object) for key in keys})
     return len(rows)
 
@@ -101,7 +101,14 @@ def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: flo
     columns, rows = table.columns, list(enumerate(table.rows, 2))
     if "decision" in columns and (kind != "outcome" or columns & {"kind", "success"}):
         outcomes = [_told({"kind": kind} | row, line, path, who) for line, row in rows]
-        return _take_outcomes(log, outcomes, now)
+        ids, late = [told.id for told in outcomes], log.settings.accept_late
+        known = {row.id: row for row in log.decisions_where("id", ids)}
+        taken = Counter(
+            log.append_outcome(known[told.id], told, now, late).status if told.id in known else "unknown"
+            for told in outcomes
+        )
+        missing = [given for given in ids if given not in known]
+        return Imported(len(ids), dict(taken), tuple(missing[:3]))
     check_counts(columns, path)
     if not ({"arm", "successes", "failures"} <= columns or {"arm", "success"} <= columns):
         raise InvalidInputError(
@@ -125,18 +132,6 @@ def import_file(log: Log, path: str | Path, kind: str, who: str | None, now: flo
     new = log.append_history(source, now, totals)
     total = sum(won + lost for won, lost in totals.values())
     return Imported(len(rows), {"history" if new else "duplicate": total})
-
-
-def _take_outcomes(log: Log, outcomes: list[Outcome], now: float) -> Imported:
-    """Record what can be recorded."""
-    ids, late = [told.id for told in outcomes], log.settings.accept_late
-    known = {row.id: row for row in log.decisions_where("id", ids)}
-    counts = Counter(
-        log.append_outcome(known[told.id], told, now, late).status if told.id in known else "unknown"
-        for told in outcomes
-    )
-    missing = [given for given in ids if given not in known]
-    return Imported(len(ids), dict(counts), tuple(missing[:3]))
 
 
 def _told(row: Mapping[str, Any], line: int, path: str | Path, who: str | None) -> Outcome:

@@ -24,6 +24,12 @@ _ROUND = 100.0  # estimates of at least so much are said without cents
 _TELLING = 20  # customers of an hour by whom a pace can be told
 _WITHOUT_CENTS = {"JPY", "KRW", "VND", "CLP", "ISK", "HUF", "IDR", "¥", "₩"}
 BELIEF, OUTCOMES, HOLDOUT = "belief", "outcomes", "holdout"
+METHODS = {
+    BELIEF: "all that is known",
+    OUTCOMES: "this campaign's outcomes alone",
+    HOLDOUT: "the held-out customers",
+}
+"""What a gain is estimated from, in words."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,8 @@ class Figures:
 
     def first(self, key: Callable[[ArmStatus], Any] = lambda arm: arm.worth) -> dict[str, ArmStatus]:
         """Return the arm on offer to each segment with the largest `key`; default: what it earns."""
-        offered = {name: [a for a in arms if not a.withdrawn] for name, arms in self.groups().items()}
-        return {name: max(arms, key=key) for name, arms in offered.items()}
+        groups = self.groups().items()
+        return {name: max((arm for arm in arms if not arm.withdrawn), key=key) for name, arms in groups}
 
     @property
     def contradicted(self) -> bool:
@@ -180,10 +186,13 @@ class Figures:
         """Whether the gain by all that is known lies outside the interval by this campaign's outcomes."""
         return any(doubt.about == "outcomes" for doubt in self.doubts)
 
+    def answers(self) -> list[GainSoFar]:
+        """Return the gain over the first rival by each method."""
+        return [gain for gain in self.gains if gain.against == self.gains[0].against]
+
     def answer(self, method: str) -> GainSoFar | None:
         """Return the gain over the first rival by one method."""
-        first = self.gains[0].against if self.gains else ""
-        return next((g for g in self.gains if g.against == first and g.method == method), None)
+        return next((gain for gain in self.answers() if gain.method == method), None)
 
     @property
     def sure(self) -> bool:

@@ -1,9 +1,9 @@
 """What a status reads of the log beside the counts: who was held out, days, and the history of changes.
 
 `measure` finds who was held out, halves in time, the split, and what came on each day of the campaign's own
-time zone; `past_of` what was changed when and by whom. All group in SQL, so that a million
-decisions are read within a second and never leave the database. A decision that is neither open nor void has
-an outcome: its reward, if that counts, or else a failure.
+time zone; `past_of` what was changed when and by whom. All group in SQL, so that a million decisions are read
+within a second and never leave the database. A decision that is neither open nor void has an outcome: its
+reward, if that counts, or else a failure.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,7 +23,7 @@ import numpy as np
 from elsv._base.numbers import many
 from elsv._base.typing import FloatArray
 from elsv.campaign.log import Log
-from elsv.campaign.records import Tally, in_iso
+from elsv.campaign.records import in_iso
 from elsv.campaign.settings import Arm, Settings, in_words, several, zone_of
 from elsv.problem import Problem
 from elsv.structure.evidence import LEAST_IN_A_HALF, SURPRISING, Counts, Doubt, in_percent
@@ -32,10 +33,6 @@ RECENT = 100  # customers by whom it is said what is offered now
 _PARTS = 64  # of a log, by which halves are cut
 _LAST = 50_000  # customers, of whom halves and split are looked at: a log may be long
 _DAY = 86400
-_SAID = (
-    *("policy", "window", "accept_late", "sticky", "floor", "holdout"),
-    *("control", "fallback", "unit", "timezone"),
-)
 _CLOSED = """
 FROM elsv_decision d
 LEFT JOIN elsv_reward r ON r.campaign = d.campaign AND r.number = d.number
@@ -86,51 +83,49 @@ class Measured:
     """What the log says beside the counts, arm by arm."""
 
     held: tuple[Counts, ...] = ()  # successes and outcomes of the customers who were held out; (): nobody was
-    halves: tuple[tuple[Counts, Counts] | None, ...] = ()
+    halves: tuple[tuple[Counts, Counts], ...] = ()
     split: Split | None = None  # None where nothing was drawn
     last: float | None = None  # when the last customer came; None: nobody has
     days: tuple[Day, ...] = ()  # every day from the first to the last on which something came
     recent: tuple[int, ...] = ()  # of each arm among the last customers
 
 
-def measure(log: Log, tallies: Sequence[Tally], settings: Settings, now: float) -> Measured:
+def measure(log: Log, now: float) -> Measured:
     """Return what the log says by now."""
-    found, arms = _compared(log, tallies, bool(settings.floor or settings.holdout)), len(tallies)
     if not log.decisions:
-        return found
+        return Measured()
+    tallies, settings = log.tallies(), log.settings
+    arms, before = len(tallies), max(0, log.decisions - _LAST)
+    drawn = bool(settings.floor or settings.holdout)  # every arm was promised customers
+    split = split_of(log.rows(_SPLIT, before), arms) if drawn else None
+    compared = drawn or any(t.seen >= 2 * LEAST_IN_A_HALF for t in tallies)
+    held, halves = _compared(log, arms, before) if compared else ((), ())
     at = "SELECT at FROM elsv_decision WHERE campaign = ? AND number = ?"
     ((began,),), ((last,),) = (log.rows(at, number) for number in (1, log.decisions))
     query = "SELECT arm, COUNT(*) FROM elsv_decision WHERE campaign = ? AND number > ? GROUP BY arm"
     recent: dict[int, int] = dict(log.rows(query, log.decisions - RECENT))
     day = _sql(list(offsets(zone_of(settings.timezone), began, max(now, last))))
     came = tuple(recent.get(arm, 0) for arm in range(arms))
-    return replace(found, last=last, days=tuple(_days(log, arms, day)), recent=came)
+    return Measured(held, halves, split, last, tuple(_days(log, arms, day)), came)
 
 
-def _compared(log: Log, tallies: Sequence[Tally], drawn: bool) -> Measured:
-    """Return held-out customers, halves and split; `drawn`: every arm was promised customers."""
-    before = max(0, log.decisions - _LAST)
-    split = split_of(log.rows(_SPLIT, before), len(tallies)) if drawn else None
-    if not drawn and all(t.seen < 2 * LEAST_IN_A_HALF for t in tallies):
-        return Measured(split=split)
-    size = max(1, -(-(log.decisions - before) // _PARTS))
-    held = np.zeros((len(tallies), 2))
-    parts = np.zeros((_PARTS, len(tallies), 2))  # successes and outcomes
+def _compared(
+    log: Log, arms: int, before: int
+) -> tuple[tuple[Counts, ...], tuple[tuple[Counts, Counts], ...]]:
+    """Return who was held out, and halves of those after the first `before` customers."""
+    size = -(-(log.decisions - before) // _PARTS)
+    held, parts = np.zeros((arms, 2)), np.zeros((_PARTS, arms, 2))  # successes and outcomes
     for part, arm, aside, seen, won in log.rows(_OUTCOMES.format(before, size)):
-        parts[min(int(part), _PARTS - 1), arm] += int(won), int(seen)
+        parts[int(part), arm] += int(won), int(seen)
         held[arm] += (int(won), int(seen)) if aside else (0, 0)
     for arm, seen, won in log.rows(_HELD_BEFORE, before) if before else ():
         held[arm] += int(won), int(seen)
-    halves = tuple(_halves(parts[:, arm]) for arm in range(len(tallies)))
-    aside_counts = tuple((float(won), float(seen)) for won, seen in held)
-    return Measured(aside_counts if held.any() else (), halves, split)
+    aside_counts = tuple((won, seen) for won, seen in held.tolist()) if held.any() else ()
+    return aside_counts, tuple(_halves(parts[:, arm]) for arm in range(arms))
 
 
 def _halves(parts: FloatArray) -> tuple[Counts, Counts]:
-    """Return successes and outcomes of the first half of an arm's customers and of the others.
-
-    The log is cut at the end of the part that is nearest to the middle.
-    """
+    """Return the counts of an arm before and after the end of a part that is nearest to the middle."""
     sums = parts.cumsum(axis=0)
     cut = int(np.abs(sums[:, 1] - sums[-1, 1] / 2).argmin())
     (won, seen), (all_won, all_seen) = sums[cut].tolist(), sums[-1].tolist()
@@ -162,8 +157,8 @@ def split_of(rows: Sequence[tuple[int, str, int]], arms: int) -> Split | None:
     spread = (np.diag(promised) - products)[np.ix_(kept, kept)]
     apart = (given - promised)[kept]
     inverse = np.linalg.pinv(spread, rcond=1e-9, hermitian=True)
-    rank = np.linalg.matrix_rank(spread, tol=1e-6)
-    chance = float(chdtrc(max(1, int(rank)), max(0.0, float(apart @ inverse @ apart))))
+    rank = max(1, int(np.linalg.matrix_rank(spread, tol=1e-6)))
+    chance = float(chdtrc(rank, max(0.0, float(apart @ inverse @ apart))))
     return Split(tuple(given.tolist()), tuple(promised.tolist()), chance)
 
 
@@ -192,15 +187,12 @@ def _days(log: Log, arms: int, day: str) -> Iterator[Day]:
             found[place][arm] = int(count)
         return found
 
-    joined = (
-        "{} x JOIN elsv_decision d ON d.campaign = x.campaign AND d.number = x.number WHERE x.campaign = ?"
-    )
+    joined = "x JOIN elsv_decision d ON d.campaign = x.campaign AND d.number = x.number WHERE x.campaign = ?"
     came = by_arm("d.at", "elsv_decision d WHERE d.campaign = ?")
-    unseen = by_arm("d.at", joined.format("elsv_void"))
-    won = by_arm("x.at", f"{joined.format('elsv_reward')} AND x.counted = 1 AND x.success = 1")
-    query = (
-        f"SELECT {day.format('at')}, COUNT(*) FROM elsv_reward WHERE campaign = ? AND counted = 1 GROUP BY 1"
-    )
+    unseen = by_arm("d.at", f"elsv_void {joined}")
+    won = by_arm("x.at", f"elsv_reward {joined} AND x.counted = 1 AND x.success = 1")
+    reported = "COUNT(*) FROM elsv_reward WHERE campaign = ? AND counted = 1 GROUP BY 1"
+    query = f"SELECT {day.format('at')}, {reported}"
     known = {int(place): int(count) for place, count in log.rows(query)}
     places = came.keys() | known.keys()
     for place in range(min(places), max(places) + 1):
@@ -256,40 +248,32 @@ class Change:
     kinds: tuple[str, ...] = ()  # as data: begun, ended, paused, added, settings, …
 
 
-@dataclass(frozen=True)
-class Past:
-    """When a campaign was made, began and ended, and what was changed since, in the order of the log."""
-
-    created: str | None = None
-    started: str | None = None  # when the first customer came
-    ended: str | None = None  # when it was ended, or the last customer planned for came
-    changes: tuple[Change, ...] = ()
-
-
 Said = tuple[str, str]  # kind and words
 
 
-def past_of(log: Log, settings: Settings, problem: Problem) -> Past:
-    """Return what the log says of the past of a campaign."""
+def past_of(log: Log) -> dict[str, Any]:
+    """Return the fields of a status that say when the campaign was made, began, ended and was changed."""
+    settings = log.settings
     ((created,),) = log.rows("SELECT created FROM elsv_campaign WHERE id = ?")
     first = log.rows("SELECT at FROM elsv_decision WHERE campaign = ? AND number = 1")
-    changes = tuple(
-        Change(
-            in_iso(at), who or None, "; ".join(words for _, words in said), tuple(kind for kind, _ in said)
-        )
-        for _, at, who, said in sorted(_changes(log, problem), key=lambda change: change[0])
-    )
-    ended = next((change.at for change in reversed(changes) if "ended" in change.kinds), None)
-    if not settings.ended and settings.horizon is not None and log.decisions >= settings.horizon:
+    changes = []
+    for _, at, who, said in sorted(_changes(log, log.problem), key=lambda change: change[0]):
+        words = "; ".join(words for _, words in said)
+        changes.append(Change(in_iso(at), who or None, words, tuple(kind for kind, _ in said)))
+    ended = None
+    if settings.ended:
+        ended = next((change.at for change in reversed(changes) if "ended" in change.kinds), None)
+    elif settings.left(log.used()) == 0:
         query = "SELECT MAX(at) FROM elsv_decision WHERE campaign = ? AND place = ?"
         ((last,),) = log.rows(query, settings.horizon)
         ended = None if last is None else in_iso(last)
-    return Past(in_iso(created), in_iso(first[0][0]) if first else None, ended, changes)
+    started = in_iso(first[0][0]) if first else None
+    return {"created": in_iso(created), "started": started, "ended": ended, "changes": tuple(changes)}
 
 
 def _changes(log: Log, problem: Problem) -> Iterator[tuple[int, float, str | None, list[Said]]]:
     """Yield event, time, person and what was changed; corrections and voids by person and day."""
-    names, rewards = problem.names, problem.rewards
+    names, rewards, some = problem.names, problem.rewards, partial(many, what="decision")
     query = "SELECT event, at, who, content FROM elsv_setting WHERE campaign = ? ORDER BY version"
     before: Settings | None = None
     for event, at, who, content in log.rows(query):
@@ -297,17 +281,17 @@ def _changes(log: Log, problem: Problem) -> Iterator[tuple[int, float, str | Non
         said = [("begun", "begun")] if before is None else list(differences(before, after, problem))
         yield event, at, who, said
         before = after
-    some, by_day = "MAX(event), MAX(at), who, COUNT(*)", f"GROUP BY who, CAST(at / {_DAY} AS INTEGER)"
-    forgot = "event, at, who, decisions"
-    others: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
-        ("event, at, who, arm", "elsv_arm", "", lambda i: f"added {names[i]} (reward {rewards[i]:g})"),
-        (forgot, "elsv_forgotten", "", lambda n: f"forgot a customer ({many(n, 'decision')})"),
-        (some, "elsv_correction", by_day, lambda n: f"corrected {many(n, 'outcome')}"),
-        (some, "elsv_void", by_day, lambda n: f"voided {many(n, 'decision')}"),
+    day = _sql([(0, 0)]).format("at")  # of UTC
+    others: tuple[tuple[str, str, str, str, Callable[[int], str]], ...] = (
+        ("added", "elsv_arm", "arm", "arm", lambda arm: f"{names[arm]} (reward {rewards[arm]:g})"),
+        ("forgot", "elsv_forgotten", "decisions", "event, decisions", lambda n: f"a customer ({some(n)})"),
+        ("corrected", "elsv_correction", "COUNT(*)", day, lambda n: many(n, "outcome")),
+        ("voided", "elsv_void", "COUNT(*)", day, some),
     )
-    for columns, table, end, say in others:
-        for event, at, who, what in log.rows(f"SELECT {columns} FROM {table} WHERE campaign = ? {end}"):
-            yield event, at, who, [(say(what).partition(" ")[0], say(what))]
+    for kind, table, column, group, say in others:
+        query = f"SELECT MAX(event), MAX(at), who, {column} FROM {table} WHERE campaign = ?"
+        for event, at, who, what in log.rows(f"{query} GROUP BY who, {group}"):
+            yield event, at, who, [(kind, f"{kind} {say(what)}")]
 
 
 def differences(before: Settings, after: Settings, problem: Problem) -> Iterator[Said]:
@@ -333,8 +317,8 @@ def differences(before: Settings, after: Settings, problem: Problem) -> Iterator
         "control": named,
         "fallback": named,
     }
-    for key in _SAID:
-        values = getattr(before, key), getattr(after, key)
-        if values[0] != values[1]:
+    for key, new in vars(after).items():
+        values = getattr(before, key), new
+        if values[0] != new and key not in ("horizon", "paused", "ended", "withdrawn"):
             words = "late outcomes count" if key == "accept_late" else key
             yield "settings", f"{words}: {' → '.join(say.get(key, str)(value) or 'none' for value in values)}"

@@ -59,6 +59,13 @@ def unknown(store: Store, transaction: Transaction, name: str) -> UnknownCampaig
 
 
 @contextmanager
+def reading(store: Store, name: str) -> Iterator[Log]:
+    """Begin to read a campaign's log as it is at one moment."""
+    with store.reading() as transaction:
+        yield read(store, transaction, name)
+
+
+@contextmanager
 def appending(store: Store, name: str) -> Iterator[Log]:
     """Begin a transaction that holds a campaign, and write at its end how far the log goes."""
     with store.writing() as writing:
@@ -160,15 +167,13 @@ class Log:
 
     def release(self) -> None:
         """Write how far the log goes now."""
-        self._transaction.run(
-            "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?",
-            (self.version, self.events, self.decisions, self.id),
-        )
+        reached = "UPDATE elsv_campaign SET version = ?, events = ?, decisions = ? WHERE id = ?"
+        self._transaction.run(reached, (self.version, self.events, self.decisions, self.id))
 
     def _run(self, statement: str, *values: Any) -> int:
         return self._transaction.run(statement, (self.id, *values))
 
-    def _insert(self, table: str, columns: str, *rows: Sequence[Any], once: str = "") -> bool:
+    def insert(self, table: str, columns: str, *rows: Sequence[Any], once: str = "") -> bool:
         """Add rows to a table; not one whose column `once` is there already: then it returns False."""
         marks = ", ".join("?" * (2 + columns.count(",")))
         unless = f" ON CONFLICT (campaign, {once}) DO NOTHING" if once else ""
@@ -185,7 +190,7 @@ class Log:
 
     def _count_arms(self, arms: int) -> None:
         """Add a row of counts for every arm that has none."""
-        self._insert("elsv_tally", "arm", *((arm,) for arm in range(arms)), once="arm")
+        self.insert("elsv_tally", "arm", *((arm,) for arm in range(arms)), once="arm")
 
     def _add(self, changes: Mapping[int, Mapping[str, int]]) -> None:
         """Add to the counts of arms, in the order of the arms."""
@@ -198,9 +203,8 @@ class Log:
 
     def _becomes(self, decision: Row, before: str, after: str, late: bool = False) -> None:
         """Count a decision as something else than before."""
-        changes = counts_of(after, decision.place is None, late)
-        for column, count in counts_of(before, decision.place is None).items():
-            changes[column] = changes.get(column, 0) - count
+        changes = Counter(counts_of(after, decision.place is None, late))
+        changes.subtract(counts_of(before, decision.place is None))
         self._add({decision.arm: changes})
 
     # The campaign itself.
@@ -212,23 +216,21 @@ class Log:
 
     def append_arm(self, problem: Problem, at: float, who: str | None) -> None:
         """Add an arm: the next version of the problem. The log keeps the one before."""
-        arm = problem.arms - 1
-        row = arm, self._next_event(), at, who, self.problem_text
-        self._insert("elsv_arm", "arm, event, at, who, problem", row)
+        row = problem.arms - 1, self._next_event(), at, who, self.problem_text
+        self.insert("elsv_arm", "arm, event, at, who, problem", row)
         self._state(problem)
 
     def _state(self, problem: Problem) -> None:
         self._count_arms(problem.arms)
         self.problem_text = json.dumps(problem.to_dict())
-        self._transaction.run(
-            "UPDATE elsv_campaign SET problem = ? WHERE id = ?", (self.problem_text, self.id)
-        )
+        stated = "UPDATE elsv_campaign SET problem = ? WHERE id = ?"
+        self._transaction.run(stated, (self.problem_text, self.id))
 
     def append_settings(self, settings: Settings, at: float, who: str | None) -> None:
         """Add a version of the settings."""
         self.version += 1
         row = self.version, self._next_event(), at, settings.to_json(), who
-        self._insert("elsv_setting", "version, event, at, content, who", row)
+        self.insert("elsv_setting", "version, event, at, content, who", row)
 
     def append_history(self, source: str, at: float, counts: dict[int, tuple[int, int]]) -> bool:
         """Add outcomes from before the campaign, (won, lost) by arm; False if `source` is there already."""
@@ -236,7 +238,7 @@ class Log:
             return False
         for arm, (won, lost) in sorted(counts.items()):
             row = source, arm, self._next_event(), at, won, lost
-            self._insert("elsv_history", "source, arm, event, at, successes, failures", row)
+            self.insert("elsv_history", "source, arm, event, at, successes, failures", row)
             self._add({arm: {"past_successes": won, "past_failures": lost}})
         return True
 
@@ -244,9 +246,9 @@ class Log:
 
     def append_decisions(self, rows: Sequence[Row]) -> None:
         """Add decisions; they are open now. `rows` carry their numbers and events, the next ones."""
-        self._insert("elsv_decision", _COLUMNS, *rows)
+        self.insert("elsv_decision", _COLUMNS, *rows)
         opened = ((r.number, r.arm, r.propensity, r.expires) for r in rows)
-        self._insert("elsv_open", "number, arm, propensity, expires", *opened)
+        self.insert("elsv_open", "number, arm, propensity, expires", *opened)
         changes: dict[int, Counter[str]] = defaultdict(Counter)
         for row in rows:
             changes[row.arm].update(counts_of("open", row.place is None))
@@ -269,7 +271,7 @@ class Log:
         counted = in_time or accept_late
         row = decision.number, self.events + 1, at, int(told.success), int(not in_time), int(counted)
         columns = "number, event, at, success, late, counted"
-        if not self._insert("elsv_reward", columns, row, once="number"):
+        if not self.insert("elsv_reward", columns, row, once="number"):
             ((known, counts),) = self._reward(decision)
             status = records.DUPLICATE if known == told.success else records.CONFLICT
             return RewardReceipt(decision.id, status, known, counts)
@@ -285,7 +287,7 @@ class Log:
         if known := self._reward(decision):
             return RewardReceipt(decision.id, records.CONFLICT, *known[0])
         row = decision.number, self.events + 1, at, who
-        if not self._insert("elsv_void", "number, event, at, who", row, once="number"):
+        if not self.insert("elsv_void", "number, event, at, who", row, once="number"):
             return RewardReceipt(decision.id, records.DUPLICATE, None, False)
         self.events += 1
         self._becomes(decision, "open" if self._close(decision) else "expired", "voided")
@@ -301,11 +303,9 @@ class Log:
         if before == success:
             return RewardReceipt(decision.id, records.DUPLICATE, before, counted)
         row = self._next_event(), decision.number, at, who, int(before), int(success)
-        self._insert("elsv_correction", "event, number, at, who, before, success", row)
-        self._transaction.run(
-            "UPDATE elsv_reward SET success = ? WHERE campaign = ? AND number = ?",
-            (int(success), self.id, decision.number),
-        )
+        self.insert("elsv_correction", "event, number, at, who, before, success", row)
+        replaced = "UPDATE elsv_reward SET success = ? WHERE campaign = ? AND number = ?"
+        self._transaction.run(replaced, (int(success), self.id, decision.number))
         if counted:
             self._becomes(decision, _outcome(before), _outcome(success))
         return RewardReceipt(decision.id, records.CORRECTED, success, counted)
@@ -330,10 +330,10 @@ class Log:
         """Close the open decisions whose window has passed, as failures; return how many."""
         if not self.is_due(now):  # by its index alone; the next query may read all that is open
             return 0
-        query = "SELECT number, arm FROM elsv_open WHERE campaign = ? AND expires <= ? ORDER BY number"
-        due = self.rows(query, now)
-        self._run("DELETE FROM elsv_open WHERE campaign = ? AND expires <= ?", now)
-        self._insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, _ in due))
+        mine = "FROM elsv_open WHERE campaign = ? AND expires <= ?"
+        due = self.rows(f"SELECT number, arm {mine} ORDER BY number", now)
+        self._run(f"DELETE {mine}", now)
+        self.insert("elsv_expiration", "number, event, at", *((n, self._next_event(), now) for n, _ in due))
         arms = Counter(arm for _, arm in due)
         self._add({arm: {"expired": count, "open": -count} for arm, count in arms.items()})
         return len(due)
@@ -364,19 +364,15 @@ class Log:
 
     def forget(self, customer: str, at: float, who: str | None) -> int:
         """Remove a customer's name, and the keys that name the customer's requests; return the decisions."""
-        self._run(
-            "DELETE FROM elsv_request WHERE campaign = ? AND request IN (SELECT q.request "
-            "FROM elsv_request q JOIN elsv_decision d ON d.campaign = q.campaign AND d.number = q.number "
-            "WHERE d.campaign = ? AND d.customer = ?)",
-            self.id,
-            customer,
+        theirs = (
+            "SELECT q.request FROM elsv_request q JOIN elsv_decision d ON d.campaign = q.campaign "
+            "AND d.number = q.number WHERE d.campaign = ? AND d.customer = ?"
         )
-        count = self._run(
-            "UPDATE elsv_decision SET customer = NULL WHERE campaign = ? AND customer = ?", customer
-        )
-        if count:
+        self._run(f"DELETE FROM elsv_request WHERE campaign = ? AND request IN ({theirs})", self.id, customer)
+        unnamed = "UPDATE elsv_decision SET customer = NULL WHERE campaign = ? AND customer = ?"
+        if count := self._run(unnamed, customer):
             row = self._next_event(), at, who, count
-            self._insert("elsv_forgotten", "event, at, who, decisions", row)
+            self.insert("elsv_forgotten", "event, at, who, decisions", row)
         return count
 
     # Requests by their keys.
@@ -384,7 +380,7 @@ class Log:
     def append_request(self, request: str, answer: Sequence[tuple[Row, bool]]) -> None:
         """Remember what was answered to a request: decisions, and whether each had been made before."""
         rows = ((request, k, row.number, int(not repeated)) for k, (row, repeated) in enumerate(answer))
-        self._insert("elsv_request", "request, place, number, made", *rows)
+        self.insert("elsv_request", "request, place, number, made", *rows)
 
     def answer_to(self, request: str) -> list[Row]:
         """Return what was answered to a request before; empty if it is new."""
@@ -393,32 +389,33 @@ class Log:
         found = {row.number: row for row in self.decisions_where("number", sorted(set(numbers)))}
         return [found[number] for number in numbers]
 
-    def seen_by_others(self, request: str) -> set[int]:
-        """Return the decisions of an answer that this request did not make, or that another one got too."""
+    def append_unseen(self, request: str, at: float, who: str | None) -> list[RewardReceipt]:
+        """Void what was answered to a request that nobody saw, but for what another request got too.
+
+        If there is such a decision the request is forgotten, and the decision is then that of the other one.
+        So it becomes void once every request that got it is taken back.
+        """
         query = (
             "SELECT q.number FROM elsv_request q WHERE q.campaign = ? AND q.request = ? AND (q.made = 0 OR "
             "EXISTS (SELECT 1 FROM elsv_request o WHERE o.campaign = q.campaign AND o.number = q.number "
             "AND o.request <> q.request))"
         )
-        return {number for (number,) in self.rows(query, request)}
-
-    def disown(self, request: str) -> None:
-        """Forget a request whose answer nobody saw. What it decided is then that of another that got it too.
-
-        So a decision becomes void once every request that got it is taken back.
-        """
-        mine = "FROM elsv_request WHERE campaign = ? AND request = ?"
-        rows = self.rows(f"SELECT number, made {mine}", request)
-        self._run(f"DELETE {mine}", request)
-        for number, made in rows:
-            if made:
-                self._run(
-                    "UPDATE elsv_request SET made = 1 WHERE campaign = ? AND number = ? AND request = "
-                    "(SELECT MIN(request) FROM elsv_request WHERE campaign = ? AND number = ?)",
-                    number,
-                    self.id,
-                    number,
-                )
+        seen = {number for (number,) in self.rows(query, request)}
+        found = [
+            RewardReceipt(row.id, records.SEEN, None, False)
+            if row.number in seen
+            else self._append_void(row, at, who)
+            for row in self.answer_to(request)
+        ]
+        if seen:
+            mine = "FROM elsv_request WHERE campaign = ? AND request = ?"
+            made = [number for (number,) in self.rows(f"SELECT number {mine} AND made = 1", request)]
+            self._run(f"DELETE {mine}", request)
+            other = "SELECT MIN(request) FROM elsv_request WHERE campaign = ? AND number = ?"
+            heirs = "UPDATE elsv_request SET made = 1 WHERE campaign = ? AND number = ? AND request = "
+            values = [(self.id, number, self.id, number) for number in made]
+            self._transaction.many(f"{heirs} ({other})", values)
+        return found
 
 
 def _outcome(success: bool) -> str:

@@ -20,9 +20,9 @@ from elsv._base.numbers import shown
 from elsv._base.typing import FloatArray
 from elsv.beliefs.ladder.ranking import closure
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.log import Log, appending, create, find, parsed, read, unknown
+from elsv.campaign.log import Log, appending, create, find, parsed, read, reading, unknown
 from elsv.campaign.records import Tally, in_iso, text_of
-from elsv.campaign.settings import Arm, Settings
+from elsv.campaign.settings import Settings
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.policies import DEFAULT_POLICY, make_policy
 from elsv.policies.single import find_arm, find_arms
@@ -81,19 +81,19 @@ class Listed:
 
 def campaigns_of(store: Store) -> list[Listed]:
     """Return the campaigns of a store, by their names."""
-    with store.reading() as reading:
-        names = reading.rows("SELECT name, created FROM elsv_campaign WHERE version > 0 ORDER BY name")
-        return [_listed(read(store, reading, name), name, created) for name, created in names]
-
-
-def _listed(log: Log, name: str, created: float) -> Listed:
-    settings, used, unreadable = log.settings, log.used(), None
-    try:
-        arms = log.problem.arms
-    except ElsvError as error:  # the others are listed all the same
-        arms, unreadable = len(json.loads(log.problem_text)["rewards"]), str(error)
-    at, phase = in_iso(created), settings.phase(used)
-    return Listed(name, at, phase, settings.policy, arms, used, settings.horizon, log.version, unreadable)
+    found = []
+    with store.reading() as transaction:
+        names = transaction.rows("SELECT name, created FROM elsv_campaign WHERE version > 0 ORDER BY name")
+        for name, created in names:
+            log = read(store, transaction, name)
+            settings, used, unreadable = log.settings, log.used(), None
+            try:
+                arms = log.problem.arms
+            except ElsvError as error:  # the others are listed all the same
+                arms, unreadable = len(json.loads(log.problem_text)["rewards"]), str(error)
+            about = settings.policy, arms, used, settings.horizon, log.version, unreadable
+            found.append(Listed(name, in_iso(created), settings.phase(used), *about))
+    return found
 
 
 def begin(
@@ -106,10 +106,10 @@ def begin(
     who: str | None,
 ) -> None:
     """Make the campaign if it is not there, and write a version of the settings if `given` changes them."""
-    with store.reading() as reading:
-        log = find(reading, name)
+    with store.reading() as transaction:
+        log = find(transaction, name)
         if log is None and problem is None:
-            raise unknown(store, reading, name)
+            raise unknown(store, transaction, name)
         if log is not None and log.version:
             if problem is None and not given:
                 return
@@ -160,12 +160,9 @@ def begin_once(
             log.append_settings(made, now, who)
             log.release()
             return True
-        first = log.settings_of(1)
-        apart = _difference(parsed(log.problems()[0]), problem) or (
-            "seed" if seed not in (None, log.seed) else ""
-        )
-        if not apart and first != made:
-            apart = ", ".join(key for key, value in vars(first).items() if value != getattr(made, key))
+        others = (key for key, value in vars(log.settings_of(1)).items() if value != getattr(made, key))
+        apart = _difference(parsed(log.problems()[0]), problem)
+        apart = apart or ("seed" if seed not in (None, log.seed) else ", ".join(others))
     if apart:
         raise BegunOtherwiseError(
             f"campaign {name!r} was begun with something else ({apart}); take another name, or change its "
@@ -184,15 +181,9 @@ def change(
 ) -> tuple[Settings, int]:
     """Change settings as one new version; return them and its number.
 
-    Parameters
-    ----------
-    given
-        Settings by their names, ``horizon``, ``paused`` and ``ended`` too; what is not among them stays.
-        ``withdraw`` and ``restore`` name one arm, ``withdrawn`` all that are not on offer.
-    expected
-        The version that the caller has seen; another one is an error.
-    who
-        Changes them, for the history of changes.
+    `given` has settings by their names, ``horizon``, ``paused`` and ``ended`` too; all others stay.
+    ``withdraw`` and ``restore`` name one arm, ``withdrawn`` all that are not on offer. `expected` is the
+    version that the caller has seen; another one is an error.
     """
     with appending(store, name) as log:
         if expected is not None and expected != log.version:
@@ -202,10 +193,10 @@ def change(
             )
         before, problem = log.settings, log.problem
         _check_horizon(before.horizon, given.get("horizon", before.horizon), log)
-        given = _with_offer(before, problem, given)
-        if "ended" in given:
-            given = {**given, **_ending(before, given, log.used())}
-        after = before.changed(problem, **_with_arms(problem, given))
+        changes = _with_arms(problem, _with_offer(before, problem, given))
+        if "ended" in changes:
+            changes |= _ending(before, given, log.used())
+        after = before.changed(problem, **changes)
         if after.policy is not None and (after.policy, after.withdrawn) != (before.policy, before.withdrawn):
             Chooser.of(problem, after, log.tallies())
         if after != before:
@@ -221,8 +212,7 @@ def add(
     Its row and the kernels of another structure take time, so both come before the transaction.
     """
     while True:
-        with store.reading() as reading:
-            seen = read(store, reading, name)
+        with reading(store, name) as seen:
             tallies, settings, before = seen.tallies(), seen.settings, seen.problem
         outcomes = [[t.past_successes + t.successes, t.past_failures + t.lost] for t in tallies]
         made = with_arm(before, np.array(outcomes, dtype=np.float64), arm, reward, **about)
@@ -388,11 +378,19 @@ def _wanted(log: Log, problem: Problem | None, given: dict[str, Any]) -> Setting
 
 
 def _with_arms(problem: Problem, given: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with arms by their numbers, from 0."""
-    changes = dict(given)
+    """Return settings with arms by their numbers, from 0; control and fallback have one for each segment."""
+    changes, segments = dict(given), problem.segments
     for key in ("control", "fallback"):
-        if changes.get(key) is not None:
-            changes[key] = _arms_of(problem, key, changes[key])
+        if changes.get(key) is None:
+            continue
+        arms = find_arms(problem, changes[key])
+        if sorted(segments.of_arm[arms]) != list(range(segments.count)):
+            first = [problem.names[group[0]] for group in segments.groups]
+            raise InvalidInputError(
+                f"{key} needs one arm for each segment ({', '.join(segments.names)}), such as {key}={first}, "
+                f"got {', '.join(problem.names[arm] for arm in arms)}"
+            )
+        changes[key] = segments.each(tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm]))))
     if "withdrawn" in changes:
         changes["withdrawn"] = tuple(sorted({find_arm(problem, arm) for arm in changes["withdrawn"]}))
     return changes
@@ -405,18 +403,6 @@ def _check_horizon(before: int | None, after: int | None, log: Log) -> None:
             f"the horizon of a campaign with decisions can only grow, from {before} "
             f"to {after} it cannot; leave it as it is"
         )
-
-
-def _arms_of(problem: Problem, key: str, given: Any) -> Arm:
-    """Return an arm, or where there are segments one for each of them, in their order."""
-    segments, arms = problem.segments, find_arms(problem, given)
-    if sorted(segments.of_arm[arms]) != list(range(segments.count)):
-        first = [problem.names[group[0]] for group in segments.groups]
-        raise InvalidInputError(
-            f"{key} needs one arm for each segment ({', '.join(segments.names)}), such as {key}={first}, "
-            f"got {', '.join(problem.names[arm] for arm in arms)}"
-        )
-    return segments.each(tuple(sorted(arms, key=lambda arm: int(segments.of_arm[arm]))))
 
 
 def _difference(first: Problem, second: Problem | None) -> str:

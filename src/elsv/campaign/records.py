@@ -38,8 +38,8 @@ class Decision:
     at: datetime
     expires: datetime | None  # without an outcome by then, the decision counts as a failure
     customer: str | None = None
-    repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
     segment: str | None = None  # who came, where customers are of segments
+    repeated: bool = False  # whether it was made before: the same key, or a customer whose decision is open
 
     @property
     def option(self) -> str:
@@ -48,20 +48,11 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, for people: arms from 1, times as text."""
-        who = {} if self.segment is None else {"segment": self.segment, "option": self.option}
-        return {
-            "id": self.id,
-            "number": self.number,
-            "arm": self.arm + 1,
-            "name": self.name,
-            "propensity": self.propensity,
-            "reason": self.reason,
-            "at": self.at.isoformat(),
-            "expires": None if self.expires is None else self.expires.isoformat(),
-            "customer": self.customer,
-            **who,
-            "repeated": self.repeated,
-        }
+        expires = None if self.expires is None else self.expires.isoformat()
+        values = vars(self) | {"arm": self.arm + 1, "at": self.at.isoformat(), "expires": expires}
+        segment, repeated = values.pop("segment"), values.pop("repeated")
+        who = {} if segment is None else {"segment": segment, "option": self.option}
+        return {**values, **who, "repeated": repeated}
 
 
 class Outcome(NamedTuple):
@@ -183,25 +174,17 @@ def decision_of(row: Row, problem: Problem, repeated: bool) -> Decision:
 
 def customers_of(customer: object, count: int | None) -> list[str | None]:
     """Return whom to decide for."""
-    if count is not None:
-        if customer is not None:
-            raise InvalidInputError("give either customers or their count, not both")
-        return [None] * _at_once(whole("count", count))
-    if customer is None:
-        return [None]
-    given = [customer] if isinstance(customer, str) else customer
+    if count is not None and customer is not None:
+        raise InvalidInputError("give either customers or their count, not both")
+    given = [customer] if customer is None or isinstance(customer, str) else customer
     if not isinstance(given, Sequence):
         raise InvalidInputError(f"customer must be text, or a list of texts, got {shown(customer)}")
     if not given:
         raise InvalidInputError("customers must name at least one, got an empty list")
-    _at_once(len(given))
-    return [text_of("customer", one) for one in given]
-
-
-def _at_once(count: int) -> int:
-    if count > MOST_AT_ONCE:
-        raise InvalidInputError(f"decide for at most {MOST_AT_ONCE:,} customers at once, got {count:,}")
-    return count
+    number = len(given) if count is None else whole("count", count)
+    if number > MOST_AT_ONCE:
+        raise InvalidInputError(f"decide for at most {MOST_AT_ONCE:,} customers at once, got {number:,}")
+    return [None] * number if customer is None else [text_of("customer", one) for one in given]
 
 
 def text_of(what: str, given: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -88,10 +88,8 @@ class Settings:
         """Return plain values for JSON, with arms from 1."""
         values = asdict(self) | {"withdrawn": [arm + 1 for arm in self.withdrawn]}
         for key in ("control", "fallback"):
-            if isinstance(arm := values[key], int):
-                values[key] = arm + 1
-            elif arm is not None:  # one for each segment
-                values[key] = [one + 1 for one in arm]
+            if (arm := values[key]) is not None:
+                values[key] = arm + 1 if isinstance(arm, int) else [one + 1 for one in arm]
         return values
 
     def resting_arm(self, segments: Segments) -> Arm:
@@ -142,18 +140,18 @@ class Settings:
 
 def as_kept(given: dict[str, Any]) -> dict[str, Any]:
     """Return settings as callers give them in the form in which they are kept."""
-    kept = dict(given)
-    for key, value in kept.items():
+    for key, value in given.items():
         if value is None and key not in _MAY_BE_NONE:
             raise InvalidInputError(f"{key} must have a value, got none; leave it out to keep it as it is")
-    if "policy" in kept:
-        kept["policy"] = str(parse(kept["policy"])) if isinstance(kept["policy"], str) else None
-    for key, convert in (("window", seconds_of), ("accept_late", bool), ("sticky", sticky_of), ("unit", str)):
-        if key in kept:
-            kept[key] = convert(kept[key])
-    if kept.get("timezone"):
-        kept["timezone"] = zone_of(str(kept["timezone"])).key
-    return kept
+    forms: dict[str, Callable[[Any], Any]] = {
+        "policy": lambda policy: str(parse(policy)) if isinstance(policy, str) else None,
+        "window": seconds_of,
+        "accept_late": bool,
+        "sticky": sticky_of,
+        "unit": str,
+        "timezone": lambda name: zone_of(str(name)).key if name else name,
+    }
+    return {key: forms[key](value) if key in forms else value for key, value in given.items()}
 
 
 def sticky_of(given: object) -> str:

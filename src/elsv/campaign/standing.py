@@ -15,7 +15,8 @@ split gives each arm on offer its share. By outcomes, several arms share the 5 %
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +25,8 @@ from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import POINTS, best_in_groups, marginals
 from elsv.beliefs.points import joint_points
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.figures import (
-    BELIEF,
-    HOLDOUT,
-    OUTCOMES,
-    ArmStatus,
-    GainSoFar,
-    SegmentStatus,
-    Sources,
-)
-from elsv.campaign.history import Measured, Past, split_doubt
+from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, ArmStatus, GainSoFar, SegmentStatus, Sources
+from elsv.campaign.history import Measured, split_doubt
 from elsv.campaign.records import Tally, arms_in_words, in_iso
 from elsv.campaign.settings import in_words, several, zone_of
 from elsv.campaign.status import Status
@@ -52,16 +45,12 @@ def status_of(
     name: str,
     chooser: Chooser,
     tallies: Sequence[Tally],
-    decided: int,
     now: float,
     measured: Measured | None = None,
-    past: Past | None = None,
+    past: Mapping[str, Any] | None = None,
 ) -> Status:
-    """Return how a campaign with these counts stands; `measured` and `past` are what else its log says.
-
-    `decided`: how many of the customers planned for have come.
-    """
-    log, before = measured or Measured(), past or Past()
+    """Return how a campaign with these counts stands; `measured` and `past_of` are what else its log says."""
+    log, decided = measured or Measured(), sum(t.used for t in tallies)
     problem, settings, state = chooser.problem, chooser.settings, chooser.state(tallies)
     segments, gone = problem.segments, set(settings.withdrawn)
     groups = [tuple(arm for arm in group if arm not in gone) for group in segments.groups]  # on offer
@@ -73,7 +62,6 @@ def status_of(
         shares = chooser.asked.segments.chances_in(planned, chooser.asked)
     worth = problem.rewards * mean
     control = several(settings.control) or None
-    zone = zone_of(settings.timezone)
     leaders = [group[int(worth[list(group)].argmax())] for group in groups]
     ahead, known = float(shares @ worth[leaders]), float(shares @ largest)
     arms = tuple(
@@ -102,7 +90,9 @@ def status_of(
         )
         for i, t in enumerate(tallies)
     )
-    left, resting = settings.left(decided), several(settings.resting_arm(segments))
+    left = settings.left(decided)
+    today = list(leaders if control is None else control)
+    expected = problem.prior[today].sum() - sum(tallies[i].past for i in today)
     gains, sources = gains_of(chooser, tallies, (mean, (low, high)), leaders, control, log.held)
     found = evidence(problem, state) if any(t.seen for t in tallies) else None
     against = doubts(problem, state, found, log.halves) + split_doubt(log.split, problem.names)
@@ -141,44 +131,36 @@ def status_of(
         ),
         doubts=(*against, *_disagreement(gains, settings.unit)),
         sources=sources,
-        expected=_expected(chooser, tallies, leaders if control is None else control),
+        expected=None if has_own_prior(problem.structure) else float(expected),
         precision=None
         if decided or unsaid or control is None or settings.horizon is None
         else precision(problem, settings.horizon, control, settings.unit),
         rested=sum(t.rested for t in tallies),
         voided=sum(t.voided for t in tallies),
-        **vars(before) | {"ended": before.ended if left == 0 else None},
-        timezone=zone.key,
+        **past or {},
+        timezone=zone_of(settings.timezone).key,
         last=None if log.last is None else in_iso(log.last),
         days=log.days,
-        resting=arms_in_words(problem, resting),
+        resting=arms_in_words(problem, several(settings.resting_arm(segments))),
         counting=measured is None and sum(t.decided for t in tallies) > 0,
         unsaid=unsaid,
     )
 
 
-def _expected(chooser: Chooser, tallies: Sequence[Tally], arms: Sequence[int]) -> float | None:
-    """Return how many customers the prior rows of some arms are worth; None where rows say nothing."""
-    if has_own_prior(chooser.problem.structure):
-        return None
-    rows = chooser.problem.prior[list(arms)].sum()
-    return float(rows - sum(tallies[i].past for i in arms))
-
-
 def _disagreement(gains: Sequence[GainSoFar], unit: str) -> Iterator[Doubt]:
     """Yield that the headline lies outside the interval by this campaign's outcomes alone."""
-    seen = [gain for gain in gains if gain.against == gains[0].against and gain.method == OUTCOMES]
-    for gain, alone in zip(gains, seen, strict=False):  # the first of each, if there is one
-        if not alone.low <= gain.gain <= alone.high:
-            digits = 0 if max(abs(alone.low), abs(alone.high)) >= 100 else 2
-            words = (
-                f"What was assumed beforehand does not fit the outcomes: against {gain.name} the gain is "
-                f"{gain.gain:+,.{digits}f} by all that is known, and {alone.low:+,.{digits}f} to "
-                f"{alone.high:+,.{digits}f} {unit} "
-                "by this campaign's outcomes alone. Trust the outcomes; look at the prior rows, the history "
-                "and the structure, or measure with a holdout."
-            )
-            yield Doubt("outcomes", with_minus(words).replace("  ", " "))
+    seen = (gain for gain in gains if gain.against == gains[0].against and gain.method == OUTCOMES)
+    alone = next(seen, None)
+    if alone is not None and not alone.low <= gains[0].gain <= alone.high:
+        digits = 0 if max(abs(alone.low), abs(alone.high)) >= 100 else 2
+        words = (
+            f"What was assumed beforehand does not fit the outcomes: against {gains[0].name} the gain is "
+            f"{gains[0].gain:+,.{digits}f} by all that is known, and {alone.low:+,.{digits}f} to "
+            f"{alone.high:+,.{digits}f} {unit} "
+            "by this campaign's outcomes alone. Trust the outcomes; look at the prior rows, the history "
+            "and the structure, or measure with a holdout."
+        )
+        yield Doubt("outcomes", with_minus(words).replace("  ", " "))
 
 
 class _Gains:

@@ -1,8 +1,8 @@
-"""How a campaign stands, as one value: numbers, sentences and tables.
+"""How a campaign stands, as one value: numbers and sentences.
 
 `Status` says everything once. The terminal, the report, the service's pages, the digest and JSON render its
 `sentences` (four for someone who reads nothing else: how it stands, what it brought, what is offered, what is
-wrong), `lately`, its `notes`, its `doubts` and its `tables`.
+wrong), `lately`, its `notes` and its `doubts`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from elsv._base.numbers import many, with_minus
 from elsv.campaign.figures import BELIEF, HOLDOUT, OUTCOMES, ArmStatus, Figures
-from elsv.campaign.tables import Table, tables_of
+from elsv.campaign.tables import tables_of
 
 _SILENT = 50  # customers after whom an outcome should have been reported
 
@@ -130,18 +130,14 @@ class Status(Figures):
                 f"{begin} {self.money(abs(gain.gain), near=True)}{share} {word} than {rival}, "
                 f"95 % interval {self.between(gain)}."
             )
-        near = self.near(gain.gain)
+        near, over = self.near(gain.gain), self.phase == "over"
+        remedy = f"More customers would {'have narrowed' if over else 'narrow'} it."
+        if gain.against == "control" and self.answer(HOLDOUT) is None:
+            remedy = f"A holdout would {'have measured' if over else 'measure'} it."
         return (
             f"Whether that is more than {rival} cannot be told: about {near}, 95 % interval "
-            f"{self.between(gain)}. {self._remedy()}"
+            f"{self.between(gain)}. {remedy}"
         )
-
-    def _remedy(self) -> str:
-        """Return what would make the gain tellable, or would have."""
-        over = self.phase == "over"
-        if self.answer(HOLDOUT) is None and self.gains[0].against == "control":
-            return f"A holdout would {'have measured' if over else 'measure'} it."
-        return f"More customers would {'have narrowed' if over else 'narrow'} it."
 
     def _offered(self) -> str:
         """Return what customers get now, and why."""
@@ -204,13 +200,12 @@ class Status(Figures):
         if not self.segments and last and not who:
             count = f"{tops[''].recent} of the last {last:,} customers" if last > 1 else "the last customer"
             who = f"To {count}; "
-        why = f"by what is known {told}"
-        if tops == best:
+        if tops == best and self.segments:
             chances = ", ".join(f"{100 * arm.best:.0f} % for {name}" for name, arm in tops.items())
-            why = f"by what is known it{told.removeprefix(names)}"
-            if self.segments:
-                why = f"by what is known it earns most; it is the best with a probability of {chances}"
-        said = f"{who}{why}."
+            told = f"it earns most; it is the best with a probability of {chances}"
+        elif tops == best:
+            told = f"it{told.removeprefix(names)}"
+        said = f"{who}by what is known {told}."
         return names, f"{said[0].upper()}{said[1:]}"
 
     def needs(self) -> str:
@@ -268,15 +263,13 @@ class Status(Figures):
         if known is not None and from_ is not None and not self.misfit:
             whole, switching = map(self.near, (known.gain, from_.switching))
             learning = self.money(abs(from_.learning), near=True)
+            words = (
+                f"Switching to {from_.name}, which looked best beforehand, would have brought "
+                f"{switching}; learning {'added' if from_.learning >= 0 else 'cost'} {learning}."
+            )
             if known.arms == from_.name:
-                said.append(
-                    f"{from_.name} also looked best beforehand: all of the {whole} came from learning."
-                )
-            else:
-                said.append(
-                    f"Switching to {from_.name}, which looked best beforehand, would have brought "
-                    f"{switching}; learning {'added' if from_.learning >= 0 else 'cost'} {learning}."
-                )
+                words = f"{from_.name} also looked best beforehand: all of the {whole} came from learning."
+            said.append(words)
         if self.unsaid is not None:
             said.append(self.unsaid)
         elif self.left is None or self.ahead is None:
@@ -318,23 +311,15 @@ class Status(Figures):
             return f"By this campaign's outcomes alone the gain is {self.between(gain)}."
         return f"This campaign cannot tell by itself: only {many(gain.customers)} had {gain.arms}."
 
-    # All of it in tables.
-
     def __str__(self) -> str:
-        lines = [f"{self.name}", *self.sentences()[:3], *self.lately()]
-        lines += [*self.notes(), *(f"warning: {words}" for words in self.warnings())]
-        return "\n".join([*lines, *(f"\n{table}" for table in self.tables())])
-
-    def tables(self) -> tuple[Table, ...]:
-        """Return precision or gains, days, segments, arms, outcomes and changes."""
-        return tables_of(self)
+        lines = [self.name, *self.sentences()[:3], *self.lately(), *self.notes()]
+        lines += [f"warning: {words}" for words in self.warnings()]
+        return "\n".join([*lines, *(f"\n{table}" for table in tables_of(self))])
 
 
 def _options(arms: Mapping[str, ArmStatus]) -> str:
     """Return the options of an arm for each segment; one that they share is said once."""
     options = {arm.option for arm in arms.values()}
-    return (
-        ", ".join(f"{arm.option} for {name}" for name, arm in arms.items())
-        if len(options) > 1
-        else options.pop()
-    )
+    if len(options) == 1:
+        return options.pop()
+    return ", ".join(f"{arm.option} for {name}" for name, arm in arms.items())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from elsv._base.numbers import many, with_minus
 from elsv._version import __version__
 from elsv.beliefs.abilities import marginals
 from elsv.campaign.choosing import Chooser
-from elsv.campaign.figures import MONTHS, ArmStatus, GainSoFar
+from elsv.campaign.figures import METHODS, MONTHS, ArmStatus
 from elsv.campaign.history import Change, Day
 from elsv.campaign.records import Tally
 from elsv.campaign.status import Status
-from elsv.campaign.tables import METHODS
 from elsv.errors import MissingExtraError
 from elsv.live.explain import INTERVAL, Explanation
 from elsv.policies.registry import meaning
@@ -219,33 +218,16 @@ def colours(status: Status) -> dict[int, int]:
     return {arm.arm: places[arm.option] for arm in status.arms}
 
 
-class Cell(NamedTuple):
-    """An option in a segment, or in all of them (`arm` is None)."""
-
-    arm: ArmStatus | None
-    customers: int
-    successes: int
-    earned: float
-
-
-def matrix(status: Status) -> list[tuple[str, list[Cell | None]]]:
-    """Return the options with a cell for each segment and one for all; None where it is not on offer."""
-    found: list[tuple[str, list[Cell | None]]] = []
+def matrix(status: Status) -> list[tuple[str, list[ArmStatus | None], str]]:
+    """Return each option, its arm for every segment (None: not on offer), and what it brought in all."""
+    found = []
     for option in status.options():
         mine = [arm for arm in status.arms if arm.option == option]
-        cells = {a.segment: Cell(a, a.decided, a.successes, a.earned) for a in mine}
-        won, earned = sum(arm.successes for arm in mine), sum(arm.earned for arm in mine)
-        everywhere = Cell(None, sum(arm.decided for arm in mine), won, earned)
-        found.append((option, [*(cells.get(segment.name) for segment in status.segments), everywhere]))
+        home = {arm.segment: arm for arm in mine}
+        came, won = sum(arm.decided for arm in mine), sum(arm.successes for arm in mine)
+        words = status.in_words(came, won, sum(arm.earned for arm in mine))
+        found.append((option, [home.get(segment.name) for segment in status.segments], words))
     return found
-
-
-FILTERS: dict[str, Any] = {
-    f.__name__: f for f in (figure, percent, points, short_day, tick, unbroken, weekday)
-}
-FILTERS |= {"option": option_of, "many": many, "minus": with_minus, "count": "{:,}".format}
-GLOBALS: dict[str, Any] = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
-GLOBALS |= {"version": __version__, "methods": METHODS, "COLOURS": COLOURS}
 
 
 def reasons_of(status: Status, explanation: Explanation) -> tuple[str, ...]:
@@ -319,16 +301,6 @@ _METHOD = (
 )
 
 
-class Before(NamedTuple):
-    """What was known of an arm before the first customer."""
-
-    won: int  # of history
-    seen: int
-    mean: float  # expected conversion, with its 95 % interval
-    low: float
-    high: float
-
-
 @cache
 def environment(*loaders: Any) -> Any:
     """Return Jinja with the templates of a campaign; those of `loaders` go first."""
@@ -344,8 +316,10 @@ def environment(*loaders: Any) -> Any:
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
     )
-    found.globals.update(GLOBALS)
-    found.filters.update(FILTERS)
+    functions = {f.__name__: f for f in (colours, decimals, matrix, scale_of, timeline)}
+    found.globals.update(functions, version=__version__, methods=METHODS, COLOURS=COLOURS)
+    filters = {f.__name__: f for f in (figure, percent, points, short_day, tick, unbroken, weekday)}
+    found.filters.update(filters, option=option_of, many=many, minus=with_minus, count="{:,}".format)
     return found
 
 
@@ -355,33 +329,20 @@ def style_sheet() -> str:
     return resources.files("elsv.campaign").joinpath("templates", "page.css").read_text(encoding="utf-8")
 
 
-def before(chooser: Chooser, tallies: Sequence[Tally]) -> list[Before]:
-    """Return what was known of each arm before the first customer, history included."""
-    problem = chooser.problem
-    state = State(problem.prior[:, 0], problem.prior[:, 1])
-    mean, (low, high) = marginals(problem.belief, state, INTERVAL, np.random.default_rng(0))
-    return [
-        Before(t.past_successes, t.past, *map(float, known))
-        for t, *known in zip(tallies, mean, low, high, strict=True)
-    ]
-
-
-def answers(status: Status) -> list[GainSoFar]:
-    """Return the three answers at most to what it brought against the first alternative."""
-    return [gain for gain in status.gains if gain.against == status.gains[0].against]
-
-
-def report_page(status: Status, known: Sequence[Before]) -> str:
+def report_page(status: Status, chooser: Chooser, tallies: Sequence[Tally]) -> str:
     """Return the report, a page that needs no other file."""
+    problem = chooser.problem
+    prior = State(problem.prior[:, 0], problem.prior[:, 1])  # history included
+    mean, (low, high) = marginals(problem.belief, prior, INTERVAL, np.random.default_rng(0))
+    won = [t.past_successes for t in tallies]
     today = dict.fromkeys(arm.option for arm in status.arms if arm.today)
     page = environment().get_template("report.html")
     said = page.render(
         status=status,
         style=style_sheet(),
-        before=list(zip(status.arms, known, strict=True)),
+        before=list(zip(status.arms, won, mean.tolist(), low.tolist(), high.tolist(), strict=True)),
         today=" / ".join(today),
         meaning=meaning(status.policy),
-        answers=answers(status),
         method=_METHOD,
     )
     return str(said)

@@ -192,29 +192,25 @@ def explain(
     asked = state if planned is None else planned
     mean, (low, high) = marginals(belief, state, INTERVAL, rng)
     best, _ = best_in_groups(belief, state, problem.rewards, segments.groups, BEST_TOLERANCE)
-    q: list[float | None] = [None] * problem.arms
+    bonus = q = [None] * problem.arms
     if isinstance(policy, ScoringPolicy):
         scores = policy.scores(asked, step, rng)
         what = f"scores of {type(policy).__name__} at step {step}"
         q, arm = scores.tolist(), int(best_offered(problem, scores, who, what))
     else:
         arm = int(ask(policy, problem, asked, step, rng, who))
-    explored = getattr(policy, "bonus", lambda *_: None)(asked, step)
-    bonus: list[float | None] = [None] * problem.arms if explored is None else explored.tolist()
-    pulls = state.pulls(problem)
+    if (explored := getattr(policy, "bonus", lambda *_: None)(asked, step)) is not None:
+        bonus = explored.tolist()
+    pulls, worth = state.pulls(problem), problem.rewards * mean
+    known = {"reward": problem.rewards, "mean": mean, "worth": worth, "low": low, "high": high, "best": best}
     arms = tuple(
         ArmExplanation(
             arm=i,
             name=problem.names[i],
-            reward=float(problem.rewards[i]),
             pulls=int(pulls[i]),
-            mean=float(mean[i]),
-            worth=float(problem.rewards[i] * mean[i]),
-            low=float(low[i]),
-            high=float(high[i]),
             bonus=bonus[i],
             q=q[i],
-            best=float(best[i]),
+            **{what: float(values[i]) for what, values in known.items()},
         )
         for i in segments.groups[who or 0]
     )
@@ -222,7 +218,7 @@ def explain(
     whole, seen = (problem, state) if about is None else about
     said = evidence(whole, seen) if seen.pulls(whole).any() else None
     against = doubts(whole, seen, said)
-    if who is None:
-        return Explanation(arm, step, name, arms, assumed, said, doubts=against)
-    share = float(segments.chances_in(asked, problem)[who])
-    return Explanation(arm, step, name, arms, assumed, said, segments.names[who], share, against)
+    home = share = None
+    if who is not None:
+        home, share = segments.names[who], float(segments.chances_in(asked, problem)[who])
+    return Explanation(arm, step, name, arms, assumed, said, home, share, against)

@@ -13,7 +13,7 @@ from elsv._base.numbers import shown
 from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
 from elsv.stores.base import Store
-from elsv.stores.sharing import Apart, Pool, SharedCommits
+from elsv.stores.sharing import Pool, SharedCommits
 
 PORT = 8763
 MOST_ARMS = 200  # of a campaign
@@ -95,18 +95,15 @@ def stores_of(settings: ServiceSettings) -> Stores:
         return Stores(pool, lambda: pool, pool, False, pool.close)
     lock, writer = _lock_file(settings), open_store(settings.db)
 
-    def reader() -> Store:
-        return open_store(settings.db, create=False)
-
     def close() -> None:
         readers.close()
         writer.close()
         if lock is not None:
             os.close(lock)
 
-    readers = Pool(reader, READERS, settings.patience)
+    readers = Pool(writer.another, READERS, settings.patience, writer)
     shared = SharedCommits(writer)
-    return Stores(Apart(readers, writer), lambda: Apart(reader(), writer), shared, True, close)
+    return Stores(readers, lambda: Pool(writer.another, 1, settings.patience, writer), shared, True, close)
 
 
 def _lock_file(settings: ServiceSettings) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from queue import Empty, LifoQueue
 from typing import Any, TypeVar
 
 from elsv.stores.base import Store, StoreError, Transaction
@@ -74,26 +75,27 @@ class SharedCommits:
 class Pool:
     """As many connections as are needed at once, `size` at most; a thread that finds none free waits.
 
-    `make` opens one more, and `patience` is how many seconds a thread waits.
+    `make` opens one more, `patience` is how many seconds a thread waits, and `writer` is what to write by
+    instead, which others may share.
     """
 
-    def __init__(self, make: Callable[[], Store], size: int, patience: float) -> None:
+    def __init__(
+        self, make: Callable[[], Store], size: int, patience: float, writer: Store | None = None
+    ) -> None:
         first = make()
         self.place, self.locked, self.another = first.place, first.locked, make
-        self._size, self._patience, self._free = size, patience, [first]
-        self._room = threading.Semaphore(size)
+        self._size, self._patience, self._writer = size, patience, writer
+        self._free: LifoQueue[Store | None] = LifoQueue()  # None: one that was not opened yet
+        for store in (*[None] * (size - 1), first):
+            self._free.put(store)
 
-    @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that may write; on disk when it ends without an error."""
-        with self._one() as store, store.writing() as writing:
-            yield writing
+        return self._begun(write=True) if self._writer is None else self._writer.writing()
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that sees one moment of the store."""
-        with self._one() as store, store.reading() as reading:
-            yield reading
+        return self._begun(write=False)
 
     def run(self, work: Work[T]) -> T:
         """Return what `work` returns, when it is on disk."""
@@ -102,34 +104,21 @@ class Pool:
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next use opens them again."""
-        for store in list(self._free):
+        for store in filter(None, list(self._free.queue)):
             store.close()
 
     @contextmanager
-    def _one(self) -> Iterator[Store]:
-        if not self._room.acquire(timeout=self._patience):
+    def _begun(self, write: bool) -> Iterator[Transaction]:
+        try:
+            store = self._free.get(timeout=self._patience)
+        except Empty:
             raise StoreError(
                 f"all {self._size} connections to {self.place} have been in use for "
                 f"{self._patience:g} seconds; nothing was recorded by this call: try again, or allow more"
-            )
+            ) from None
         try:
-            try:
-                store = self._free.pop()
-            except IndexError:
-                store = self.another()
-            try:
-                yield store
-            finally:
-                self._free.append(store)
+            store = store or self.another()
+            with store.writing() if write else store.reading() as transaction:
+                yield transaction
         finally:
-            self._room.release()
-
-
-class Apart:
-    """A store that reads by one connection and writes by another, which others may share."""
-
-    def __init__(self, reader: Store, writer: Store) -> None:
-        self._reader, self._writer = reader, writer
-        self.place, self.locked, self.another = writer.place, writer.locked, writer.another
-        self.reading, self.writing = reader.reading, writer.writing
-        self.close = reader.close
+            self._free.put(store)

@@ -93,11 +93,15 @@ class PartOfBelief:
         return None if own is None else read
 
     def _all(self, state: State) -> State:
-        """Return the state of all arms."""
-        shape = (*state.shape, self.others.arms)
-        alpha, beta = (np.broadcast_to(n, shape).copy() for n in (self.others.alpha, self.others.beta))
-        alpha[..., self.arms], beta[..., self.arms] = state.alpha, state.beta
-        return State.trusted(alpha, beta)
+        return with_others(state, self.arms, self.others)
+
+
+def with_others(state: State, arms: IntArray, others: State) -> State:
+    """Return the state of all arms: that of the `arms` on offer, and counts of the others ``[N]``."""
+    shape = (*state.shape, others.arms)
+    alpha, beta = (np.broadcast_to(n, shape).copy() for n in (others.alpha, others.beta))
+    alpha[..., arms], beta[..., arms] = state.alpha, state.beta
+    return State.trusted(alpha, beta)
 
 
 @dataclass(frozen=True, eq=False)

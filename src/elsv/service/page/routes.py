@@ -21,7 +21,7 @@ from elsv.campaign import Campaign, UnknownCampaignError
 from elsv.campaign.opening import BegunOtherwiseError, Listed
 from elsv.campaign.settings import local_zone
 from elsv.campaign.status import Status
-from elsv.campaign.views import answers, method_of, reasons_of
+from elsv.campaign.views import method_of, reasons_of
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.service.api import CSV, HTML, REPORT_POLICY, check_role, file_of
 from elsv.service.errors import RefusedError, refusal_of
@@ -407,7 +407,7 @@ def _moment_of(campaign: Campaign) -> dict[str, Any]:
         explanations = [campaign.explain(one) for one in segments.names or [None]]
     except InvalidInputError as error:  # such as a policy whose tables end before this customer
         unsaid = str(error)
-    shown = answers(status)
+    shown = status.answers()
     return {
         "status": status,
         "reasons": [(explanation, reasons_of(status, explanation)) for explanation in explanations],
