@@ -503,6 +503,14 @@ def test_an_arm_is_added_and_all_others_keep_their_numbers(campaign, clock):
         campaign.add("free", reward=0)
 
 
+def test_a_new_arm_follows_one_that_there_is(tmp_path):
+    """Also where arms are independent, and its place does not matter."""
+    with Campaign.open(tmp_path / "shop.db", "spring", shop(order=None)) as campaign:
+        with pytest.raises(InvalidInputError, match="an arm must be a name or a number from 0 to 3, got 99"):
+            campaign.add("25 % off", 0.75, after=99)
+        assert campaign.add("25 % off", 0.75, after=0) == 4
+
+
 def test_where_a_new_arm_stands():
     rising = Problem(rewards=[10, 8, 6], order="increasing", horizon=9, names=["none", "5 %", "10 %"])
     nothing = np.zeros((3, 2))

@@ -21,6 +21,9 @@ CASES = [
     ("campaign report shop.db spring --out {}", "shop.db"),
     ("campaign report shop.db spring --out {}", "shop.db-wal"),
     ("campaign export shop.db spring {}", "shop.db"),
+    ("campaign report sqlite:///shop.db spring --out {}", "shop.db"),
+    ("campaign export sqlite:///shop.db spring {}", "shop.db"),
+    ("backup sqlite:///shop.db {} --force", "shop.db"),
     ("backup shop.db {} --force", "shop.db"),
     ("backup shop.db {} --force", "shop.db-wal"),
 ]

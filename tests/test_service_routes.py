@@ -186,6 +186,13 @@ def test_a_number_is_an_arm_from_1_and_a_text_is_a_name(spring):
         answer = spring.ask("PATCH", "/campaigns/digits", {"control": given})
         assert answer.status_code == 422, given
     assert "from 1 to 4, got 5" in spring.ask("PATCH", "/campaigns/digits", {"fallback": 5}).json()["detail"]
+    listed = spring.ask("PATCH", "/campaigns/digits", {"control": [3]}).json()["detail"]
+    assert "without segments one arm must be given, got a list of 1" in listed
+    for after in (0, 99):
+        body = {"name": "12", "reward": 1.2, "after": after}
+        answer = spring.ask("POST", "/campaigns/digits/arms", body)
+        assert answer.status_code == 422
+        assert f"from 1 to 4, got {after}" in answer.json()["detail"]
 
 
 def test_null_is_no_limit_and_no_arm(spring):

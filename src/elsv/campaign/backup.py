@@ -15,7 +15,7 @@ from elsv.campaign.audit import replay
 from elsv.campaign.log import find
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.stores.base import Transaction, needs_migration
-from elsv.stores.sqlite import applied, readable_error, retire
+from elsv.stores.sqlite import applied, file_of, readable_error, retire
 
 _PAGES = 2048  # that are copied between two reports of progress
 
@@ -60,7 +60,7 @@ def backup(
     progress
         Told the pages that are copied, and how many there are.
     """
-    given, target = Path(source), Path(copy)
+    given, target = file_of(source), Path(copy)
     if str(source).startswith(("postgresql://", "postgres://")):
         raise InvalidInputError(
             "elsv backup copies SQLite files, got a PostgreSQL URL; use pg_dump, or `elsv copy` to a file"

@@ -55,9 +55,9 @@ def open_store(place: str | Path, create: bool = True, patience: float = PATIENC
         from elsv.stores.postgres import PostgresStore
 
         return PostgresStore(text, patience)
-    from elsv.stores.sqlite import SqliteStore
+    from elsv.stores.sqlite import SqliteStore, file_of
 
-    return SqliteStore(Path(text.removeprefix("sqlite:///")), create)
+    return SqliteStore(file_of(text), create)
 
 
 @dataclass(frozen=True)
@@ -247,6 +247,8 @@ def with_arm(
         raise InvalidInputError(f"names of arms must differ, got {name!r} again; restore it, or take another")
     if isinstance(reward, bool) or not isinstance(reward, int | float) or not 0 < reward < np.inf:
         raise InvalidInputError(f"reward must be a positive number, got {shown(reward)}")
+    if after is not None:
+        find_arm(problem, after)
     values = problem.to_dict()
     for key in ("order", "structure"):
         values.pop(key, None)

@@ -47,7 +47,7 @@ def serve(
 
 
 def backup(
-    store: Annotated[Path, Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
+    store: Annotated[str, Argument(metavar="SHOP.db", help="SQLite file; it may be in use.")],
     to: Annotated[Path, Argument(metavar="COPY.db", help="Where the copy goes.")],
     force: Annotated[bool, Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:

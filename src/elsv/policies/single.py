@@ -135,6 +135,10 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
 def find_arms(problem: Problem, given: Any) -> list[int]:
     """Return an arm as for `find_arm`; with segments several: a list, a text with ``+``, or an option."""
     if not problem.segments.names:
+        if isinstance(given, list | tuple):
+            raise InvalidInputError(
+                f"without segments one arm must be given, got a list of {len(given)}; give its name or number"
+            )
         return [find_arm(problem, given)]
     if isinstance(given, str) and given not in problem.names:
         given = arms_of(given.strip(), problem.names) or given.replace(" / ", "+").split("+")

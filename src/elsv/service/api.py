@@ -244,9 +244,8 @@ async def add(asked: Asked) -> Response:
     """Add an arm to a campaign; all others keep their numbers."""
     body = await asked.read(models.ArmBody)
     check_no_files(body.structure or {})
-    about = body.model_dump(include={"expect", "after", "segment", "structure"})
-    if isinstance(body.after, int):
-        about["after"] = body.after - 1
+    stated = body.model_dump(include={"expect", "after", "segment", "structure"})
+    about = with_arms_from_0(stated, await asked.look(lambda campaign: campaign.problem.arms))
     found, problem = await asked.service.add(asked.part("name"), body.name, body.reward, asked.who, **about)
     return _json({"arm": found + 1, "name": body.name, "prior": problem.prior[found].tolist()}, 201)
 

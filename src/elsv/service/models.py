@@ -343,7 +343,7 @@ def with_arms_from_0(given: Mapping[str, Any], arms: int) -> dict[str, Any]:
             raise RefusedError(422, f"an arm must be a name or a number from 1 to {arms}", shown(arm))
         return arm - 1
 
-    keys = ("control", "fallback", "withdrawn")
+    keys = ("control", "fallback", "withdrawn", "after")
     return {key: numbered(value) if key in keys else value for key, value in given.items()}
 
 

@@ -29,6 +29,7 @@ from elsv.service.metrics import Metrics
 from elsv.service.settings import MOST_ARMS, ServiceSettings, stores_of
 from elsv.service.tokens import TokenFile
 from elsv.stores.base import StoreError, Transaction
+from elsv.stores.sqlite import file_of
 from elsv.warm import warm_decisions
 
 _LOG = logging.getLogger("elsv.service")
@@ -115,7 +116,7 @@ class Service:
 
     async def delete(self, name: str, again: str) -> str:
         """Remove a campaign, whose name is given `again`; return the file that its log is in."""
-        folder = Path("" if self.settings.on_postgres else self.settings.db.removeprefix("sqlite:///")).parent
+        folder = Path() if self.settings.on_postgres else file_of(self.settings.db).parent
         path = folder / f"{slug(name)}-deleted-{round(self.now())}.db"
         await self._beside(lambda: delete(self._store, name, again, path), long=True)
         self._campaigns.pop(name, None)

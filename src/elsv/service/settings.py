@@ -14,6 +14,7 @@ from elsv.campaign.opening import open_store
 from elsv.errors import InvalidInputError
 from elsv.stores.base import Store
 from elsv.stores.sharing import Pool, SharedCommits
+from elsv.stores.sqlite import file_of
 
 PORT = 8763
 MOST_ARMS = 200  # of a campaign
@@ -110,7 +111,7 @@ def _lock_file(settings: ServiceSettings) -> int | None:
     """Keep other servers from a file; return what holds the lock until it is closed."""
     if fcntl is None:
         return None
-    place = os.path.realpath(settings.db.removeprefix("sqlite:///"))  # also where --db is a link
+    place = os.path.realpath(file_of(settings.db))  # also where --db is a link
     path = Path(f"{place}-served")
     if not path.parent.is_dir():
         raise InvalidInputError(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 from weakref import WeakSet
 
+from elsv._base.files import note_input
 from elsv.errors import CorruptFileError, ElsvError, InvalidInputError
 from elsv.stores.base import PATIENCE, OneConnection, StoreError, Transaction, migrate, needs_migration
 
@@ -166,6 +167,13 @@ def _whole(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
         raise
+
+
+def file_of(place: str | Path) -> Path:
+    """Return the path of a store, which may be written ``sqlite:///shop.db``; no command writes over it."""
+    path = Path(str(place).removeprefix("sqlite:///"))
+    note_input(path)
+    return path
 
 
 def ahead_of(path: Path) -> Path:
