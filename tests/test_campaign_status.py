@@ -423,8 +423,8 @@ def test_a_long_log_that_could_not_be_read_beside_is_read_again(tmp_path, monkey
         raise CorruptFileError("the settings of a campaign are damaged")
 
     def beside():
-        found = campaign.status(patient=False)
-        while campaign._reading:
+        found, until = campaign.status(patient=False), time.monotonic() + 30
+        while campaign._reading and time.monotonic() < until:
             time.sleep(0.01)
         return found
 
