@@ -185,6 +185,7 @@ def test_a_device_is_written_to_and_not_replaced():
     with pytest.raises(InvalidInputError, match=r"cannot write /dev/full: No space left.*free some space"):
         write_text("/dev/full", "x")
     write_text("/dev/null", "x")
+    files.make_atomically("/dev/null", lambda path: path.write_text("x"))
     for name in ("/dev/full", "/dev/null"):
         assert stat.S_ISCHR(os.stat(name).st_mode)
 

@@ -98,7 +98,7 @@ def test_the_same_numbers_on_a_gpu(name, card):
 
 def test_evaluate_and_solve_go_through_the_device(library, monkeypatch):
     for module in ("run", "sweeps"):
-        monkeypatch.setattr(f"elsv.exact.cuda.{module}.find_device", lambda: HostDevice(library))
+        monkeypatch.setattr(f"elsv.exact.cuda.{module}.find_device", lambda memory: HostDevice(library))
     problem, names, done, said = (
         made("three in order", False),
         ["optimal", "plan:effort=10", "fixed:arm=2"],

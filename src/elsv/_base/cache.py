@@ -156,12 +156,14 @@ def known_table(key: TableKey, states: int, keep: bool = True) -> FloatArray | N
     if known is not None or not keep or states <= LARGE:
         return known
     path, beginning = _file_of(key, states)
+    if path is None:
+        return None
     try:
-        content = b"" if path is None else path.read_bytes()
+        content = path.read_bytes()
     except OSError:
         return None
     body = content[-8 * states :]
-    if path is None or len(body) != 8 * states or content[: -8 * states] != beginning + _checksum(body):
+    if content[: -8 * states] != beginning + _checksum(body):
         return None
     with suppress(OSError):
         os.utime(path)  # the time of last use, by which files are dropped
@@ -195,12 +197,6 @@ def cache_directory() -> Path | None:
         return (Path(chosen) if chosen else Path.home() / place) / name
     except RuntimeError:
         return None
-
-
-def kernel_directory() -> Path | None:
-    """Return where compiled kernels go if numba has no place of its own, or None without a home directory."""
-    directory = cache_directory()
-    return directory and directory / "kernels"
 
 
 def _file_of(key: TableKey, states: int) -> tuple[Path | None, bytes]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from elsv._base.files import check_writable, unreadable, write_atomically, write_text
+from elsv._base.files import check_writable, unreadable, write_bytes, write_text
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray
 from elsv.errors import CorruptFileError, InvalidInputError, MissingExtraError, of_extra
@@ -67,14 +65,9 @@ def write_columns(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
         {name: c.tolist() if c.dtype.kind == "O" else c for name, c in columns.items()},
         infer_schema_length=None,
     )
-
-    def write(stream: BinaryIO) -> None:
-        try:
-            frame.write_parquet(stream)
-        except polars.exceptions.PolarsError as error:
-            raise _as_os_error(error) from error
-
-    write_atomically(path, write)
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    write_bytes(path, content.getbuffer())
 
 
 class Columns:
@@ -131,12 +124,6 @@ def latex_table(
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
-
-
-def _as_os_error(error: Exception) -> OSError:
-    """Return the system's error behind one of polars, which has its own words for errors of the disk."""
-    found = re.search(r"(?:os error|Errno) (\d+)", str(error))
-    return OSError(str(error)) if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
 
 
 @dataclass(frozen=True)

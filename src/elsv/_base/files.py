@@ -32,7 +32,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
-from elsv.errors import ElsvError, InvalidInputError
+from elsv.errors import InvalidInputError
 
 fcntl: ModuleType | None
 try:
@@ -84,14 +84,8 @@ def _is_input(target: Path) -> bool:
 
 def write_atomically(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Call `write` on a temporary file in the target's directory, then rename it to `path`."""
-    with _unwritable(path):
-        target, before = _look(path)
-        if before is not None and not stat.S_ISREG(before.st_mode):
-            with open(target, "wb") as stream:
-                write(stream)
-            return
-        with _replacing(target, before) as (stream, _):
-            write(stream)
+    with _replacing(path) as (stream, _):
+        write(stream)
 
 
 def make_atomically(path: str | Path, make: Callable[[Path], None], mode: int = 0o666) -> None:
@@ -99,10 +93,8 @@ def make_atomically(path: str | Path, make: Callable[[Path], None], mode: int = 
 
     For what writes files by their names; a new file has the permissions `mode` less the umask.
     """
-    with _unwritable(path):
-        target, before = _look(path)
-        with _replacing(target, before, mode) as (_, temporary):
-            make(temporary)
+    with _replacing(path, mode) as (_, temporary):
+        make(temporary)
 
 
 def check_writable(path: str | Path) -> None:
@@ -127,7 +119,7 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
+def write_bytes(path: str | Path, content: bytes | memoryview) -> None:
     """Write bytes atomically."""
     write_atomically(path, lambda stream: stream.write(content))
 
@@ -137,14 +129,10 @@ def _unwritable(path: str | Path) -> Iterator[None]:
     """Turn the system's errors into one that says what to do."""
     try:
         yield
-    except ElsvError:
-        raise
     except OSError as error:
-        reason = error.strerror or error
-        remedy = "choose a path where you may write"
-        if error.errno in _NO_SPACE:
-            remedy = "free some space, or choose another path"
-        raise InvalidInputError(f"cannot write {path}: {reason}; {remedy}") from error
+        full = error.errno in _NO_SPACE
+        remedy = "free some space, or choose another path" if full else "choose a path where you may write"
+        raise InvalidInputError(f"cannot write {path}: {error.strerror or error}; {remedy}") from error
 
 
 def _look(path: str | Path) -> tuple[Path, os.stat_result | None]:
@@ -168,26 +156,30 @@ def _look(path: str | Path) -> tuple[Path, os.stat_result | None]:
 
 
 @contextmanager
-def _replacing(
-    target: Path, before: os.stat_result | None, mode: int = 0o666
-) -> Iterator[tuple[BinaryIO, Path]]:
-    """Yield a stream and its path; it takes the place of `target` at the end, if there was no error."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_abandoned(target.parent, target)
-    handle, temporary = _create(target, mode if before is None else before.st_mode & 0o600)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream, temporary
-            stream.flush()
-            os.fsync(stream.fileno())
-            if before is not None:
-                _take_after(temporary, before)
-            if os.name == "nt":
-                stream.close()  # an open file cannot be renamed there
-            os.replace(temporary, target)  # still locked, so that nobody takes it for abandoned
-    finally:
-        _discard(temporary)
-    _sync_directory(target.parent)
+def _replacing(path: str | Path, mode: int = 0o666) -> Iterator[tuple[BinaryIO, Path]]:
+    """Yield a stream and its path; it takes the place of `path` at the end, if there was no error."""
+    with _unwritable(path):
+        target, before = _look(path)
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            with open(target, "wb") as stream:
+                yield stream, target
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(target.parent, target)
+        handle, temporary = _create(target, mode if before is None else before.st_mode & 0o600)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield stream, temporary
+                stream.flush()
+                os.fsync(stream.fileno())
+                if before is not None:
+                    _take_after(temporary, before)
+                if os.name == "nt":
+                    stream.close()  # an open file cannot be renamed there
+                os.replace(temporary, target)  # still locked, so that nobody takes it for abandoned
+        finally:
+            _discard(temporary)
+        _sync_directory(target.parent)
 
 
 def _take_after(path: Path, before: os.stat_result) -> None:
@@ -205,8 +197,6 @@ def _take_after(path: Path, before: os.stat_result) -> None:
 
 def _sync_directory(directory: Path) -> None:
     """Make a new name last through a power failure, where the system can."""
-    if os.name == "nt":
-        return
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

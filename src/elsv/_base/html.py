@@ -4,53 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from typing import Any
 
-_TEMPLATE = """\
+_TABLE = """\
 {%- set cell = "padding:0.2em 0.8em;background:transparent;color:inherit;border:0;white-space:nowrap" -%}
 {%- set table = "border-collapse:collapse;color:inherit;background:transparent;margin:0.35em 0" -%}
 {%- set line = "border-bottom:1px solid rgba(128,128,128,0.35);font-weight:600" -%}
-{%- set chosen = "background:rgba(64,140,255,0.16);font-weight:600" -%}
+{%- set chosen_row = "background:rgba(64,140,255,0.16);font-weight:600" -%}
 {%- set sides = {"l": "text-align:left", "r": "text-align:right"} -%}
-<div style="color:inherit;font-size:inherit;line-height:1.45;margin:0.2em 0">
-<div style="font-weight:600">{{ title | code }}</div>
-{%- for part in parts %}
-{%- if part.note is not none %}
-<div style="opacity:0.75;font-size:0.92em">{{ part.note | code }}</div>
-{%- elif part.svg is not none %}
-{{ part.svg }}
-{%- else %}
 <div style="overflow-x:auto;max-width:100%"><table style="{{ table }}">
-{%- if part.heads %}<thead><tr>
-{%- for head in part.heads %}{% set side = sides[part.align[loop.index0]] -%}
+{%- if heads %}<thead><tr>
+{%- for head in heads %}{% set side = sides[align[loop.index0]] -%}
 <th style="{{ cell }};{{ side }};{{ line }}">{{ head | code }}</th>
 {%- endfor %}</tr></thead>
 {%- endif %}<tbody>
-{%- for row in part.rows %}{% set place = loop.index0 %}<tr style="background:transparent">
-{%- for value in row %}{% set side = sides[part.align[loop.index0]] -%}
+{%- for row in rows %}{% set place = loop.index0 %}<tr style="background:transparent">
+{%- for value in row %}{% set side = sides[align[loop.index0]] -%}
 <td style="{{ cell }};{{ side }};font-variant-numeric:tabular-nums
-{%- if place in part.chosen %};{{ chosen }}{% endif %}">{{ value | code }}</td>
+{%- if place in chosen %};{{ chosen_row }}{% endif %}">{{ value | code }}</td>
 {%- endfor %}</tr>
 {%- endfor %}</tbody></table></div>
-{%- endif %}
-{%- endfor %}
-</div>
 """
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of a notebook's output: a table, a line in small print, or a figure."""
-
-    heads: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    align: str = ""
-    chosen: Collection[int] = field(default_factory=tuple)
-    note: str | None = None
-    svg: str | None = None
 
 
 def table(
@@ -58,22 +34,25 @@ def table(
     rows: Sequence[Sequence[str]],
     align: str = "",
     chosen: Collection[int] = (),
-) -> Part:
+) -> str:
     """Return a table that scrolls where it is too wide; `chosen` are rows that stand out, from 0.
 
     `align` has a letter ``l`` or ``r`` for each column; default: the first one left, all others right.
+    Without Jinja a notebook shows the plain text instead.
     """
-    return Part(headers, rows, align or "l" + "r" * (len(headers) - 1), chosen)
+    align = align or "l" + "r" * (len(headers) - 1)
+    return str(_template().render(heads=headers, rows=rows, align=align, chosen=chosen))
 
 
-def note(words: str) -> Part:
+def note(words: str) -> str:
     """Return a line in small print."""
-    return Part(note=words)
+    return f'<div style="opacity:0.75;font-size:0.92em">{code(words)}</div>'
 
 
-def block(title: str, *parts: Part) -> str:
-    """Return parts under a title as HTML. Without Jinja a notebook shows the plain text instead."""
-    return str(_environment().from_string(_TEMPLATE).render(title=title, parts=parts))
+def block(title: str, *parts: str) -> str:
+    """Return parts, such as a table or a figure, under a title."""
+    whole = '<div style="color:inherit;font-size:inherit;line-height:1.45;margin:0.2em 0">'
+    return "\n".join([whole, f'<div style="font-weight:600">{code(title)}</div>', *parts, "</div>"])
 
 
 def code(words: str) -> str:
@@ -89,11 +68,11 @@ def shortened(rows: Sequence[Sequence[str]], most: int) -> tuple[list[Sequence[s
 
 
 @cache
-def _environment() -> Any:
+def _template() -> Any:
     try:
         from jinja2 import Environment
     except ImportError as error:  # which IPython takes as: there is no HTML
         raise NotImplementedError("tables for notebooks need jinja2") from error
-    found = Environment(autoescape=False)
-    found.filters["code"] = code
-    return found
+    environment = Environment(autoescape=False)
+    environment.filters["code"] = code
+    return environment.from_string(_TABLE)

@@ -5,9 +5,9 @@ happened to inline, which differs between a fresh compilation and a cached one, 
 one run; measured, it gains nothing here.
 
 Compiled kernels are kept where numba keeps them: in ``NUMBA_CACHE_DIR`` if that is set, else beside the
-sources, else in the user's cache of numba; and where none of these can be written, under ``ELSV_CACHE_DIR``
-(`elsv._base.cache.kernel_directory`). Where that cannot be written either, or the disk is full,
-everything still runs, compiled anew by every process, and one warning says so.
+sources, else in the user's cache of numba; and where none of these can be written, in ``kernels`` below
+`elsv._base.cache.cache_directory`. Where that cannot be written either, or the disk is full, everything still
+runs, compiled anew by every process, and one warning says so.
 
 Only modules named ``*_kernels.py`` import this one, and they are imported inside the functions that
 need them, so that ``import elsv`` does not load numba.
@@ -41,22 +41,17 @@ _IMPORT = re.compile(r"^from (elsv\.[\w.]+) import", re.MULTILINE)
 class _Listener(event.Listener):  # type: ignore[misc]
     """Tells the stopwatch when numba compiles; garbage waits, as collecting it took a tenth of the time."""
 
-    def __init__(self) -> None:
-        self._depth, self._collects = 0, False
+    _collects = False
 
     def on_start(self, _: Any) -> None:
-        """Begin with a function; the outermost one stops the collector."""
-        if self._depth == 0:
+        if compiling.depth == 0:
             self._collects = gc.isenabled()
             gc.disable()
-        self._depth += 1
         compiling.start()
 
     def on_end(self, _: Any) -> None:
-        """End with it."""
         compiling.stop()
-        self._depth -= 1
-        if self._depth == 0 and self._collects:
+        if compiling.depth == 0 and self._collects:
             gc.enable()
 
 
@@ -142,32 +137,29 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
 
 @functools.cache
-def _imports(module: str) -> tuple[Path | None, frozenset[str]]:
+def _imports(module: str) -> tuple[Path | None, list[str]]:
     """Return the file of a module and the modules of the package that it imports."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
-        return None, frozenset()
+        return None, []
     path = Path(spec.origin)
-    return path, frozenset(_IMPORT.findall(path.read_text(encoding="utf-8")))
+    return path, _IMPORT.findall(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
-def _sources(module: str) -> frozenset[Path]:
-    """Return the files of a module and of all that it imports, near and far."""
-    found: set[Path] = set()
-    known, left = {module}, [module]
+def _sources(module: str) -> list[Path]:
+    """Return the files of a module and of all that it imports, near and far, in order."""
+    found, left = dict[str, Path | None](), [module]
     while left:
-        path, names = _imports(left.pop())
-        if path is not None:
-            found.add(path)
-        left += names - known
-        known |= names
-    return frozenset(found)
+        if (name := left.pop()) not in found:
+            found[name], names = _imports(name)
+            left += names
+    return sorted(filter(None, found.values()))
 
 
 def _stamp(module: str) -> tuple[tuple[str, float, int], ...]:
     """Return what changes when anything changes that the module's kernels are compiled from."""
-    stats = ((path, path.stat()) for path in sorted(_sources(module)))
+    stats = ((path, path.stat()) for path in _sources(module))
     return tuple((path.name, stat.st_mtime, stat.st_size) for path, stat in stats)
 
 
@@ -176,13 +168,12 @@ def _cache_of(function: Callable[..., Any]) -> _KernelCache:
     try:
         return _KernelCache(function)
     except RuntimeError:
-        from elsv._base.cache import kernel_directory  # here: kernels are not compiled from it
+        from elsv._base.cache import cache_directory  # here: kernels are not compiled from it
 
-        ours = kernel_directory()
+        ours = cache_directory()
         if ours is None:
             raise
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(ours)
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(ours / "kernels")
     try:
         return _KernelCache(function)
     finally:

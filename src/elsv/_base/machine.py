@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from elsv.errors import InvalidInputError
@@ -27,20 +28,14 @@ def jobs_of(jobs: int | None, workers: int | None) -> int | None:
 def available_memory() -> int | None:
     """Return how many bytes this process may still take, or None where the system does not say."""
     found = []
-    try:
+    with suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
+    with suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
         most = int((group / "memory.max").read_text(encoding="ascii"))
         found.append(most - int((group / "memory.current").read_text(encoding="ascii")))
-    except (OSError, ValueError):
-        pass
     if not found:
-        try:
+        with suppress(AttributeError, OSError, ValueError):
             found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        except (AttributeError, OSError, ValueError):
-            return None
-    return min(found)
+    return min(found, default=None)

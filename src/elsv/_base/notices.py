@@ -45,18 +45,18 @@ class Stopwatch:
     """Functions that were compiled, and the seconds that it took."""
 
     def __init__(self) -> None:
-        self._depth, self._began = 0, 0.0
-        self.functions, self.seconds = 0, 0.0
+        self.depth, self.functions, self.seconds = 0, 0, 0.0  # depth: of functions within functions
+        self._began = 0.0
 
     def start(self) -> None:
         """Start the clock at the outermost function: those that it calls are compiled within."""
-        if self._depth == 0:
+        if self.depth == 0:
             self._began = time.perf_counter()
-        self._depth += 1
+        self.depth += 1
 
     def stop(self) -> None:
         """Stop the clock, and give notice once if compiling has taken long."""
-        self._depth -= 1
+        self.depth -= 1
         self.functions += 1
         so_far = time.perf_counter() - self._began
         if self.seconds + so_far > _NOTICED:
@@ -64,7 +64,7 @@ class Stopwatch:
             if _PIPED not in _said and sys.stderr is not None and not sys.stderr.isatty():
                 _said.add(_PIPED)
                 print(_PIPED, file=sys.stderr, flush=True)
-        if self._depth == 0:
+        if self.depth == 0:
             self.seconds += so_far
 
 

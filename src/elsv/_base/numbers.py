@@ -38,9 +38,9 @@ def numbers(name: str, values: object) -> FloatArray:
         elif given.dtype.kind not in "iuf":
             raise InvalidInputError(f"{name} must be numbers, got {shown(values)}")
         return np.array(given, dtype=np.float64)
+    except InvalidInputError:
+        raise
     except (TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
         raise InvalidInputError(f"{name} must be numbers, got {shown(values)}") from error
     except OverflowError as error:
         raise InvalidInputError(f"{name} must be numbers up to 1e308, got {shown(values)}") from error
@@ -93,8 +93,7 @@ def duration(seconds: float) -> str:
     if not 0 < seconds < math.inf:
         return "forever" if seconds > 0 else "0 s"
     if seconds >= 2 * _YEAR:
-        years = seconds / _YEAR
-        return f"{counted(round(years))} years"
+        return f"{counted(round(seconds / _YEAR))} years"
     if seconds >= 2 * _DAY:
         return f"{seconds / _DAY:.0f} days"
     if (whole_minutes := round(seconds / 60)) >= 60:

@@ -98,6 +98,10 @@ def watched(
         yield report
 
 
+def silent(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
 def part_of(report: Progress | None, begin: int, end: int, total: int) -> Progress | None:
     """Return what reports the progress of a part of the work, from `begin` to `end` of `total`."""
     if report is None:

@@ -59,7 +59,7 @@ def solve(
     steps = loaded.steps if save is not None and keep is None else keep or 0
     if check_device(device):
         if save is None:
-            _announce(solve_cost(loaded, find_device(), room))
+            _announce(solve_cost(loaded, find_device(room)))
     else:
         if keep is None and save is None and estimate(loaded).states <= _STATES_TO_KEEP:
             keep = steps = loaded.steps

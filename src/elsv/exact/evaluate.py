@@ -12,7 +12,8 @@ What was found is one row for each policy (`Evaluation`), as a table, in frames 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from elsv._base.export import Columns
 from elsv._base.html import block, note, table
 from elsv._base.machine import available_memory, cores, jobs_of
-from elsv._base.progress import Progress, watched
+from elsv._base.progress import Progress, part_of, silent, watched
 from elsv._base.typing import FloatArray
 from elsv.errors import InvalidInputError
 from elsv.exact.cuda.sweeps import check_device
@@ -87,10 +88,11 @@ class Evaluation(Columns, Sequence[PolicyValue]):
     problem: Problem
     rows: tuple[PolicyValue, ...]
     against: int | None = None  # an arm (from 0) that gains are also shown over
-    singles: FloatArray = field(init=False, repr=False, compare=False)  # what always each choice earns
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "singles", self.problem.steps * expected_rewards(self.problem))
+    @cached_property
+    def singles(self) -> FloatArray:
+        """What always each choice earns."""
+        return self.problem.steps * expected_rewards(self.problem)
 
     @overload
     def __getitem__(self, place: int | str) -> PolicyValue: ...
@@ -208,28 +210,11 @@ class Evaluation(Columns, Sequence[PolicyValue]):
 
         return plot_values({str(row): row.regret for row in self.rows}, ax, steps=self.problem.steps)
 
-    def to_latex(
-        self,
-        *,
-        columns: Sequence[str] | None = None,
-        bold_best: bool = False,
-        digits: int | None = None,
-        caption: str | None = None,
-        label: str | None = None,
-        booktabs: bool = True,
-    ) -> str:
+    def to_latex(self, **options: Any) -> str:
         """Return the table of policies as LaTeX: see `elsv.to_latex`, which takes several results too."""
         from elsv.report.latex import to_latex
 
-        return to_latex(
-            self,
-            columns=columns,
-            bold_best=bold_best,
-            digits=digits,
-            caption=caption,
-            label=label,
-            booktabs=booktabs,
-        )
+        return to_latex(self, **options)
 
     def __repr__(self) -> str:
         return f"Evaluation({[row.name for row in self.rows]}, horizon={self.problem.horizon})"
@@ -328,10 +313,12 @@ def evaluate(
     if not on_card:
         check_memory(cost, limit)
     found: dict[int, Earned] = {}
-    weights, share = Weights(len(passes), problem.segments.count > 1), share_of(problem, passes)
+    weights, share = Weights(problem, threads, len(passes)), share_of(problem, passes)
     with watched(progress, "evaluating", share=share, at_most=at_most, remedy=SHORTER) as report:
         for k, one in enumerate(passes):
-            found |= one.run(problem, weights, threads, _part(report, k, len(passes)))
+            begin, total = k * problem.steps, len(passes) * problem.steps
+            part = part_of(report, begin, begin + problem.steps, total) or silent
+            found |= one.run(problem, weights, threads, part)
             weights.passes -= 1
     largest, labels = largest_by_segment(problem), labels_of(names, given, problem)
     rows = (_row(names[k], found[k], largest, labels[k], problem) for k in range(len(given)))
@@ -353,16 +340,6 @@ def on_layers(problem: Problem, policy: AnyPolicy) -> LayerPolicy:
     if not (hasattr(form, "decide") and hasattr(form, "reach")):
         form = make_policy(form, problem).on_layers(problem)
     return form if isinstance(form, LayerPolicy) else OwnLayers(form)
-
-
-def _part(progress: Progress | None, number: int, parts: int) -> Progress:
-    """Return how one of several passes reports its own progress."""
-
-    def report(done: int, total: int) -> None:
-        if progress is not None:
-            progress(number * total + done, parts * total)
-
-    return report
 
 
 def _name(policy: Any) -> str:

@@ -18,16 +18,15 @@ import numpy as np
 from elsv._base.machine import available_memory
 from elsv._base.numbers import as_float, counted
 from elsv._base.numbers import memory as memory_in_words
-from elsv._base.progress import Share
+from elsv._base.progress import Progress, Share
 from elsv._base.typing import FloatArray
 from elsv.beliefs.abilities import factors, layer_weights, weights_bytes
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, block_count, layer_size, states_up_to
-from elsv.lattice.sweeps import Sweeps, blocks_of, overwrite_layers, step_of
-from elsv.lattice.workers import Progress, Work, crew
+from elsv.lattice.sweeps import Sweeps, overwrite_layers, step_of
+from elsv.lattice.workers import Work, crew
 from elsv.policies.layers import LayerPolicy, Optimum
 from elsv.problem import Problem
-from elsv.state import Arms
 
 SHORTER = "use a shorter horizon, or simulate instead (elsv compare)"
 _OTHER = 1.5e6  # bytes of small things
@@ -41,16 +40,23 @@ _PACKED = 0.3  # bytes that the arm of a state takes when it is kept, about
 class Weights:
     """The last layer's weights under each belief, computed once for all passes of an evaluation."""
 
-    passes: int
-    shared: bool = False  # whether all states are integrated on the same nodes where a belief can
+    problem: Problem
+    workers: int
+    passes: int  # that are left
     _known: dict[Any, FloatArray] = field(init=False, default_factory=dict)
 
-    def __call__(self, belief: Any, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray:
+    def __call__(self, belief: Any) -> FloatArray:
         """Return weights that the caller may overwrite."""
         key = belief if belief.__hash__ is not None else id(belief)
         if key not in self._known:
-            self._known[key] = layer_weights(belief, arms, lattice, made, workers, self.shared)
+            lattice = Lattice(self.problem.arms, self.problem.steps)
+            self._known[key] = weights_of(self.problem, belief, lattice, lattice.most, self.workers)
         return self._known.pop(key) if self.passes == 1 else self._known[key].copy()
+
+
+def weights_of(problem: Problem, belief: Any, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
+    """Return W of all states after `made` pulls; with segments, on the same nodes where a belief can."""
+    return layer_weights(belief, problem, lattice, made, workers, problem.segments.count > 1)
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def _in_place(
 ) -> Totals:
     horizon = problem.steps
     lattice = Lattice(problem.arms, horizon)
-    weights = weigh(problem.belief, problem, lattice, horizon, workers)
+    weights = weigh(problem.belief)
     values = [np.zeros(layer_size(problem.arms, horizon)) for _ in policies]
     seconds: list[list[float]] = [[] for _ in policies]
 
@@ -153,10 +159,9 @@ def _in_place(
             spent.append((time.perf_counter() - began) / workers)
 
         def work(begin: int, end: int) -> None:
-            blocks = blocks_of(layer, begin, end)
             for step, value, spent in zip(steps, values, seconds, strict=True):
                 began = time.perf_counter()
-                step(value, weights, blocks, value)
+                step(value, value, weights, layer, begin, end)
                 spent.append((time.perf_counter() - began) / workers)
 
         return work

@@ -27,14 +27,14 @@ from elsv._base.files import check_writable
 from elsv._base.html import block, note, table
 from elsv._base.machine import cores, jobs_of
 from elsv._base.numbers import duration
-from elsv._base.progress import Progress, watched
+from elsv._base.progress import Progress, silent, watched
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs.abilities import best_in_groups, layer_weights, precise
+from elsv.beliefs.abilities import best_in_groups, precise
 from elsv.errors import InvalidInputError, UnsavedError
 from elsv.exact.cuda.sweeps import check_device
-from elsv.exact.passes import SHORTER, check_memory, estimate, layers_share
+from elsv.exact.passes import SHORTER, check_memory, estimate, layers_share, weights_of
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.sweeps import best_step, blocks_of, overwrite_layers, spread
+from elsv.lattice.sweeps import best_step, overwrite_layers, spread
 from elsv.lattice.workers import Work
 from elsv.policies.optimal import Actions, best_of_each, pack
 from elsv.problem import Problem
@@ -177,8 +177,8 @@ def solve(
 
         if save is not None or keep is not None:
             raise InvalidInputError("device='cuda' keeps no arms; use device='cpu' with save or keep")
-        card = find_device()
-        cost = solve_cost(problem, card, memory)
+        card = find_device(memory)
+        cost = solve_cost(problem, card)
     else:
         last = _last_kept(keep, save, problem.steps)
         cost = estimate(problem, last)
@@ -189,11 +189,10 @@ def solve(
     kept: dict[int, bytes] = {}
     start = time.perf_counter()
     with watched(progress, "solving", share=share, at_most=at_most, remedy=SHORTER) as report:
-        layers_done = report or (lambda done, total: None)
         if device == "cuda":
-            scores = root_scores(problem, card, layers_done, memory)
+            scores = root_scores(problem, card, report or silent)
         else:
-            scores, kept = _backward(problem, last, threads, layers_done)
+            scores, kept = _backward(problem, last, threads, report or silent)
     seconds = time.perf_counter() - start
     actions = Actions(problem, kept) if last else None
     value, first = _first(problem, scores)
@@ -260,7 +259,7 @@ def _backward(
     horizon = problem.steps
     lattice = Lattice(problem.arms, horizon)
     values = np.zeros(layer_size(problem.arms, horizon))
-    weights = _weights(problem, lattice, horizon, workers)
+    weights = weights_of(problem, problem.belief, lattice, horizon, workers)
     kept: dict[int, bytes] = {}
 
     def sweep_of(layer: Layer) -> Work:
@@ -269,7 +268,7 @@ def _backward(
         step = best_step(problem, actions)
 
         def work(begin: int, end: int) -> None:
-            step(values, weights, blocks_of(layer, begin, end), values)
+            step(values, values, weights, layer, begin, end)
             if states and end == len(layer.pulls):
                 kept[layer.step] = pack(actions)
 
@@ -289,11 +288,6 @@ def _backward(
     return scores, kept
 
 
-def _weights(problem: Problem, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
-    """Return W of all states after `made` pulls under the problem's belief."""
-    return layer_weights(problem.belief, problem, lattice, made, workers, problem.segments.count > 1)
-
-
 def _expected_rewards(actions: Actions) -> FloatArray:
     r"""Return the expected reward of the steps 1 … T, shape ``[T]``, by following the arms forward.
 
@@ -304,11 +298,12 @@ def _expected_rewards(actions: Actions) -> FloatArray:
     problem = actions.problem
     lattice = Lattice(problem.arms, actions.steps)
     expected, paths = np.empty(actions.steps), np.ones(1)
-    weights = _weights(problem, lattice, 0)
+    weights = weights_of(problem, problem.belief, lattice, 0)
     scale = float(weights[0]) if len(weights) else 1.0
     for made in range(actions.steps):
         later = np.zeros(layer_size(problem.arms, made + 1))
-        weights, arms = _weights(problem, lattice, made + 1), actions.by_segment(made + 1)
+        weights = weights_of(problem, problem.belief, lattice, made + 1)
+        arms = actions.by_segment(made + 1)
         expected[made] = spread(paths, weights, lattice.layer(made), problem, arms, later) / scale
         paths = later
     return expected

@@ -15,7 +15,7 @@ from elsv.lattice._tile_kernels import (
     Walk,
     add_tile,
     begin,
-    best_of_tile,
+    best_in_segment,
     copy_tile,
     failure_start,
     next_tile,
@@ -266,7 +266,7 @@ def follow_one_step(given: Given, tables: FloatArray, group: IntArray, out: Floa
     while tile.length > 0:
         for i in range(last + 1):
             score_tile(walk, tile, i, rewards[i], won[group[i]], lost[group[i]], weights, score[i])
-        best_of_tile(tile, score, best)
+        best_in_segment(walk, tile, 0, score, best)  # in place there is one segment
         add_tile(walk, tile, least)
         for row in range(tile.rows):
             least_of_row(walk, tile, row, rewards, scale, shared, group, best, least)

@@ -28,7 +28,6 @@ from elsv.lattice._tile_kernels import (
     add_times,
     begin,
     best_in_segment,
-    best_of_tile,
     choose_in_segment,
     copy_tile,
     failure_start,
@@ -70,7 +69,7 @@ def maximise_tile(
     chances = walk.given.chances
     here = out[tile.here : tile.here + tile.length]
     if chances.shape[1] == 1:  # one segment spares a pass over the tile
-        best_of_tile(tile, q, here)
+        best_in_segment(walk, tile, 0, q, here)
         if actions.shape[1] > 0:
             choose_in_segment(walk, tile, 0, q, here, scale, least, actions[0])
         return
@@ -95,33 +94,18 @@ def add_weights(given: Given, out: FloatArray) -> None:
 @kernel
 def follow(given: Given, actions: AnyArray, out: FloatArray) -> None:
     """Set `out` to the worth of pulling for each segment the arm that `actions` ``[G, states]`` names."""
-    room, alone = tile_room(given), given.chances.shape[1] == 1
-    q, total, everyone = np.empty(room), np.empty(room), actions[0]
+    room = tile_room(given)
+    q, total = np.empty(room), np.empty(room)
     walk, tile = begin(given)
     while tile.length > 0:
+        total[: tile.length] = 0.0
         # All arms are worked out and one is picked: no branches, so this too is vectorised.
-        if alone:
-            pull_tile(walk, tile, 0, total)
-        else:
-            total[: tile.length] = 0.0
-        for i in range(1 if alone else 0, len(given.rewards)):
+        for i in range(len(given.rewards)):
             g = given.segment[i]
             pull_tile(walk, tile, i, q)
-            if alone:
-                pick(tile, i, everyone, q, total)
-            else:
-                add_where(tile, i, g, given.chances[tile.block, g], actions, q, total)
+            add_where(tile, i, g, given.chances[tile.block, g], actions, q, total)
         copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
-
-
-@borrowing
-def pick(tile: Tile, arm: int, actions: AnyArray, q: FloatArray, chosen: FloatArray) -> None:
-    """Set `chosen` to q in the states of a tile where `actions` names the arm."""
-    at, named = np.uint64(tile.here), np.uint8(arm)
-    for j in range(np.uint64(tile.length)):
-        new, old = q[j], chosen[j]
-        chosen[j] = new if actions[at + j] == named else old
 
 
 @borrowing
@@ -287,19 +271,18 @@ def prefer_infinite_row(
 @kernel
 def commit_values(given: Given, times: float, out: FloatArray) -> None:
     """Set `out` to `times` what the next customer pays in expectation, each from the best arm."""
-    room, segments = tile_room(given), given.chances.shape[1]
+    room = tile_room(given)
     q, best, total = np.empty(room), np.empty(room), np.empty(room)
     walk, tile = begin(given)
     while tile.length > 0:
-        for g in range(segments):
+        for g in range(given.chances.shape[1]):
             best[: tile.length] = 0.0
             for i in range(len(given.rewards)):
                 if given.segment[i] == g:
                     reward_tile(walk, tile, i, times, q)
                     raise_tile(best, tile, q)
-            if segments > 1:
-                add_times(tile, given.chances[tile.block, g], best, total, g == 0)
-        copy_tile(best if segments == 1 else total, tile, out)
+            add_times(tile, given.chances[tile.block, g], best, total, g == 0)
+        copy_tile(total, tile, out)
         tile = next_tile(walk, tile)
 
 

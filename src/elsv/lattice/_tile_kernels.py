@@ -264,16 +264,6 @@ def raise_tile(best: FloatArray, tile: Tile, rival: FloatArray) -> None:
 
 
 @borrowing
-def best_of_tile(tile: Tile, q: FloatArray, best: FloatArray) -> None:
-    """Set `best` to the largest q of all arms in the states of a tile."""
-    mine = q[0]
-    for j in range(tile.length):
-        best[j] = mine[j]
-    for i in range(1, len(q)):
-        raise_tile(best, tile, q[i])
-
-
-@borrowing
 def best_in_segment(walk: Walk, tile: Tile, g: int, q: FloatArray, best: FloatArray) -> None:
     """Set `best` to the largest q of the segment's arms in the states of a tile."""
     first, segment = 0, walk.given.segment

@@ -11,21 +11,19 @@ other policies go layer by layer (`Sweeps`), several threads to a layer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from elsv._base.progress import Progress
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.choice import best_arm
 from elsv.errors import InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
-from elsv.lattice.workers import Cascade, Crew, Progress, Work
-from elsv.state import Arms
+from elsv.lattice.workers import Cascade, Crew, Work
 
-Blocks = tuple[IntArray, IntArray, IntArray]  # pulls, first states and successors of some blocks of a layer
-Step = Callable[[FloatArray, FloatArray, Blocks, FloatArray], None]  # next values and weights, blocks, out
-Weigh = Callable[[Any, Arms, Lattice, int, int], FloatArray]  # belief, arms, lattice, pulls made, threads
+# Sets the first array from values and weights of the next layer, in a range of a layer's blocks.
+Step = Callable[[FloatArray, FloatArray, FloatArray, Layer, int, int], None]
 Customers = Any  # arms and who comes: a problem, with its `segments`
 NO_ACTIONS = np.empty((0, 0), np.uint8)
 _NOTHING = np.empty(0)
@@ -49,22 +47,18 @@ class Sweep(NamedTuple):
     stops: int = 0  # pulls of one arm that it weighs besides; none: it sees all that is left
 
 
-def blocks_of(layer: Layer, begin: int, end: int) -> Blocks:
-    """Return a range of blocks as the kernels take them."""
-    return layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
-
-
-def given_by(problem: Customers) -> Callable[[FloatArray, FloatArray, Blocks], Any]:
-    """Return what makes the kernels' `Given` of values and weights of the next layer and some blocks."""
+def given_by(problem: Customers) -> Callable[[FloatArray, FloatArray, Layer, int, int], Any]:
+    """Return what makes the kernels' `Given` of the next layer's values and weights and a range of blocks."""
     from elsv.lattice._tile_kernels import Given
 
     who = problem.segments
     # Copies have the one layout that the kernels are compiled for.
     rewards, prior, segment = problem.rewards.copy(), problem.prior.copy(), np.array(who.of_arm)
 
-    def given(values: FloatArray, weights: FloatArray, blocks: Blocks) -> Given:
-        chances = np.ones((len(blocks[0]), 1)) if who.count == 1 else np.array(who.chances(blocks[0]))
-        return Given(values, weights, *blocks, rewards, prior, segment, chances)
+    def given(values: FloatArray, weights: FloatArray, layer: Layer, begin: int, end: int) -> Given:
+        pulls, starts, after = layer.pulls[begin:end], layer.starts[begin:end], layer.after[begin:end]
+        chances = np.ones((len(pulls), 1)) if who.count == 1 else np.array(who.chances(pulls))
+        return Given(values, weights, pulls, starts, after, rewards, prior, segment, chances)
 
     return given
 
@@ -74,7 +68,7 @@ def best_step(problem: Customers, actions: AnyArray = NO_ACTIONS) -> Step:
     from elsv.lattice._sweep_kernels import maximise
 
     given = given_by(problem)
-    return lambda values, weights, blocks, out: maximise(given(values, weights, blocks), actions, out)
+    return lambda out, *where: maximise(given(*where), actions, out)
 
 
 def step_of(problem: Customers, sweep: Sweep) -> Step:
@@ -89,7 +83,7 @@ def step_of(problem: Customers, sweep: Sweep) -> Step:
         kernel = _follow_kernels.follow_tables if sweep.name == "table" else _follow_kernels.follow_one_step
         extra = np.require(sweep.tables, np.float64, ["C", "W"]), sweep.group
     given = given_by(problem)
-    return lambda values, weights, blocks, out: kernel(given(values, weights, blocks), *extra, out)
+    return lambda out, *where: kernel(given(*where), *extra, out)
 
 
 def overwrite_layers(
@@ -112,7 +106,7 @@ def overwrite_layers(
         def work(begin: int, end: int) -> None:
             sweep(begin, end)
             if len(weights):
-                add_weights(given(weights, weights, blocks_of(layer, begin, end)), weights)
+                add_weights(given(weights, weights, layer, begin, end), weights)
 
         return layer, work
 
@@ -133,64 +127,49 @@ def spread(
     """
     from elsv.lattice._sweep_kernels import spread as kernel
 
-    given = given_by(problem)(paths, weights, (layer.pulls, layer.starts, layer.after))
+    given = given_by(problem)(paths, weights, layer, 0, len(layer.pulls))
     return float(sum(kernel(given, g, np.array(arms), later) for g, arms in enumerate(actions)))
 
 
-@dataclass(eq=False)
 class Sweeps:
     """The layers of one problem's lattice, last one first, and what policies share while going through them.
 
     A state is worth what its customers are, whoever comes. After `horizon` pulls nothing is earned. `weigh`
-    gives the weights of the last layer under a belief, or nothing where no weights are needed; those of
-    earlier layers are sums. Beliefs that are equal share their weights.
+    gives the weights of the last layer under a belief, or nothing where none are needed; those of earlier
+    layers are sums. Beliefs that are equal share their weights.
     """
 
-    arms: Customers
-    horizon: int
-    crew: Crew
-    weigh: Weigh
-    lattice: Lattice = field(init=False)
-    _weights: dict[Any, dict[int, FloatArray]] = field(init=False, default_factory=dict)
-    _layers: dict[int, Layer] = field(init=False, default_factory=dict)
-    _spare: list[FloatArray] = field(init=False, default_factory=list)
-    _given: Callable[[FloatArray, FloatArray, Blocks], Any] = field(init=False)
-    _kernels: Any = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, arms: Customers, horizon: int, crew: Crew, weigh: Callable[[Any], FloatArray]) -> None:
         from elsv.lattice import _sweep_kernels
 
-        self._kernels = _sweep_kernels
-        self.lattice = Lattice(self.arms.arms, self.horizon)
-        self._given = given_by(self.arms)
-
-    @property
-    def segments(self) -> Any:
-        """Who comes."""
-        return self.arms.segments
+        self.arms, self.segments, self.horizon, self.crew = arms, arms.segments, horizon, crew
+        self._weigh, self._kernels, self._given = weigh, _sweep_kernels, given_by(arms)
+        self._lattice = Lattice(arms.arms, horizon)
+        self._weights: dict[Any, dict[int, FloatArray]] = {}
+        self._layers: dict[int, Layer] = {}
+        self._spare: list[FloatArray] = []
 
     def layer(self, made: int) -> Layer:
         """Return the states after `made` pulls."""
         if made not in self._layers:
-            self._layers[made] = self.lattice.layer(made)
+            self._layers[made] = self._lattice.layer(made)
         return self._layers[made]
 
     def weights(self, made: int, belief: Any) -> FloatArray:
         """Return W of the states after `made` pulls under `belief`; nothing where none are needed."""
         key = belief if belief.__hash__ is not None else id(belief)
         if key not in self._weights:
-            last = self.weigh(belief, self.arms, self.lattice, self.horizon, self.crew.workers)
-            self._weights[key] = {self.horizon: last}
+            self._weights[key] = {self.horizon: self._weigh(belief)}
         known = self._weights[key]
         while made not in known:
             lowest = min(known)
             later = known[lowest]
             if not len(later):
-                return _NOTHING
+                return later
             layer = self.layer(lowest - 1)
             # Many layers of weights may be held at once: none takes more room than it needs.
-            known[lowest - 1] = np.empty(layer.size)
-            self._sweep(self._kernels.add_weights, layer, later, later, known[lowest - 1])
+            known[layer.made] = np.empty(layer.size)
+            self._sweep(self._kernels.add_weights, layer, later, later, known[layer.made])
         return known[made]
 
     def descend(self, made: int, reach: int) -> Layer:
@@ -212,19 +191,12 @@ class Sweeps:
         self._spare.append(room if room.base is None else room.base)
 
     def _sweep(
-        self,
-        kernel: Callable[..., object],
-        layer: Layer,
-        values: FloatArray,
-        weights: FloatArray,
-        *more: Any,
-        rewards: FloatArray | None = None,
+        self, kernel: Any, layer: Layer, values: FloatArray, weights: FloatArray, *more: Any, **pays: Any
     ) -> None:
         """Run a kernel on all blocks of the layer, shared among the threads; `more` are its arguments."""
 
         def work(begin: int, end: int) -> None:
-            given = self._given(values, weights, blocks_of(layer, begin, end))
-            kernel(given if rewards is None else given._replace(rewards=rewards), *more)
+            kernel(self._given(values, weights, layer, begin, end)._replace(**pays), *more)
 
         self.crew.run(layer, work)
 
@@ -262,13 +234,12 @@ class Sweeps:
         return self._next(self._kernels.pull_arm, layer, values, belief, arm)
 
     def follow(
-        self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray | None = None
+        self, layer: Layer, values: FloatArray, arms: AnyArray, belief: Any, rewards: FloatArray
     ) -> FloatArray:
         """Return the worth of a policy in every state; `values` of the next layer is given back.
 
         `arms` names the arm of each segment ``[G, states]``, or holds the probability of each arm when its
-        segment comes ``[N, states]``. The arms pay `rewards`, such as those of one segment alone; default:
-        all of them.
+        segment comes ``[N, states]``. The arms pay `rewards`, such as those of one segment alone.
         """
         arms = checked_choice(arms, layer, self.segments)
         kernel = self._kernels.follow if arms.dtype == np.uint8 else self._kernels.mix

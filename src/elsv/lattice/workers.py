@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from elsv._base.machine import cores
+from elsv._base.progress import Progress
 from elsv.lattice.numbering import Layer
 
 CHUNK = 1 << 15  # least number of states that are worth a call
 Work = Callable[[int, int], None]  # on a range of blocks
-Progress = Callable[[int, int], None]  # (done, total)
 
 
 class Crew:

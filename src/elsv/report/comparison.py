@@ -14,7 +14,7 @@ import numpy as np
 
 from elsv._base.export import write_columns
 from elsv._base.files import Outputs, write_text
-from elsv._base.html import Part, block, note, table
+from elsv._base.html import block, note, table
 from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
 from elsv.report import figures, headline
@@ -109,7 +109,7 @@ def notebook_html(comparison: Comparison) -> str:
     parts += [table(*by_segment, chosen=chosen) for by_segment in headline.segment_tables(comparison)]
     parts += [note(f"{earned(comparison)} {verdict(comparison)}"), note(headline.REGRET)]
     if find_spec("matplotlib") is not None:
-        parts.append(Part(svg=for_notebook(figures.to_svg(regret_of(comparison)()))))
+        parts.append(for_notebook(figures.to_svg(regret_of(comparison)())))
     return block(title, *parts)
 
 

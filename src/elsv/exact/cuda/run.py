@@ -13,10 +13,9 @@ swept through it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,14 +44,13 @@ def passes_on_card(
     """Return one pass for each policy, or raise if one has no kernel or there is too little memory."""
     for policy, name in zip(policies, names, strict=True):
         check_policy(problem, policy, name)
-    device = find_device()
-    cost, work = evaluate_cost(problem, policies, device, memory), partial(_work, device, memory)
+    device = find_device(memory)
+    cost, work = evaluate_cost(problem, policies, device), partial(_work, device)
     return [Pass({k: policy}, True, cost, work) for k, policy in enumerate(policies)]
 
 
 def _work(
     device: Device,
-    memory: int | None,
     problem: Problem,
     policies: Sequence[LayerPolicy],
     weigh: Weights,
@@ -60,15 +58,13 @@ def _work(
     progress: Progress,
 ) -> Totals:
     """Do the work of a pass; weights are the card's own."""
-    values = [value_of(problem, policy, device, progress, memory) for policy in policies]
+    values = [value_of(problem, policy, device, progress) for policy in policies]
     return [[value] for value in values], [0.0] * len(values)
 
 
-@dataclass(frozen=True)
-class Room:
-    """How a card's memory is divided: doubles of the values, of one batch, of weights."""
+class Room(NamedTuple):
+    """How a card's memory is divided, besides the values: doubles of one batch, of weights; bytes in all."""
 
-    values: int
     batch: int
     weights: int
     bytes: int
@@ -79,21 +75,19 @@ def room_for(problem: Problem, free: int, search: Sweep | None = None) -> Room:
 
     A search goes over whole layers, whether they fit or not.
     """
-    numbering, horizon = Numbering(problem.arms, problem.steps), problem.steps
-    before, weigh = max(horizon - 2, 0), weighted(problem)
-    values, tables = numbering.size(horizon - 1), _table_bytes(problem) + _SPARE
+    numbering, horizon, arms = Numbering(problem.arms, problem.steps), problem.steps, problem.arms
+    before, weigh, whole = max(horizon - 2, 0), weighted(problem), layer_size(arms, horizon)
+    values, tables = layer_size(arms, horizon - 1), _table_bytes(problem) + _SPARE
     if search is not None:
-        whole = layer_size(problem.arms, horizon)
-        arrays = 5 + 4 * problem.arms * (search.stops > 0)
-        return Room(values, values, whole, 8 * arrays * whole + tables)
-    batch, weights = numbering.size(before), numbering.size(horizon) * weigh
+        return Room(values, whole, 8 * (5 + 4 * arms * (search.stops > 0)) * whole + tables)
+    batch, weights = layer_size(arms, before), whole * weigh
     left = (free - tables) // 8 - values
     if batch + weights > left:
         least, least_weights = numbering.largest_group(before), 2 * numbering.largest_group(horizon) * weigh
         more = max(0, left - least - least_weights)
         batch = min(batch, least + (more // 3 if weigh else more))
         weights = least_weights + 2 * more // 3 * weigh
-    return Room(values, batch, weights, 8 * (values + batch + weights) + tables)
+    return Room(batch, weights, 8 * (values + batch + weights) + tables)
 
 
 def _table_bytes(problem: Problem) -> int:
@@ -106,12 +100,10 @@ def _table_bytes(problem: Problem) -> int:
     return int(8 * ARMS * nodes * (problem.steps * (problem.steps + 1) / 2))
 
 
-def evaluate_cost(
-    problem: Problem, policies: Sequence[LayerPolicy], device: Device, memory: int | None = None
-) -> Cost:
+def evaluate_cost(problem: Problem, policies: Sequence[LayerPolicy], device: Device) -> Cost:
     """Return what the values of policies on layers take, or raise if they cannot be computed here."""
     check_arms(problem)
-    free = _limit(device, memory)
+    free = device.free()
     swept = [policy for policy in policies if policy.earns(problem) is None]
     rooms = (room_for(problem, free, _search_of(problem, policy)) for policy in swept)
     size = max((room.bytes for room in rooms), default=0)
@@ -124,9 +116,9 @@ def evaluate_cost(
     return Cost(states, size)
 
 
-def solve_cost(problem: Problem, device: Device, memory: int | None = None) -> Cost:
+def solve_cost(problem: Problem, device: Device) -> Cost:
     """Return what the optimum takes, or raise if it cannot be computed here."""
-    return evaluate_cost(problem, [Optimum(problem.belief)], device, memory)
+    return evaluate_cost(problem, [Optimum(problem.belief)], device)
 
 
 def check_policy(problem: Problem, policy: LayerPolicy, name: str) -> None:
@@ -140,37 +132,26 @@ def check_policy(problem: Problem, policy: LayerPolicy, name: str) -> None:
 
 
 def root_scores(
-    problem: Problem,
-    device: Device,
-    progress: Progress,
-    memory: int | None = None,
-    watch: Watch | None = None,
+    problem: Problem, device: Device, progress: Progress, watch: Watch | None = None
 ) -> FloatArray:
     """Return what each first arm is worth if the optimum follows, ``[N]``."""
-    sweeps, first = _values(problem, Optimum(problem.belief), device, memory, progress, 1, watch)
+    sweeps, first = _values(problem, Optimum(problem.belief), device, progress, 1, watch)
     if watch is not None:
         watch(sweeps, 0, first)
     scores: FloatArray = scores_of(sweeps, 0, np.zeros((1, 2 * ARMS), np.int64), first)[0]
     return scores[sweeps.first :]
 
 
-def value_of(
-    problem: Problem, policy: LayerPolicy, device: Device, progress: Progress, memory: int | None = None
-) -> float:
+def value_of(problem: Problem, policy: LayerPolicy, device: Device, progress: Progress) -> float:
     """Return what a policy on layers earns."""
     if (known := policy.earns(problem)) is not None:
         return known
-    sweeps, values = _values(problem, policy, device, memory, progress)
+    sweeps, values = _values(problem, policy, device, progress)
     value = float(device.fetch(values[:1])[0])
     if sweeps.weights is None:
         return value
     weights, _ = sweeps.weights.of(1, 0, 1)
     return value / float(device.fetch(weights[:2]).sum())  # W of the prior, as the kernels add it up
-
-
-def _limit(device: Device, memory: int | None) -> int:
-    free = device.free()
-    return free if memory is None else min(memory, free)
 
 
 def _kernel(problem: Problem, policy: LayerPolicy, step: int) -> Sweep:
@@ -190,17 +171,16 @@ def _values(
     problem: Problem,
     policy: LayerPolicy,
     device: Device,
-    memory: int | None,
     progress: Progress,
     last: int = 0,
     watch: Watch | None = None,
 ) -> tuple[LayerSweeps, Any]:
     """Return the values of the layer `last`, each in the place of the next; `NULL` past the last step."""
     horizon, longest = problem.steps, _search_of(problem, policy)
-    room = room_for(problem, _limit(device, memory), longest)
+    room = room_for(problem, device.free(), longest)
     sweeps = LayerSweeps(device, problem, room.weights)
     search = None if longest is None else Search(sweeps, longest.stops > 0)
-    values, batch, later = device.empty(room.values), device.empty(room.batch), NULL
+    values, batch, later = device.empty(layer_size(problem.arms, horizon - 1)), device.empty(room.batch), NULL
     for layer in range(horizon - 1, last - 1, -1):
         if watch is not None:
             watch(sweeps, layer, later)
@@ -257,7 +237,7 @@ class Search:
 
     def __init__(self, sweeps: LayerSweeps, long: bool) -> None:
         self._sweeps, arms = sweeps, sweeps.problem.arms
-        self._size = sweeps.numbering.size(sweeps.problem.steps - 1)
+        self._size = layer_size(arms, sweeps.problem.steps - 1)
         rows = {"ahead": 1, **({"step": arms, "stops": arms} if long else {})}
         self._arrays = {
             kind: [sweeps.device.empty(self._size * count) for _ in range(2)] for kind, count in rows.items()

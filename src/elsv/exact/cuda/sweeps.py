@@ -20,7 +20,7 @@ from elsv._base.triangle import size
 from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs.abilities import factors
 from elsv.choice import TIE
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import InvalidInputError, of_extra
 from elsv.lattice.sweeps import Sweep
 from elsv.problem import Problem
 
@@ -41,17 +41,18 @@ def source() -> str:
 class Device:
     """The current CUDA device through CuPy; tests have another, which runs the kernels on the CPU."""
 
-    def __init__(self) -> None:
-        self._cupy = _cupy()
+    def __init__(self, memory: int | None = None) -> None:
+        self._cupy, self._memory = of_extra("cupy", "device='cuda'", "gpu"), memory
         properties = self._cupy.cuda.runtime.getDeviceProperties(self._cupy.cuda.Device().id)
         self.name = properties["name"].decode()
         self._module = self._cupy.RawModule(code=source(), options=("--std=c++17",))
         self._kernels: dict[str, Any] = {}
 
     def free(self) -> int:
-        """Return how many bytes can be allocated, after giving back what earlier answers left behind."""
+        """Return how many bytes may be taken, after giving back what earlier answers left behind."""
         self._cupy.get_default_memory_pool().free_all_blocks()
-        return int(self._cupy.cuda.runtime.memGetInfo()[0])
+        free = int(self._cupy.cuda.runtime.memGetInfo()[0])
+        return free if self._memory is None else min(self._memory, free)
 
     def empty(self, size: int) -> Any:
         """Return room for `size` doubles."""
@@ -69,13 +70,12 @@ class Device:
 
     def fetch(self, values: Any) -> AnyArray:
         """Return a copy as a NumPy array."""
-        found: AnyArray = self._cupy.asnumpy(values)
-        return found
+        return np.asarray(self._cupy.asnumpy(values))
 
 
-def find_device() -> Device:
-    """Return the CUDA device, or raise in one line why there is none."""
-    cupy = _cupy()
+def find_device(memory: int | None = None) -> Device:
+    """Return the CUDA device, of which `memory` bytes may be used, or raise in one line why there is none."""
+    cupy = of_extra("cupy", "device='cuda'", "gpu")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -84,7 +84,7 @@ def find_device() -> Device:
         ) from None
     if count == 0:
         raise InvalidInputError("device='cuda' needs a GPU, and CUDA finds none; use device='cpu'")
-    return Device()
+    return Device(memory)
 
 
 def check_device(name: str) -> bool:
@@ -92,14 +92,6 @@ def check_device(name: str) -> bool:
     if name not in ("cpu", "cuda"):
         raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {name!r}")
     return name == "cuda"
-
-
-def _cupy() -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise MissingExtraError("device='cuda'", "gpu") from error
-    return cupy
 
 
 @dataclass(frozen=True)
@@ -137,10 +129,6 @@ class Numbering:
     def groups_of(self, layer: int) -> int:
         """Return how many groups a layer has."""
         return layer + 1 if self.arms == ARMS else 1
-
-    def size(self, layer: int) -> int:
-        """Return the number of states of a layer."""
-        return int(self.groups[layer, self.groups_of(layer)])
 
     def largest_group(self, layer: int) -> int:
         """Return the number of states of a layer's largest group."""
