@@ -188,7 +188,7 @@ class TokenFile:
     def _held(self) -> int:
         """Return the open file, locked; open it anew if it was replaced while we waited."""
         while True:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 if fcntl is None:
                     return handle
