@@ -257,15 +257,15 @@ def test_what_a_chain_looks_at_first_is_what_its_steps_give_one_by_one(tolerance
         placed = place(alpha, beta, 7.0, cut - 3.0 if tolerance > 1e-6 else cut + 2)
         ends = [placed.edges[0][windows[0]] for windows in (placed.first, placed.last)]
         field = open_field(rewards, *ends, beta[0].cumsum())
-        solution, who = open_chain(alpha, beta, placed), field.alive
+        solution, who = open_chain(placed), field.alive
 
-        def evaluate(limit, count, counts=(alpha[0], beta[0]), solution=solution, who=who, high=ends[1]):
+        def evaluate(limit, count, solution=solution, who=who, high=ends[1]):
             below, density = np.empty(len(limit)), np.empty((count, len(who)))
-            cut_off(*counts, solution, who, high[who], limit, below, density)
+            cut_off(solution, who, high[who], limit, below, density)
             return below, density
 
         noise = 1e-14 + 1e-15 * float((alpha[0] + beta[0]).sum())
-        step_by_step = integrate(field, who, np.zeros(arms), evaluate, tolerance, noise)
+        step_by_step = integrate(field, who, arms, evaluate, tolerance, noise)
         found = best_of_chain(alpha[0], beta[0], rewards, tolerance, 7.0, cut)
         np.testing.assert_array_equal(found.chance, step_by_step.chance)
         assert found.mean == step_by_step.mean

@@ -225,9 +225,9 @@ def test_weights_on_shared_nodes_are_those_of_each_state(belief: Ladder, uniform
 def test_state_by_state_where_nodes_cannot_be_shared() -> None:
     bounded = Ladder(3, ((0, 1),), bounds=((0.1, 0.9),) * 3)
     problem, lattice = Problem([1, 1, 1], horizon=4), Lattice(3, 4)
-    assert bounded.shared_weights(problem, lattice, 4, 1) is None
+    assert bounded.shared_ways(problem) is None
     contradiction = Problem([1, 1], prior=[[1, 600], [600, 1]], horizon=4)
-    assert Ladder(2, ((0, 1),)).shared_weights(contradiction, Lattice(2, 4), 4, 1) is None
+    assert Ladder(2, ((0, 1),)).shared_ways(contradiction) is None
     alone = layer_weights(bounded, problem, lattice, 4)
     assert np.array_equal(layer_weights(bounded, problem, lattice, 4, shared=True), alone)
 

@@ -13,6 +13,7 @@ import numpy as np
 from elsv._base.jit import helper, kernel
 from elsv._base.typing import FloatArray, IntArray
 
+_BURN, _THIN = 200, 4  # sweeps before the first draw, and from one draw to the next
 _FAR = 45.0  # nats from the mode beyond which an arm's density is nothing
 
 
@@ -52,8 +53,6 @@ def gibbs(
     upper: IntArray,
     upper_starts: IntArray,
     order: IntArray,
-    burn: int,
-    thin: int,
     rng: np.random.Generator,
     place: FloatArray,
     out: FloatArray,
@@ -61,9 +60,9 @@ def gibbs(
     """Set means ``[draws, N]`` of one chain that begins with `place` ``[N]``, which is changed.
 
     Places lie on the common axis, where the mean of an arm is 1 at its `scale`. `lower` and `upper` are the
-    arms just below and above every arm. `burn` sweeps come before the first draw, `thin` between draws.
+    arms just below and above every arm.
     """
-    for sweep in range(burn + thin * len(out)):
+    for sweep in range(_BURN + _THIN * len(out)):
         for i in order:
             low, high = ends[i, 0], ends[i, 1]
             for q in range(lower_starts[i], lower_starts[i + 1]):
@@ -78,8 +77,8 @@ def gibbs(
                 u = slice_step(alpha[i], beta[i], a, b, math.log(x / (1 - x)), rng)
                 x = 1 / (1 + math.exp(-u)) if u > -700 else 0.0
                 place[i] = scale[i] * min(max(x, low), high)
-        if sweep >= burn and (sweep - burn) % thin == 0:
-            row = (sweep - burn) // thin
+        if sweep >= _BURN and (sweep - _BURN) % _THIN == 0:
+            row = (sweep - _BURN) // _THIN
             for i in range(len(place)):
                 out[row, i] = place[i] / scale[i]
 

@@ -17,7 +17,7 @@ from elsv._base.inheritance import still_holds
 from elsv._base.numbers import as_float
 from elsv._base.typing import FloatArray, Rng
 from elsv.beliefs.base import Belief, check_level, check_rewards, mean_of
-from elsv.beliefs.layers.weights import size_of_tables
+from elsv.beliefs.layers.weights import Ways, size_of_tables, weights_by_parts
 from elsv.beliefs.points import joint_points
 from elsv.beliefs.quadrature import MOST_IN_TABLE, place_nodes
 from elsv.errors import InvalidInputError
@@ -215,6 +215,12 @@ def error(belief: Belief, state: State) -> FloatArray:
     return np.full(state.shape, np.nan) if own is None else np.asarray(own(state))
 
 
+def _shared_ways(belief: Belief, arms: Arms) -> tuple[Ways, ...] | None:
+    own = _own(belief, "shared_ways", "mean")
+    found: tuple[Ways, ...] | None = None if own is None else own(arms)
+    return found
+
+
 def layer_weights(
     belief: Belief, arms: Arms, lattice: Lattice, made: int, workers: int = 1, shared: bool = False
 ) -> FloatArray:
@@ -225,10 +231,8 @@ def layer_weights(
     if factors(belief):
         return np.empty(0)
     layer = lattice.layer(made)
-    if shared and (together := _own(belief, "shared_weights", "mean")) is not None:
-        found: FloatArray | None = together(arms, lattice, made, workers)
-        if found is not None:
-            return found
+    if shared and (parts := _shared_ways(belief, arms)) is not None:
+        return weights_by_parts(arms, parts, lattice, made, workers)
     if (own := _own(belief, "layer_weights", "mean")) is not None:
         weights = np.ascontiguousarray(own(arms, lattice, made, workers), np.float64)
         _check_one_each("layer_weights", weights, (layer.size,))
@@ -282,8 +286,8 @@ def weights_bytes(belief: Belief, arms: Arms, made: int, shared: bool = False) -
     """Return the most that `layer_weights` takes, the weights included."""
     if factors(belief):
         return 0.0
-    held, ways = 0.0, _own(belief, "shared_ways")
-    if shared and ways is not None and (parts := ways(arms)) is not None:
+    held = 0.0
+    if shared and (parts := _shared_ways(belief, arms)) is not None:
         held = size_of_tables(parts, made) * _nodes(arms, made)
     elif _in_order(belief):
         sides = ((arms.arms - 1) // 2, arms.arms - 1 - (arms.arms - 1) // 2)

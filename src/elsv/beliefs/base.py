@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from elsv.errors import InvalidInputError, unknown_name
 from elsv.state import State
 
 Order = Literal["decreasing", "increasing"]
+NO_LEVELS = np.empty(0)
 Points = Callable[[State], tuple[FloatArray, FloatArray]]
 
 
@@ -62,6 +63,72 @@ class Measured(ABC):
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what `best` does and its error, ``[...]``."""
+
+
+class Integrated(Measured):
+    """Reads answers from a belief that is integrated to a tolerance.
+
+    Beliefs give `log_weight` beside their `draw`: it would not hold below another one (`still_holds`).
+    """
+
+    tolerance: float
+    repeats: ClassVar[bool] = True
+    _inside: ClassVar[
+        float
+    ]  # of the nats on a panel where values inside it are read, which have half the order
+    _finer: ClassVar[tuple[float, float]]  # the same where the error is measured, and the most nats there
+
+    def __post_init__(self) -> None:
+        check_tolerance(self.tolerance)
+
+    @staticmethod
+    @abstractmethod
+    def _rule(tolerance: float) -> tuple[float, float]:
+        """Return how many nats a panel may span, and how many below its peak a density is cut off."""
+
+    @abstractmethod
+    def _read(
+        self, state: State, nats: float, cut: float, rows: int, levels: FloatArray = NO_LEVELS
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return log W ``[...]``, and `rows` of means, variances and quantiles, ``[rows, ..., N]``."""
+
+    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
+        r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
+        mean: FloatArray = self._read(state, *self._rule(self.tolerance), 1)[1][0]
+        return mean
+
+    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Return `mean` and `variance` at the cost of one."""
+        mean, variance = self._read(state, *self._rule(self.tolerance), 2)[1]
+        return mean, variance
+
+    def quantile(self, state: State, level: float) -> FloatArray:
+        """Return posterior quantiles at `level`, shape ``[..., N]``."""
+        found: FloatArray = self.marginals(state, (level,))[1][0]
+        return found
+
+    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
+        nats, cut = self._rule(self.tolerance)
+        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
+        found = self._read(state, self._inside * nats, cut, 2 + len(wanted), wanted)[1]
+        return found[0], found[2:]
+
+    def error(self, state: State) -> FloatArray:
+        """Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``.
+
+        It estimates the error of `mean` and the relative error of W.
+        """
+        nats, cut = self._rule(self.tolerance)
+        share, most = self._finer
+        weight, found = self._read(state, nats, cut, 1)
+        finer_weight, finer = self._read(state, min(share * nats, most), cut + 8, 1)
+        change: FloatArray = np.abs(found[0] - finer[0]).max(axis=-1)
+        return np.maximum(change, np.abs(weight - finer_weight))
+
+    def precise(self) -> Self:
+        """Return the same belief with the finest tolerance, for what is integrated once."""
+        return replace(self, tolerance=1e-12)  # type: ignore[type-var]
 
 
 def mean_of(belief: Belief, state: State, rng: Rng | None = None) -> FloatArray:

@@ -163,26 +163,6 @@ class Kept(CountedBest):
         """Return up to `count` points of one state that are kept, and their weights, of sum 1."""
         return _points_of(self, tuple(alpha.tolist()), tuple(beta.tolist()), count)
 
-    def _found(self, alpha: FloatArray, beta: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return what `_enough` does, anew."""
-        tried, most, one = count, min(max(8 * count, self.count), MOST), State.trusted(alpha, beta)
-        sequence = _Sequence(self.base, one, self.condition) if hasattr(self.base, "sequence") else None
-        while True:
-            if sequence is not None:
-                sure = tried < self.count or count >= LEAST * power_from(tried)
-                points, share = sequence.kept(power_from(tried), count if sure else MOST)
-                weight = np.ones(len(points))
-            else:
-                points, weight, share = self._kept(alpha, beta, tried)
-            if share < LEAST and tried >= self.count:
-                if self.otherwise is None:
-                    raise _too_few(share)
-                points, weight = joint_points(self.otherwise, one, count)
-                return points, weight / weight.sum()
-            if len(points) >= count or tried >= most:
-                return points[:count], weight[:count] / weight[:count].sum()
-            tried *= 2
-
 
 @dataclass
 class _Sequence:
@@ -213,7 +193,26 @@ def _points_of(
     belief: Kept, alpha: tuple[float, ...], beta: tuple[float, ...], count: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the points of one state: a decision asks for them several times."""
-    points, weight = belief._found(np.array(alpha), np.array(beta), count)
+    one = State.trusted(np.array(alpha), np.array(beta))
+    sequence = _Sequence(belief.base, one, belief.condition) if hasattr(belief.base, "sequence") else None
+    tried, most = count, min(max(8 * count, belief.count), MOST)
+    while True:
+        if sequence is not None:
+            sure = tried < belief.count or count >= LEAST * power_from(tried)
+            points, share = sequence.kept(power_from(tried), count if sure else MOST)
+            weight = np.ones(len(points))
+        else:
+            points, weight, share = belief._kept(one.alpha, one.beta, tried)
+        if share < LEAST and tried >= belief.count:
+            if belief.otherwise is None:
+                raise _too_few(share)
+            points, weight = joint_points(belief.otherwise, one, count)
+            break
+        if len(points) >= count or tried >= most:
+            points, weight = points[:count], weight[:count]
+            break
+        tried *= 2
+    weight = weight / weight.sum()
     points.flags.writeable = weight.flags.writeable = False
     return points, weight
 

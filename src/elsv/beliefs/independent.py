@@ -18,7 +18,9 @@ from elsv.beliefs.base import (
     check_rewards,
     check_tolerance,
 )
+from elsv.beliefs.layers import best as layers
 from elsv.beliefs.points import FEW, check_count, rule_sizes, some_uniforms, uniforms
+from elsv.beliefs.quadrature import log_beta
 from elsv.lattice.numbering import Layer
 from elsv.lattice.workers import Crew
 from elsv.state import Arms, State
@@ -121,16 +123,12 @@ class Independent(Measured):
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return :math:`\sum_i \log B(\alpha_i, \beta_i)`, shape ``[...]``."""
-        from scipy.special import betaln
-
-        weight: FloatArray = betaln(state.alpha, state.beta).sum(axis=-1)
+        weight: FloatArray = log_beta(state.alpha, state.beta).sum(axis=-1)
         return weight
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
         """Return P(arm i is best) in all states of a layer, ``[N, states]``; None for very many arms."""
-        from elsv.beliefs.layers.best import best_of_independent
-
-        return best_of_independent(arms, layer, crew)
+        return layers.best_of_independent(arms, layer, crew)
 
     def error(self, state: State) -> FloatArray:
         """Return zero: the means are exact, ``[...]``."""

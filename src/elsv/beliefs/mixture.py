@@ -155,7 +155,7 @@ class Mixture(Measured):
         Points with the same mean of the second arm stand together, as they do in a product of Gauss rules:
         a search takes them as one.
         """
-        each = self._each(count)
+        each = max(1, check_count(count) // len(self.parts))
         found = [joint_points(part, state, each, arms) for part in self.parts]
         theta, weight = self._weighed(state, found)
         if theta.shape[-1] < 2:
@@ -180,16 +180,12 @@ class Mixture(Measured):
 
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return the spread points of every part ``[..., M, N]``, weighed ``[..., M]``, the parts in turn."""
-        each = self._each(count)
+        each = max(1, check_count(count) // len(self.parts))
         found = [spread_points(part, state, each) for part in self.parts]
         theta, weight = self._weighed(state, found)
         sizes = [share.shape[-1] for _, share in found]
         turn = np.argsort(np.concatenate([(np.arange(size) + 0.5) / size for size in sizes]), kind="stable")
         return theta[..., turn, :], weight[..., turn]
-
-    def _each(self, count: int) -> int:
-        """Return how many of `count` points a part has."""
-        return max(1, check_count(count) // len(self.parts))
 
     def _weighed(
         self, state: State, found: list[tuple[FloatArray, FloatArray]]

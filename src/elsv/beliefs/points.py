@@ -162,7 +162,7 @@ def uniforms(count: int, arms: int) -> FloatArray:
 
 def some_uniforms(start: int, stop: int, arms: int) -> FloatArray:
     """Return points `start` to `stop` - 1 of the sequence that `uniforms` begins, ``[stop - start, N]``."""
-    return uniforms(power_from(stop), arms)[start:stop]
+    return np.ascontiguousarray(uniforms(power_from(stop), arms)[start:stop])
 
 
 def power_from(count: int) -> int:

@@ -113,6 +113,14 @@ def integrals_to(places: FloatArray, points: int) -> FloatArray:
     return np.asarray(integrals @ coefficients)
 
 
+def log_beta(alpha: FloatArray | float, beta: FloatArray | float) -> FloatArray:
+    """Return the logarithm of the Beta function."""
+    from scipy.special import betaln
+
+    found: FloatArray = betaln(alpha, beta)
+    return found
+
+
 def limited_logs(log_x: FloatArray, log_rest: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log x and log(1 - x), no lower than what stands for the logarithm of 0."""
     return np.maximum(log_x, _NEVER), np.maximum(log_rest, _NEVER)
@@ -135,11 +143,9 @@ def _first_power(
     share: FloatArray, alpha: FloatArray | float, beta: FloatArray | float, log_x: FloatArray
 ) -> FloatArray:
     """Return `share` with x^alpha / (alpha B) where x is too small for a double, but x^alpha is not."""
-    from scipy.special import betaln
-
     if not (log_x < _SMALLEST).any():
         return share
-    power = np.exp(alpha * log_x - np.log(alpha) - betaln(alpha, beta))
+    power = np.exp(alpha * log_x - np.log(alpha) - log_beta(alpha, beta))
     return np.where(log_x < _SMALLEST, power, share)
 
 
@@ -155,23 +161,20 @@ class ArmTables:
 
     def density(self, n: int) -> FloatArray:
         r"""Return :math:`x(1-x)\,x^s(1-x)^{n-s}` times the prior density, ``[n + 1, G]``."""
-        from scipy.special import betaln
-
-        start = np.exp(self.alpha * self.log_x + self.beta * self.log_rest - betaln(self.alpha, self.beta))
+        whole = log_beta(self.alpha, self.beta)
+        start = np.exp(self.alpha * self.log_x + self.beta * self.log_rest - whole)
         density: FloatArray = start * self._won[: n + 1] * self._lost[n::-1]
         return density
 
     def integrals(self, from_above: bool) -> list[FloatArray]:
         """Return the integrals of the densities below (above) every point: [n][s, G]."""
-        from scipy.special import betaln
-
         won: FloatArray = np.arange(self.most + 1.0)[:, None]
         a, b = self.alpha + won, self.beta + self.most - won
         log_x, log_rest = self.log_x, self.log_rest
         if from_above:
             a, b, log_x, log_rest = b, a, log_rest, log_x
         share = beta_share(a, b, log_x, log_rest)
-        levels = [share * np.exp(betaln(a, b) - betaln(self.alpha, self.beta))]
+        levels = [share * np.exp(log_beta(a, b) - log_beta(self.alpha, self.beta))]
         for _ in range(self.most):
             levels.append(levels[-1][1:] + levels[-1][:-1])
         return levels[::-1]

@@ -31,8 +31,6 @@ from elsv.errors import InvalidInputError, SamplingError
 from elsv.state import State
 
 CHAINS = 16
-BURN = 200
-THIN = 4
 KEPT = 256  # draws of a chain
 _APART = 1.05  # R-hat above which a notice is given
 _SEED = 20_261_115
@@ -132,7 +130,7 @@ def _sampled(belief: Gibbs, alpha: tuple[float, ...], beta: tuple[float, ...]) -
     state = np.array(alpha), np.array(beta)
     for chain, rng in enumerate(np.random.default_rng(_SEED).spawn(CHAINS)):
         place = _begin(scale, ends, above, visit, (chain + 0.5) / CHAINS)
-        gibbs(*state, scale, ends, *lower, *upper, visit, BURN, THIN, rng, place, out[chain])
+        gibbs(*state, scale, ends, *lower, *upper, visit, rng, place, out[chain])
     if (worst := float(_r_hat(out).max())) > _APART:
         say_once(
             f"the Gibbs sampler has not settled (R-hat {worst:.2f}, 1 is good): answers are rough; "
@@ -209,9 +207,7 @@ class Rejection:
         check_order(self.order)
         for name in ("draws", "samples", "cap"):
             value = getattr(self, name)
-            if value is not None:
-                whole(name, value)
-            if value is not None and value > _MOST_DRAWS:
+            if value is not None and whole(name, value) > _MOST_DRAWS:
                 raise InvalidInputError(
                     f"{name} must be at most {_MOST_DRAWS:,}, got {shown(value)}; the exact belief needs none"
                 )

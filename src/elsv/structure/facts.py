@@ -14,10 +14,9 @@ import numpy as np
 
 from elsv._base.numbers import shown
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs import Belief, Gibbs, Kept
+from elsv.beliefs import Belief, Gibbs, Kept, Ladder
 from elsv.beliefs.base import Order
 from elsv.beliefs.filtered import LEAST, Condition
-from elsv.beliefs.ladder.belief import exact_belief
 from elsv.beliefs.ladder.ranking import Pairs, TooWideError, closure, covers
 from elsv.errors import InvalidInputError
 from elsv.state import State
@@ -246,7 +245,7 @@ class Facts:
     def _exact(self, order: Pairs) -> Belief:
         """Return the belief by quadrature; an error where a ladder would be too wide."""
         unimodal = self.unimodal and self.arms > 2 and (bool(order) or not self.order)
-        return exact_belief(self.arms, order, unimodal, self.bounds, self.unit)
+        return Ladder(self.arms, order, unimodal, self.bounds, self.unit).quickest()
 
     def _gibbs(self) -> Gibbs:
         return Gibbs(self.arms, self.order, self.bounds, self.unit)

@@ -7,6 +7,7 @@ not split keeps the densities that it has.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,27 +33,25 @@ from elsv.beliefs.chain.messages_kernels import (
 )
 
 
+class Cut(NamedTuple):
+    """The chain's panels split at the limits, and the messages on them."""
+
+    panels: Panels
+    messages: Messages
+    source: IntArray  # [panels], the whole panel that each one is; -1: a part
+    cap: IntArray  # [C], the limits' edges; -1: none
+
+
 @kernel
-def open_chain(alpha: FloatArray, beta: FloatArray, placed: Placed) -> Solution:
+def open_chain(placed: Placed) -> Solution:
     """Return the panels and messages of the only state ``[1, N]``."""
-    return solve(alpha, beta, placed, len(alpha) - 1)
+    return solve(placed, len(placed.alpha) - 1)
 
 
 @merged
-def _split(
-    whole: Panels,
-    limit: FloatArray,
-    arms: IntArray,
-    top: FloatArray,
-    out: Panels,
-    source: IntArray,
-    cap: IntArray,
-) -> bool:
-    """Set edges, windows, the whole panel that each one is (-1: a part), and the limits' edges (-1: none).
-
-    False says that an arm has no probability below its limit.
-    """
-    edges = whole.edges
+def _split(whole: Panels, limit: FloatArray, arms: IntArray, top: FloatArray, cut: Cut) -> bool:
+    """Set edges, windows and where they are from; return false if an arm has nothing below its limit."""
+    edges, out, source, cap = whole.edges, cut.panels, cut.source, cut.cap
     for k in range(len(arms)):
         if limit[k] <= edges[whole.first[arms[k]]]:
             return False
@@ -103,18 +102,10 @@ def _lowest(cap: IntArray, none: int) -> int:
 
 
 @merged
-def _read_density(
-    alpha: FloatArray,
-    beta: FloatArray,
-    limit: FloatArray,
-    arms: IntArray,
-    cap: IntArray,
-    log_weight: float,
-    panels: Panels,
-    messages: Messages,
-    out: FloatArray,
-) -> None:
+def _read_density(limit: FloatArray, arms: IntArray, log_weight: float, cut: Cut, out: FloatArray) -> None:
     """Set f U L of every arm that a limit cuts, at the limit, relative to the whole weight."""
+    panels, messages, _, cap = cut
+    alpha, beta = panels.alpha, panels.beta
     done, bottom = 0, _lowest(cap, len(panels.edges))
     for k in range(len(arms)):
         if cap[k] < 0:
@@ -135,23 +126,14 @@ def _read_density(
 
 
 @merged
-def _lower(
-    alpha: FloatArray,
-    beta: FloatArray,
-    arms: IntArray,
-    cap: IntArray,
-    solution: Solution,
-    panels: Panels,
-    source: IntArray,
-    messages: Messages,
-    to_the_end: bool,
-) -> float:
+def _lower(arms: IntArray, solution: Solution, cut: Cut, to_the_end: bool) -> float:
     """Fill f and L, as the whole chain has them below the last arm that is cut; return log G Z.
 
     Below the lowest limit nothing changes either, and nobody reads more there than what L has come to. L of
     the first arm is there for G alone: unless it goes `to_the_end`, only f above the lowest limit is filled.
     """
     whole, known, _ = solution
+    panels, messages, source, cap = cut
     untouched = 0
     for k in range(len(arms)):
         if cap[k] >= 0:
@@ -161,12 +143,12 @@ def _lower(
         low += 1
     integrand = np.empty(POINTS)
     total_log = 0.0
-    for i in range(len(alpha) - 1, -1, -1):
+    for i in range(len(panels.alpha) - 1, -1, -1):
         total_log, only_f = -np.inf, i == 0 and not to_the_end
         for p in range(max(panels.first[i], lowest) if only_f else panels.first[i], panels.last[i]):
             row, before = panels.start[i] + p, whole.start[i] + source[p]
             if source[p] < 0:
-                fill_density(alpha[i], beta[i], panels, p, row, messages)
+                fill_density(i, p, panels, messages)
             elif i >= untouched or p < low:
                 if i == untouched and p >= low:
                     copy(known.lower, before, messages.lower, row)
@@ -182,8 +164,6 @@ def _lower(
 
 @kernel
 def cut_off(
-    alpha: FloatArray,
-    beta: FloatArray,
     solution: Solution,
     arms: IntArray,
     top: FloatArray,
@@ -197,44 +177,37 @@ def cut_off(
     The limits fall with the number of the arm, as the means do. One above `top` ``[C]`` cuts nothing off.
     """
     whole, _, log_weight = solution
-    size = len(alpha)
-    panels = new_panels(size, len(whole.edges) + len(arms))
-    messages = new_messages(size, len(whole.edges) + len(arms))
-    source, cap = np.empty(len(panels.edges), np.int64), np.empty(len(arms), np.int64)
+    size, room = len(whole.alpha), len(whole.edges) + len(arms)
+    panels, messages = new_panels(whole.alpha, whole.beta, room), new_messages(size, room)
+    cut = Cut(panels, messages, np.empty(room + 1, np.int64), np.empty(len(arms), np.int64))
     for s in range(len(limit)):
         if len(below):
             below[s] = 0.0
         if s < len(density):
             for k in range(len(arms)):
                 density[s, k] = 0.0
-        if not _split(whole, limit[s], arms, top, panels, source, cap):
+        if not _split(whole, limit[s], arms, top, cut):
             continue
         rows = stack_windows(panels)
-        if rows > len(messages.lower_log):
-            messages = new_messages(rows + size, len(panels.edges))
-        total_log = _lower(alpha, beta, arms, cap, solution, panels, source, messages, len(below) > 0)
+        if rows > len(cut.messages.lower_log):
+            cut = Cut(panels, new_messages(rows + size, room + 1), cut.source, cut.cap)
+        total_log = _lower(arms, solution, cut, len(below) > 0)
         if len(below):
             below[s] = math.exp(min(total_log - log_weight, 0.0))
         if s < len(density):
-            _read_density(alpha, beta, limit[s], arms, cap, log_weight, panels, messages, density[s])
+            _read_density(limit[s], arms, log_weight, cut, density[s])
 
 
 @kernel
 def first_look(
-    alpha: FloatArray,
-    beta: FloatArray,
-    placed: Placed,
-    paying: IntArray,
-    rewards: FloatArray,
-    rule: Rule,
-    budget: float,
+    placed: Placed, paying: IntArray, rewards: FloatArray, rule: Rule
 ) -> tuple[IntArray, float, FloatArray, FloatArray, FloatArray]:
     """Return what `add_up` takes of the only state ``[1, N]``, none but `paying` ``[A]`` having a chance.
 
     It is what `integrate` does with `cut_off` before any panel is refined, without the way to Python and
     back between the steps, which takes as long as they do.
     """
-    edges, first, last, won, lost = placed.edges[0], placed.first[0], placed.last[0], alpha[0], beta[0]
+    edges, first, last, lost = placed.edges[0], placed.first[0], placed.last[0], placed.beta[0]
     low, high, power = np.empty(len(paying)), np.empty(len(paying)), np.empty(len(paying))
     total, a = 0.0, 0
     for i in range(len(lost)):
@@ -246,11 +219,11 @@ def first_look(
     arms = np.empty(len(field.alive), np.int64)
     for c in range(len(arms)):
         arms[c] = paying[field.alive[c]]
-    solution = solve(alpha, beta, placed, len(alpha) - 1)
+    solution = solve(placed, len(placed.alpha) - 1)
     below = np.empty(len(field.limit))
-    cut_off(won, lost, solution, arms, field.high, field.limit, below, np.empty((0, len(arms))))
-    spans, v, limit, rate = first_nodes(field, below, budget, rule.nodes)
+    cut_off(solution, arms, field.high, field.limit, below, np.empty((0, len(arms))))
+    spans, v, limit, rate = first_nodes(field, below, rule)
     density = np.empty(limit.shape)
-    cut_off(won, lost, solution, arms, field.high, limit, np.empty(0), density)
+    cut_off(solution, arms, field.high, limit, np.empty(0), density)
     parts, worth, error = collect(density, rate, v, spans, rule)
     return arms, field.unit, parts, worth, error

@@ -15,9 +15,9 @@ has long tails, which are powers of x or 1 - x.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -35,6 +35,7 @@ from elsv.beliefs.best.integral_kernels import (
     spread,
 )
 from elsv.beliefs.chain.panels import place
+from elsv.beliefs.ladder import Axis, Setup
 from elsv.beliefs.ladder.ranking import Ranking
 from elsv.errors import InvalidInputError
 
@@ -63,78 +64,57 @@ class Largest(NamedTuple):
     error: float  # of a chance, and of the mean as a share of the largest reward
 
 
-class Goal(NamedTuple):
-    """How exactly the largest reward is to be known."""
-
-    rule: Rule  # on every panel
-    tolerance: float  # error that is aimed for
-    enough: float  # error of all panels together at which none is refined any more
-    budget: float  # probability of panels that are left out at once
-
-
-@cache
-def _rule(points: int) -> Rule:
+@lru_cache(maxsize=16)
+def _rule(tolerance: float) -> Rule:
+    """Return how to come within `tolerance`; where digits count, another two of them cost little."""
+    points, goal = (6, tolerance) if tolerance > 1e-6 else (10, 0.01 * tolerance)
     nodes, weights = legendre.leggauss(points)
     basis = (np.arange(points) + 0.5)[:, None] * legendre.legvander(nodes, points - 1).T * weights
-    return Rule(nodes, weights, basis[-2:])
-
-
-def goal_of(tolerance: float) -> Goal:
-    """Return how to come within `tolerance`; where digits count, another two of them cost little."""
-    rule, goal = (_rule(6), tolerance) if tolerance > 1e-6 else (_rule(10), 0.01 * tolerance)
-    return Goal(rule, goal, 0.8 * goal, 0.05 * goal)
+    return Rule(nodes, weights, basis[-2:], goal, 0.8 * goal, 0.05 * goal)
 
 
 def integrate(
-    field: Field, arms: IntArray, chance: FloatArray, evaluate: Evaluate, tolerance: float, noise: float
+    field: Field, arms: IntArray, size: int, evaluate: Evaluate, tolerance: float, noise: float
 ) -> Largest:
-    """Integrate over the largest reward, to about `tolerance`, and set the chances of `arms` ``[C]``.
+    """Integrate over the largest reward of `size` arms, to about `tolerance`.
 
-    `evaluate` gives G and its derivatives for the arms of the `field`, which have these numbers. Nothing is
+    `evaluate` gives G and its derivatives for the arms of the `field`, which are `arms` ``[C]``. Nothing is
     refined below its rounding error, `noise`.
     """
-    goal = goal_of(tolerance)
+    rule = _rule(tolerance)
     if not len(field.limit):
         refuse(1.0)
     below = evaluate(field.limit, 0)[0]
-    spans, v, limit, rate = first_nodes(field, below, goal.budget, goal.rule.nodes)
+    spans, v, limit, rate = first_nodes(field, below, rule)
     # Ends of panels, and what they add to P(best) [P, C] and to E[max], and their errors [P].
-    panels = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, goal.rule)]
+    panels = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, rule)]
     stalled = 0
     for _ in range(_ROUNDS):
         before = panels[-1].sum()
-        if before <= goal.enough or len(panels[-1]) > _MOST_PANELS:
+        if before <= rule.enough or len(panels[-1]) > _MOST_PANELS:
             break
-        coarse = beyond(panels[-1], 0.4 * goal.tolerance) & (panels[-1] > noise)
+        coarse = beyond(panels[-1], 0.4 * rule.tolerance) & (panels[-1] > noise)
         if not coarse.any():
             break
         spans = _halves(field, Spans(*(column[coarse] for column in panels[:6])), evaluate)
-        v, limit, rate = spread(*spans[:3], spans.straight, goal.rule.nodes, field.rewards, field.cut)
-        finer = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, goal.rule)]
+        v, limit, rate = spread(spans, rule.nodes, field.rewards, field.cut)
+        finer = [*spans, *collect(evaluate(limit, len(v))[1], rate, v, spans, rule)]
         panels = [np.concatenate([old[~coarse], new]) for old, new in zip(panels, finer, strict=True)]
         stalled = stalled + 1 if panels[-1].sum() > 0.99 * before else 0
         if stalled == _PATIENCE:
             break
-    mean, left, short = add_up(arms, field.unit, panels[6], panels[7], panels[8], chance)
-    error = left + short + noise
-    refuse(error)
-    return Largest(chance, mean, error)
+    return add_up(size, noise, arms, field.unit, *panels[6:])
 
 
-def add_up(
-    arms: IntArray, unit: float, parts: FloatArray, worth: FloatArray, error: FloatArray, chance: FloatArray
-) -> tuple[float, float, float]:
-    """Set P(best) of `arms` from what panels add ``[P, C]``; rewards are relative to `unit`.
-
-    Return E[max], the error of the panels, and what their probabilities fall short of 1 by.
-    """
+def add_up(size: int, noise: float, arms: IntArray, unit: float, *panels: FloatArray) -> Largest:
+    """Return what panels add up to: their parts of P(best) of `arms` ``[P, C]`` and of E[max], and errors."""
+    parts, worth, errors = panels
     add = np.add.reduce  # what `sum` calls
-    mass, left = add(parts, axis=None), add(error)
-    short = abs(1 - mass)
-    if not mass > 0:
-        return 0.0, left, short
+    mass, chance = add(parts, axis=None), np.zeros(size)
+    error = add(errors) + abs(1 - mass) + noise
+    refuse(error)
     chance[arms] = np.minimum((add(parts) if len(arms) > 1 else mass) / mass, 1.0)
-    return unit * (add(worth) / mass), left, short
+    return Largest(chance, unit * (add(worth) / mass), error)
 
 
 def _halves(field: Field, whole: Spans, evaluate: Evaluate) -> Spans:
@@ -142,9 +122,9 @@ def _halves(field: Field, whole: Spans, evaluate: Evaluate) -> Spans:
     left, right, reward, before, after, straight = whole
     # With a reward of 1 alone the logit is u itself.
     alone = np.ones(1), np.ones(1, bool)
-    middle = spread(left, right, np.ones(len(left)), straight, _MIDDLE, *alone)[1][:, 0].copy()
-    inside = spread(middle, middle, reward, np.zeros(len(left), bool), _MIDDLE, field.rewards, field.cut)[1]
-    between = evaluate(inside, 0)[0]
+    middle = spread(whole._replace(reward=np.ones(len(left))), _MIDDLE, *alone)[1][:, 0].copy()
+    inside = whole._replace(left=middle, right=middle, straight=np.zeros(len(left), bool))
+    between = evaluate(spread(inside, _MIDDLE, field.rewards, field.cut)[1], 0)[0]
     pairs = (left, middle), (middle, right), (reward, reward), (before, between), (between, after)
     return Spans._make([*map(np.concatenate, pairs), np.tile(straight, 2)])
 
@@ -181,7 +161,7 @@ def best_of_independent(
     field = open_field(rewards, *curves.ranges(3.0 - float(np.log(tolerance))), b)
     noise = 1e-13 + 1e-15 * float(np.sqrt((alpha + beta).max()))
     evaluate = curves if len(field.alive) == len(a) else _Curves(a[field.alive], b[field.alive])
-    return integrate(field, field.alive, np.zeros(len(a)), evaluate, tolerance, noise)
+    return integrate(field, field.alive, len(a), evaluate, tolerance, noise)
 
 
 class _Curves:
@@ -261,32 +241,29 @@ def best_of_chain(
     # Messages are exponentials of sums that are as large as the counts.
     noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
     refuse(noise)
-    row, other, chance = alpha[None], beta[None], np.zeros(len(alpha))
-    goal, (paying, pays) = goal_of(tolerance), _paying(rewards.tobytes())
+    row, other = alpha[None], beta[None]
+    rule, (paying, pays) = _rule(tolerance), _paying(rewards.tobytes())
     coarse = tolerance > 1e-6  # then panels are seldom refined
     deep = cut - _SHALLOWER if coarse else cut + 2
-    mean, left, short = 0.0, np.inf, 0.0
+    found = None
     if coarse:
-        placed = place(row, other, nats, deep)
-        found = first_look(row, other, placed, paying, pays, goal.rule, goal.budget)
-        mean, left, short = add_up(*found, chance)
-    error = left + short + noise
-    if left > goal.enough:
-        chance[:] = 0.0
+        looked = first_look(place(row, other, nats, deep), paying, pays, rule)
+        if looked[-1].sum() <= rule.enough:
+            found = add_up(len(alpha), noise, *looked)
+    if found is None:
         placed = place(row, other, nats, deep)
         low, high = (placed.edges[0][ends[0]] for ends in (placed.first, placed.last))
-        solution = open_chain(row, other, placed)
+        solution = open_chain(placed)
         field = open_field(pays, low[paying], high[paying], beta.cumsum()[paying])
         arms = paying[field.alive]
 
         def evaluate(limit: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
             below, density = np.empty(len(limit)), np.empty((count, len(arms)))
-            cut_off(alpha, beta, solution, arms, high[arms], limit, below, density)
+            cut_off(solution, arms, high[arms], limit, below, density)
             return below, density
 
-        _, mean, error = integrate(field, arms, chance, evaluate, tolerance, noise)
-    refuse(error)
-    return Largest(chance, mean, error + 0.1 * tolerance)
+        found = integrate(field, arms, len(alpha), evaluate, tolerance, noise)
+    return found._replace(error=found.error + 0.1 * tolerance)
 
 
 @lru_cache(maxsize=64)
@@ -298,7 +275,7 @@ def _paying(rewards: bytes) -> tuple[IntArray, FloatArray]:
 
 
 def best_of_ladder(
-    solvers: tuple[tuple[Ranking, Any, Any], ...],
+    solvers: Sequence[tuple[Ranking, Axis]],
     above: AnyArray,
     unit: FloatArray | None,
     alpha: FloatArray,
@@ -312,17 +289,16 @@ def best_of_ladder(
     where the r of every arm are given as `unit` ``[N]``.
     """
     from elsv.beliefs.ladder.readout_kernels import cut_off, open_ladder
-    from elsv.beliefs.ladder.solve_kernels import Setup
 
     noise = 1e-14 + 1e-15 * float((alpha + beta).sum())
     refuse(noise)
     nats, cut = 5.0 * min((tolerance / 1e-8) ** (1 / 16), 1.2), 7.0 - float(np.log(tolerance))
     low, high = np.empty(len(alpha)), np.empty(len(alpha))
     parts = []
-    for part, program, axis in solvers:
-        own, setup = np.array(part.arms), Setup(program, axis, nats, cut)
-        ends, state = (np.empty(len(own)), np.empty(len(own))), (alpha[own], beta[own])
-        parts.append((own, (*state, setup, *open_ladder(*state, setup, *ends))))
+    for part, axis in solvers:
+        own, ends = np.array(part.arms), np.empty((2, len(part.arms)))
+        setup = Setup(alpha[own], beta[own], part.program, axis, nats, cut)
+        parts.append((own, (setup, *open_ladder(setup, *ends))))
         low[own], high[own] = ends
     # An arm cannot be best if another arm has at least its mean and at least its reward.
     payoff = rewards if unit is None else rewards / unit
@@ -349,5 +325,5 @@ def best_of_ladder(
                     rate[:, own] *= share[:, None]
         return below, np.ascontiguousarray(rate[:, arms])
 
-    found = integrate(field, arms, np.zeros(len(alpha)), evaluate, tolerance, noise)
+    found = integrate(field, arms, len(alpha), evaluate, tolerance, noise)
     return found._replace(error=found.error + 0.1 * tolerance)

@@ -215,28 +215,25 @@ class Spans(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Gauss–Legendre nodes on a panel."""
+    """Gauss–Legendre nodes on a panel, and how exactly the largest reward is to be known."""
 
     nodes: FloatArray  # [K]
     weights: FloatArray  # [K]
     last: FloatArray  # [2, K], the last two Legendre coefficients of what the nodes show
+    tolerance: float  # error that is aimed for
+    enough: float  # error of all panels together at which none is refined any more
+    budget: float  # probability of panels that are left out at once
 
 
 @kernel
 def spread(
-    left: FloatArray,
-    right: FloatArray,
-    reward: FloatArray,
-    straight: AnyArray,
-    t: FloatArray,
-    rewards: FloatArray,
-    cut: AnyArray,
+    spans: Spans, t: FloatArray, rewards: FloatArray, cut: AnyArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return, for t in [-1, 1] on every panel, v and the logits of v/r_j and their derivatives by t.
 
     Shapes are ``[P K]`` and ``[P K, C]``. An arm that has a cut of its own at r_j lies below any larger v.
     """
-    points = len(t)
+    left, right, reward, points = spans.left, spans.right, spans.reward, len(t)
     v = np.empty(len(left) * points)
     limit, rate = np.empty((len(v), len(rewards))), np.empty((len(v), len(rewards)))
     for p in range(len(left)):
@@ -244,7 +241,7 @@ def spread(
         far, near = 1 / (1 + math.exp(min(left[p], 700.0))), 1 / (1 + math.exp(min(right[p], 700.0)))
         for k in range(points):
             n = p * points + k
-            if straight[p]:
+            if spans.straight[p]:
                 rest = 0.5 * ((far + near) + (near - far) * t[k])  # 1 - v/h
                 u = math.log1p(-rest) - math.log(rest)
                 per_t = 0.5 * (far - near) / (rest * (1 - rest))
@@ -356,22 +353,22 @@ def open_field(rewards: FloatArray, low: FloatArray, high: FloatArray, power: Fl
             own[row, k] = panels[row, k]
     # A panel begins where the one before it ends, if in another u.
     u, h = own[0][:ends], own[2][:ends]
-    limit = spread(u, u, h, np.zeros(ends, np.bool_), np.zeros(1), pays, cut)[1]
+    limit = spread(Spans(u, u, h, u, u, np.zeros(ends, np.bool_)), np.zeros(1), pays, cut)[1]
     return Field(alive, unit, pays, highest, cut, own, limit)
 
 
 @kernel
 def first_nodes(
-    field: Field, below: FloatArray, budget: float, nodes: FloatArray
+    field: Field, below: FloatArray, rule: Rule
 ) -> tuple[Spans, FloatArray, FloatArray, FloatArray]:
-    """Return the panels to begin with that matter, and what `spread` gives at their `nodes`, from -1 to 1.
+    """Return the panels to begin with that matter, and what `spread` gives at their nodes.
 
-    `below` is G at the ends of all panels, ``[P + 1]``; `budget` the probability that may be left out.
+    `below` is G at the ends of all panels, ``[P + 1]``.
     """
     mass, count = np.empty(max(len(below) - 1, 0)), 0
     for p in range(len(mass)):
         mass[p] = below[p + 1] - below[p]
-    chosen = beyond(mass, budget)
+    chosen = beyond(mass, rule.budget)
     for one in chosen:
         count += one
     left, right, reward = np.empty(count), np.empty(count), np.empty(count)
@@ -383,5 +380,5 @@ def first_nodes(
             before[k], after[k], straight[k] = below[p], below[p + 1], field.panels[3, p] > 0
             k += 1
     spans = Spans(left, right, reward, before, after, straight)
-    v, limit, rate = spread(left, right, reward, straight, nodes, field.rewards, field.cut)
+    v, limit, rate = spread(spans, rule.nodes, field.rewards, field.cut)
     return spans, v, limit, rate

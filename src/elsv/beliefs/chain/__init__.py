@@ -9,8 +9,10 @@ from elsv._base.typing import FloatArray, IntArray
 
 
 class Placed(NamedTuple):
-    """Panels of some states, of each as many as it has, and the windows of its arms."""
+    """Some states and their panels, of each as many as it has, with the windows of its arms."""
 
+    alpha: FloatArray  # [B, N]
+    beta: FloatArray  # [B, N]
     edges: FloatArray  # [B, E], logits
     panels: IntArray  # [B], how many
     first: IntArray  # [B, N]

@@ -21,16 +21,19 @@ from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
-    Measured,
+    NO_LEVELS,
+    Integrated,
     MethodUsed,
     Order,
     best_one_by_one,
-    check_level,
     check_order,
     check_rewards,
     check_tolerance,
 )
-from elsv.beliefs.chain.panels import fill
+from elsv.beliefs.chain.panels import batches
+from elsv.beliefs.layers.best import best_in_order
+from elsv.beliefs.layers.tables import MOST_ARMS, contradicts, factor_tables
+from elsv.beliefs.layers.weights import chain_ways, weights_by_parts
 from elsv.beliefs.points import FEW, check_count, power_from, rule_sizes, some_uniforms
 from elsv.lattice.numbering import Lattice, Layer
 from elsv.lattice.workers import Crew, crew
@@ -41,7 +44,7 @@ _BATCH = 4096  # states of a layer that are integrated at once
 
 
 @dataclass(frozen=True)
-class Chain(Measured):
+class Chain(Integrated):
     """Posterior of the means given that they are in order, by quadrature.
 
     Parameters
@@ -60,38 +63,23 @@ class Chain(Measured):
 
     order: Order = "decreasing"
     tolerance: float = 1e-8
-    repeats: ClassVar[bool] = True
+    _inside: ClassVar[float] = 0.25
+    # The width of panels is halved with the usual rule's nats.
+    _finer: ClassVar[tuple[float, float]] = 0.5, 3.5
 
     def __post_init__(self) -> None:
         check_order(self.order)
-        check_tolerance(self.tolerance)
+        super().__post_init__()
 
-    def mean(self, state: State, rng: Rng | None = None) -> FloatArray:
-        r"""Return :math:`p_i(s) = E[\mu_i \mid s, \text{order}]`, shape ``[..., N]``; `rng` is not used."""
-        mean: FloatArray = self._read(state, _rule(self.tolerance), 1)[1][0]
-        return mean
-
-    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Return `mean` and `variance` at the cost of one."""
-        mean, variance = self._read(state, _rule(self.tolerance), 2)[1]
-        return mean, variance
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def _rule(tolerance: float) -> tuple[float, float]:
+        power = 0.12 if tolerance >= 1e-8 else 0.13
+        return 7.0 * (tolerance / 1e-8) ** power, 5.5 - float(np.log(tolerance))
 
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int_{order} \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx`, ``[...]``."""
-        return self._read(state, _rule(self.tolerance), 0)[0]
-
-    def error(self, state: State) -> FloatArray:
-        r"""Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``.
-
-        It estimates the error of `mean` and the relative error of W. (The spread over the arms of the
-        total weight is no estimate: Gauss–Legendre messages make it zero on any panels.)
-        """
-        nats, cut = _rule(self.tolerance)
-        weight, mean = self._read(state, (nats, cut), 1)
-        # Half of what the usual rule allows: the width of panels is halved with it (`finer`).
-        finer_weight, finer = self._read(state, (min(0.5 * nats, 3.5), cut + 8), 1)
-        change: FloatArray = np.abs(mean - finer)[0].max(axis=-1)
-        return np.maximum(change, np.abs(weight - finer_weight))
+        return self._read(state, *self._rule(self.tolerance), 0)[0]
 
     def describe_method(self, state: State) -> MethodUsed:
         """Say how the means are computed."""
@@ -100,48 +88,35 @@ class Chain(Measured):
 
     def draw(self, state: State, rng: Rng) -> FloatArray:
         """Return one joint draw of the means, in order, for every instance, shape ``[..., N]``."""
-        from elsv.beliefs.chain.readout_kernels import batch_draw
-
-        rows = self._rows(state)
-        out, uniform = np.empty((len(rows[0]), 1, state.arms)), rng.random(rows[0].shape)
-        fill(batch_draw, rows, _rule(self.tolerance), (), uniform[:, None], out)
-        return self._turned(out).reshape(state.alpha.shape)
+        rows = state.rows(self._step)
+        drawn = self._inverse(rows, rng.random(rows[0].shape)[:, None])
+        return self._turned(drawn).reshape(state.alpha.shape)
 
     def points(self, state: State, count: int, arms: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return joint points ``[..., M, A]`` of all arms, or of `arms` ``[..., A]``, and weights.
 
         Up to three arms: Gauss rules, one arm given another, at most `count` points. More: evenly spread
-        uniform numbers through the inverse that `draw` uses, a power of two from `count` up.
-
-        Parameters
-        ----------
-        state
-            Where the points are wanted.
-        count
-            How many.
-        arms
-            Which arms, from 0 and increasing, for every state; the others are integrated out.
+        uniform numbers through the inverse that `draw` uses, a power of two from `count` up. The numbers of
+        `arms` increase; all other arms are integrated out.
         """
         number = check_count(count)
         wanted = state.arms if arms is None else arms.shape[-1]
         if wanted > FEW:
             theta, weight = self.spread_points(state, number)
             return (theta if arms is None else np.take_along_axis(theta, arms[..., None, :], axis=-1)), weight
-        rows = self._rows(state)
+        rows = state.rows(self._step)
         chosen = np.arange(wanted) if arms is None else arms
         chosen = np.broadcast_to(chosen, (*state.shape, wanted)).reshape(-1, wanted)
         if self.order == "increasing":
             chosen = (state.arms - 1 - chosen)[:, ::-1]
         outer, inner = rule_sizes(number, wanted)
-        size = outer * inner ** (wanted - 1)
-        theta, weight = np.empty((len(chosen), size, wanted)), np.empty((len(chosen), size))
-        self._fill_points(rows, outer, inner, chosen.copy(), theta, weight)
+        theta, weight = self._rule_points(rows, outer, inner, chosen.copy())
         if self.order == "increasing":
             # The last arm of the loop is then the first one: those that share the other two stay together.
             sides = (len(chosen), -1, inner, inner) if wanted == FEW else (len(chosen), -1, 1, 1)
             theta = theta[..., ::-1].reshape(*sides, wanted).swapaxes(2, 3)
             weight = weight.reshape(sides).swapaxes(2, 3)
-        shape = (*state.shape, size)
+        shape = (*state.shape, outer * inner ** (wanted - 1))
         return np.ascontiguousarray(theta).reshape(*shape, wanted), weight.reshape(shape)
 
     some_points = points
@@ -152,35 +127,25 @@ class Chain(Measured):
         Shapes ``[..., N, K, N]`` and ``[..., N, K]``: a Gauss rule for the arm alone, at whose points the
         other arms have the means that they have given it.
         """
-        rows = self._rows(state)
-        theta = np.empty((len(rows[0]), state.arms, check_count(count), state.arms))
-        weight = np.empty(theta.shape[:-1])
-        self._fill_points(rows, count, 1, np.empty((len(theta), 0), np.int64), theta, weight)
+        rows, shape = state.rows(self._step), (-1, state.arms, check_count(count))
+        none = np.empty((len(rows[0]), 0), np.int64)
+        found = self._rule_points(rows, count, 1, none)
+        theta, weight = found[0].reshape(*shape, state.arms), found[1].reshape(shape)
         if self.order == "increasing":
             theta, weight = np.ascontiguousarray(theta[:, ::-1, :, ::-1]), weight[:, ::-1].copy()
         return theta.reshape(*state.shape, *theta.shape[1:]), weight.reshape(*state.shape, *weight.shape[1:])
 
     def spread_points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
         """Return joint points of all arms from uniform numbers, all of the same weight."""
-        theta = self._turned(self._inverse(self._rows(state), 0, power_from(count)))
+        uniform = some_uniforms(0, power_from(count), state.arms)
+        theta = self._turned(self._inverse(state.rows(self._step), uniform[None]))
         theta = theta.reshape(*state.shape, -1, state.arms)
         return theta, np.full(theta.shape[:-1], 1 / theta.shape[-2])
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
         """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `spread_points` begins with them."""
-        return self._turned(self._inverse(self._rows(state), start, stop)[0])
-
-    def quantile(self, state: State, level: float) -> FloatArray:
-        """Return posterior quantiles at `level`, shape ``[..., N]``."""
-        found: FloatArray = self.marginals(state, (level,))[1][0]
-        return found
-
-    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
-        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
-        # A quantile reads the density inside a panel, where it has half the order of the means.
-        nats, cut = _rule(self.tolerance)
-        found = self._read(state, (0.25 * nats, cut), 2 + len(levels), levels)[1]
-        return found[0], found[2:]
+        uniform = some_uniforms(start, stop, state.arms)
+        return self._turned(self._inverse(state.rows(self._step), uniform[None])[0])
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -195,21 +160,16 @@ class Chain(Measured):
 
         payoff = check_rewards(state, rewards)[:: self._step]
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
-        nats, cut = _rule(goal)
+        nats, cut = self._rule(goal)
         best_of = partial(best_of_chain, rewards=payoff, tolerance=goal, nats=nats, cut=cut)
         return best_one_by_one(state, best_of, self._step)
 
     def factor_tables(self, arms: Arms, made: int) -> tuple[list[FloatArray], ...]:
         """Return tables of two or three arms whose products add up to W."""
-        from elsv.beliefs.layers.tables import factor_tables
-
         return factor_tables(arms, self, made)
 
     def layer_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int = 1) -> FloatArray:
         """Return W of all states of the lattice after `made` pulls, divided by one number."""
-        from elsv.beliefs.layers.tables import MOST_ARMS, contradicts
-        from elsv.beliefs.layers.weights import chain_ways, weights_by_parts
-
         relative = contradicts(arms, self)
         if not relative or arms.arms <= MOST_ARMS:
             parts = chain_ways(arms.arms, self.order)
@@ -227,71 +187,55 @@ class Chain(Measured):
 
     def layer_best(self, arms: Arms, layer: Layer, crew: Crew) -> FloatArray | None:
         """Return P(arm i is best) in all states of a layer ``[N, states]``; None for four arms and more."""
-        from elsv.beliefs.layers.best import best_in_order
-
         return best_in_order(arms, self, layer, crew)
-
-    def precise(self) -> Chain:
-        """Return the same belief with the finest tolerance, for what is integrated once."""
-        return Chain(self.order, tolerance=1e-12)
 
     @property
     def _step(self) -> int:
         return -1 if self.order == "increasing" else 1
-
-    def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Return alpha and beta as ``[B, N]``, arms in decreasing order of their means."""
-        return state.rows(self._step)
 
     def _turned(self, found: FloatArray) -> FloatArray:
         """Return what is known of arms in decreasing order of their means in the order of the problem."""
         return found[..., ::-1].copy() if self.order == "increasing" else found
 
     def _read(
-        self, state: State, rule: tuple[float, float], rows: int, levels: tuple[float, ...] = ()
+        self, state: State, nats: float, cut: float, rows: int, levels: FloatArray = NO_LEVELS
     ) -> tuple[FloatArray, FloatArray]:
-        """Return log W ``[...]`` and `rows` of means, variances and quantiles, ``[rows, ..., N]``."""
         from elsv.beliefs.chain.readout_kernels import batch_read
 
-        states = self._rows(state)
-        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
+        states = state.rows(self._step)
         weight, out = np.empty(len(states[0])), np.empty((len(states[0]), rows, state.arms))
-        fill(batch_read, states, rule, (wanted,), weight, out)
+        for here, placed in batches(states, (nats, cut)):
+            batch_read(placed, levels, weight[here], out[here])
         if rows:
             out = np.ascontiguousarray(self._turned(out).transpose(1, 0, 2)).reshape(rows, *state.alpha.shape)
         return weight.reshape(state.shape), out
 
-    def _inverse(self, rows: tuple[FloatArray, FloatArray], start: int, stop: int) -> FloatArray:
-        """Return points ``[B, M, N]`` in decreasing order through the inverse that `draw` uses."""
+    def _inverse(self, rows: tuple[FloatArray, FloatArray], uniform: FloatArray) -> FloatArray:
+        """Return points ``[B, M, N]`` in decreasing order from uniform numbers, ``[1, M, N]`` for all."""
         from elsv.beliefs.chain.readout_kernels import batch_draw
 
-        uniform = np.ascontiguousarray(some_uniforms(start, stop, rows[0].shape[1]))[None]
         theta = np.empty((len(rows[0]), *uniform.shape[1:]))
-        fill(batch_draw, rows, _rule(self.tolerance), (uniform,), theta)
+        for here, placed in batches(rows, self._rule(self.tolerance)):
+            batch_draw(placed, uniform[here] if len(uniform) > 1 else uniform, theta[here])
         return theta
 
-    def _fill_points(
-        self,
-        rows: tuple[FloatArray, FloatArray],
-        outer: int,
-        inner: int,
-        arms: IntArray,
-        theta: FloatArray,
-        weight: FloatArray,
-    ) -> None:
-        """Set points by rules; where these leave the range of a double, far from the order, spread ones."""
+    def _rule_points(
+        self, rows: tuple[FloatArray, FloatArray], outer: int, inner: int, arms: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return points of some `arms` ``[B, M, A]`` by rules, and weights; of no arms, those of every arm.
+
+        Where they leave the range of a double, far from the order, they are spread ones.
+        """
         from elsv.beliefs.chain.readout_kernels import batch_rule_points
 
-        flat = theta.reshape(len(theta), -1, theta.shape[-1]), weight.reshape(len(weight), -1)
-        fill(batch_rule_points, rows, _NESTED, (outer, inner, _NESTED[0]), arms, *flat, known=True)
-        size = weight.shape[-1]
-        for s in np.flatnonzero(~np.isfinite(flat[0].sum(axis=(1, 2)) + flat[1].sum(axis=1))):
-            spread = self._inverse((rows[0][s : s + 1], rows[1][s : s + 1]), 0, size)[0]
-            theta[s], weight[s] = (spread[:, arms[s]] if arms.size else spread), 1 / size
-
-
-@lru_cache(maxsize=64)
-def _rule(tolerance: float) -> tuple[float, float]:
-    """Return how many nats a panel may span, and below its peak by how many an arm is cut off."""
-    power = 0.12 if tolerance >= 1e-8 else 0.13
-    return 7.0 * (tolerance / 1e-8) ** power, 5.5 - float(np.log(tolerance))
+        (states, number), wanted = rows[0].shape, arms.shape[1]
+        times, each = (1, outer * inner ** (wanted - 1)) if wanted else (number, outer)
+        theta, weight = np.empty((states, times * each, wanted or number)), np.empty((states, times * each))
+        for here, placed in batches(rows, _NESTED, known=True):
+            batch_rule_points(placed, outer, inner, _NESTED[0], arms[here], theta[here], weight[here])
+        for s in np.flatnonzero(~np.isfinite(theta.sum(axis=(1, 2)) + weight.sum(axis=1))):
+            uniform = some_uniforms(0, each, number)[None]
+            spread = self._inverse((rows[0][s : s + 1], rows[1][s : s + 1]), uniform)[0]
+            theta[s] = spread[:, arms[s]] if wanted else np.tile(spread, (number, 1))
+            weight[s] = 1 / each
+        return theta, weight

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from elsv._base.jit import helper, kernel, merged
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray
+from elsv.beliefs.chain import Placed
 from elsv.beliefs.chain.messages_kernels import (
     CUMULATIVE,
     POINTS,
@@ -50,13 +51,12 @@ class Grid(NamedTuple):
 
 
 @merged
-def split(
-    edges: FloatArray, count: int, first: IntArray, last: IntArray, more: float, nats: float, spare: int
-) -> tuple[Panels, int]:
-    """Return panels that also resolve `more` pulls of any arm, with room for `spare` more, and their number.
+def split(placed: Placed, s: int, more: float, nats: float, spare: int) -> tuple[Panels, int]:
+    """Return a state's panels split so that they also resolve `more` pulls of any arm, and their number.
 
-    `first` and `last` are the windows on the panels between `edges`, of which there are `count`.
+    There is room for `spare` more of them.
     """
+    edges, count = placed.edges[s], placed.panels[s]
     parts = np.empty(count, np.int64)
     total = 0
     for p in range(count):
@@ -67,7 +67,7 @@ def split(
         bend = more * (right - left) ** 2 / 8 * small / (1 + small) ** 2
         parts[p] = max(1, math.ceil(math.sqrt(FINER * bend / nats)))
         total += parts[p]
-    panels = new_panels(len(first), total + spare)
+    panels = new_panels(placed.alpha[s], placed.beta[s], total + spare)
     begins = np.empty(count + 1, np.int64)
     at = 0
     for p in range(count):
@@ -78,9 +78,9 @@ def split(
             at += 1
     begins[count] = at
     panels.edges[at] = edges[count]
-    for i in range(len(first)):
-        panels.first[i] = begins[first[i]]
-        panels.last[i] = begins[last[i]]
+    for i in range(len(panels.first)):
+        panels.first[i] = begins[placed.first[s, i]]
+        panels.last[i] = begins[placed.last[s, i]]
     return panels, total
 
 
@@ -125,25 +125,15 @@ def first_from(values: FloatArray, count: int, least: float) -> int:
 
 
 @helper
-def make_grid(
-    alpha: FloatArray,
-    beta: FloatArray,
-    edges: FloatArray,
-    count: int,
-    first: IntArray,
-    last: IntArray,
-    more: float,
-    nats: float,
-    at: FloatArray,
-) -> Grid:
-    """Return the nodes for a root with counts `alpha`, `beta` ``[N]`` and up to `more` pulls of any arm.
+def make_grid(placed: Placed, s: int, more: float, nats: float, at: FloatArray) -> Grid:
+    """Return the nodes for state s as a root and up to `more` pulls of any arm.
 
-    They lie on the panels given, which are split. Panels also end at the logits `at`.
+    They lie on its panels, which are split. Panels also end at the logits `at`.
     """
-    panels, size = split(edges, count, first, last, more, nats, len(at))
+    panels, size = split(placed, s, more, nats, len(at))
     if len(at) > 0:
         size = cut_at(panels, size, at)
-    return _spread_out(panels, send_down(alpha, beta, panels, size)[0], size)
+    return _spread_out(panels, send_down(panels, size)[0], size)
 
 
 @merged

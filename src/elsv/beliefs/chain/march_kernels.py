@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from elsv._base.jit import helper, kernel, merged
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import FloatArray
+from elsv.beliefs.chain import Placed
 from elsv.beliefs.chain.messages_kernels import log_complement, probability
 
 WIDEST = 4.0
@@ -107,18 +108,11 @@ def evaluate(alpha: FloatArray, beta: FloatArray, peak: FloatArray, y: float, ou
 
 @merged
 def _candidate(
-    alpha: FloatArray,
-    beta: FloatArray,
-    y: float,
-    x: float,
-    here: Bound,
-    threshold: FloatArray,
-    begin: FloatArray,
-    nats: float,
+    n: FloatArray, y: float, x: float, here: Bound, threshold: FloatArray, begin: FloatArray, nats: float
 ) -> float:
     """Return the width of a panel from y as the slopes at y suggest it, or 0 when every arm is done."""
     width = 0.0
-    for i in range(len(alpha)):
+    for i in range(len(n)):
         if y < begin[i] - 1e-9 * (1 + abs(y)):
             limit = begin[i] - y
         elif here.bound[i] < threshold[i]:
@@ -126,7 +120,7 @@ def _candidate(
                 continue
             limit = (threshold[i] - here.bound[i] + nats) / here.slope[i]
         else:
-            curvature = (alpha[i] + beta[i]) * x * (1 - x)
+            curvature = n[i] * x * (1 - x)
             rate = here.steepness[i]
             limit = 2 * nats / (rate + math.sqrt(rate * rate + 2 * curvature * nats))
         width = limit if width == 0.0 else min(width, limit)
@@ -153,16 +147,10 @@ def _span(n: FloatArray, threshold: FloatArray, cut: float, bend: float, here: B
 
 
 @merged
-def march(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    edges: FloatArray,
-    first: IntArray,
-    last: IntArray,
-) -> int:
-    """Place panels; return how many, or -1 if they are not reliable or there is no room for them."""
+def march(placed: Placed, s: int, nats: float, cut: float) -> int:
+    """Place panels of a state; return how many, or -1 if they are not reliable or there is no room."""
+    alpha, beta = placed.alpha[s], placed.beta[s]
+    edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
     arms = len(alpha)
     n, peak, mode = np.empty(arms), np.empty(arms), np.empty(arms)
     threshold, begin = np.empty(arms), np.empty(arms)
@@ -187,7 +175,7 @@ def march(
     x = evaluate(alpha, beta, peak, y, here)
     edges[0] = y
     while True:
-        width = _candidate(alpha, beta, y, x, here, threshold, begin, nats)
+        width = _candidate(n, y, x, here, threshold, begin, nats)
         if width == 0.0:
             break
         if count + 1 >= len(edges):
@@ -216,22 +204,10 @@ def march(
 
 
 @kernel
-def march_all(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    edges: FloatArray,
-    count: IntArray,
-    first: IntArray,
-    last: IntArray,
-) -> bool:
-    """Set edges ``[B, E]``, how many panels they make ``[B]`` and the windows ``[B, N]`` of every state.
-
-    Return whether there are panels for all of them.
-    """
+def march_all(placed: Placed, nats: float, cut: float) -> bool:
+    """Place the panels of every state; return whether there are panels for all of them."""
     every = True
-    for s in range(len(alpha)):
-        count[s] = march(alpha[s], beta[s], nats, cut, edges[s], first[s], last[s])
-        every = every and count[s] > 0
+    for s in range(len(placed.alpha)):
+        placed.panels[s] = march(placed, s, nats, cut)
+        every = every and placed.panels[s] > 0
     return every

@@ -67,8 +67,10 @@ def integrate(values: FloatArray, width: float, out: FloatArray) -> float:
 
 
 class Panels(NamedTuple):
-    """The panels of one state, and every arm's window of them."""
+    """One state, its panels, and every arm's window of them."""
 
+    alpha: FloatArray  # [N]
+    beta: FloatArray  # [N]
     edges: FloatArray  # [panels + 1], logits
     y: FloatArray  # [panels, POINTS]
     complement: FloatArray  # [panels, POINTS], log(1 - x)
@@ -90,11 +92,11 @@ class Messages(NamedTuple):
 
 
 @helper
-def new_panels(arms: int, capacity: int) -> Panels:
-    """Return room for `capacity` panels."""
-    nodes, windows = np.empty((3, capacity, POINTS)), np.empty((3, arms), np.int64)
+def new_panels(alpha: FloatArray, beta: FloatArray, capacity: int) -> Panels:
+    """Return room for `capacity` panels of a state."""
+    nodes, windows = np.empty((3, capacity, POINTS)), np.empty((3, len(alpha)), np.int64)
     edges = np.empty(capacity + 1)
-    return Panels(edges, nodes[0], nodes[1], nodes[2], windows[0], windows[1], windows[2])
+    return Panels(alpha, beta, edges, nodes[0], nodes[1], nodes[2], windows[0], windows[1], windows[2])
 
 
 @helper
@@ -144,8 +146,9 @@ def stack_windows(panels: Panels) -> int:
 
 
 @borrowing
-def fill_density(a: float, b: float, panels: Panels, p: int, row: int, messages: Messages) -> None:
-    """Set f on panel p."""
+def fill_density(i: int, p: int, panels: Panels, messages: Messages) -> None:
+    """Set f of arm i on panel p."""
+    a, b, row = panels.alpha[i], panels.beta[i], panels.start[i] + p
     values = messages.density[row]
     peak = -np.inf
     for k in range(POINTS):
@@ -208,15 +211,15 @@ def lower_message(
 
 
 @helper
-def send_down(alpha: FloatArray, beta: FloatArray, panels: Panels, count: int) -> tuple[Messages, float]:
+def send_down(panels: Panels, count: int) -> tuple[Messages, float]:
     """Fill the nodes of the first `count` panels; return f and L of every arm on its window, and log Z."""
     fill_nodes(panels, count)
     messages, integrand = new_messages(stack_windows(panels), count), np.empty(POINTS)
     total_log = 0.0
-    for i in range(len(alpha) - 1, -1, -1):
+    for i in range(len(panels.alpha) - 1, -1, -1):
         total_log = -np.inf
         for p in range(panels.first[i], panels.last[i]):
-            fill_density(alpha[i], beta[i], panels, p, panels.start[i] + p, messages)
+            fill_density(i, p, panels, messages)
             total_log = lower_message(i, p, total_log, panels, messages, integrand)
     return messages, total_log
 
@@ -284,10 +287,11 @@ class Solution(NamedTuple):
 
 
 @merged
-def solve(alpha: FloatArray, beta: FloatArray, placed: Placed, s: int) -> Solution:
+def solve(placed: Placed, s: int) -> Solution:
     """Fill the panels of state s and send the messages down its chain."""
-    count, start = placed.panels[s], np.empty(placed.first.shape[1], np.int64)
+    alpha, beta, first, last = placed.alpha[s], placed.beta[s], placed.first[s], placed.last[s]
+    count, start = placed.panels[s], np.empty(len(alpha), np.int64)
     nodes = np.empty((3, count, POINTS))
-    panels = Panels(placed.edges[s], nodes[0], nodes[1], nodes[2], placed.first[s], placed.last[s], start)
-    messages, log_weight = send_down(alpha[s], beta[s], panels, count)
+    panels = Panels(alpha, beta, placed.edges[s], nodes[0], nodes[1], nodes[2], first, last, start)
+    messages, log_weight = send_down(panels, count)
     return Solution(panels, messages, log_weight)

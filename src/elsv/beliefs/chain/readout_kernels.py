@@ -86,7 +86,7 @@ def invert(left: float, values: FloatArray, right: float, target: float) -> floa
     return min(max(t, a), b)
 
 
-@helper
+@borrowing
 def _left_value(panels: Panels, messages: Messages, i: int, p: int) -> float:
     """Return L of arm i at the left edge of panel p, relative to the right edge."""
     if p == panels.first[i]:
@@ -121,12 +121,10 @@ def draw_chain(panels: Panels, messages: Messages, uniform: FloatArray, out: Flo
 
 
 @kernel
-def batch_draw(
-    alpha: FloatArray, beta: FloatArray, placed: Placed, uniform: FloatArray, out: FloatArray
-) -> None:
+def batch_draw(placed: Placed, uniform: FloatArray, out: FloatArray) -> None:
     """Set joint draws ``[B, M, N]`` from uniform numbers ``[B, M, N]``, or the same for all states."""
-    for s in range(len(alpha)):
-        panels, messages, _ = solve(alpha, beta, placed, s)
+    for s in range(len(out)):
+        panels, messages, _ = solve(placed, s)
         numbers = uniform[s if len(uniform) > 1 else 0]
         for m in range(len(numbers)):
             draw_chain(panels, messages, numbers[m], out[s, m])
@@ -163,23 +161,16 @@ def _quantile(panels: Panels, i: int, level: float, probabilities: FloatArray) -
 
 
 @kernel
-def batch_read(
-    alpha: FloatArray,
-    beta: FloatArray,
-    placed: Placed,
-    levels: FloatArray,
-    log_weight: FloatArray,
-    out: FloatArray,
-) -> None:
+def batch_read(placed: Placed, levels: FloatArray, log_weight: FloatArray, out: FloatArray) -> None:
     """Set log W ``[B]`` and in `out` ``[B, rows, N]`` means, variances and the quantiles at all `levels`.
 
     Only what there are rows for is read; with none the downward messages alone are sent.
     """
     rows = out.shape[1]
-    for s in range(len(alpha)):
-        panels, messages, log_weight[s] = solve(alpha, beta, placed, s)
+    for s in range(len(out)):
+        panels, messages, log_weight[s] = solve(placed, s)
         probabilities = np.empty(panels.y.shape)
-        for i in range(alpha.shape[1] if rows > 0 else 0):
+        for i in range(out.shape[2] if rows > 0 else 0):
             total, first = marginal(i, log_weight[s], panels, messages, probabilities)
             mean = first / total
             out[s, 0, i] = mean
@@ -223,15 +214,7 @@ def reaches(grid: Grid, middle: int, other: int, at: FloatArray) -> FloatArray:
 
 @kernel
 def batch_rule_points(
-    alpha: FloatArray,
-    beta: FloatArray,
-    placed: Placed,
-    outer: int,
-    inner: int,
-    nats: float,
-    arms: IntArray,
-    theta: FloatArray,
-    weight: FloatArray,
+    placed: Placed, outer: int, inner: int, nats: float, arms: IntArray, theta: FloatArray, weight: FloatArray
 ) -> None:
     """Set points ``[B, M, A]`` of up to three arms ``[B, A]`` of every state, and weights ``[B, M]``.
 
@@ -240,16 +223,15 @@ def batch_rule_points(
     with the means of all arms there: ``[B, N outer, N]``.
     """
     place, sides = arms.shape[1] // 2, arms.shape[1] - 1
-    rules = alpha.shape[1] if sides < 0 else 1
+    rules = placed.alpha.shape[1] if sides < 0 else 1
     at, x, share = np.empty((rules, outer)), np.empty((rules, outer)), np.empty((rules, outer))
     nodes, shares = np.empty((2, outer, inner)), np.empty((2, outer, inner))
-    for s in range(len(alpha)):
+    for s in range(len(theta)):
         for turn in range(2 if sides > 0 else 1):
             more, ends = 2.0 * (outer if turn == 0 else inner), at[0, : outer * turn]
-            edges, first, last = placed.edges[s], placed.first[s], placed.last[s]
-            grid = make_grid(alpha[s], beta[s], edges, placed.panels[s], first, last, more, nats, ends)
+            grid = make_grid(placed, s, more, nats, ends)
             if turn == 0:
-                scale = scale_for(grid, alpha[s], beta[s])
+                scale = scale_for(grid, placed.alpha[s], placed.beta[s])
                 for k in range(rules):
                     arm = k if sides < 0 else arms[s, place]
                     total = gauss_rule(scale.nodes, marginal_of(grid, arm), at[k], share[k])

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._base.jit import helper, kernel
+from elsv._base.jit import borrowing, helper, kernel
 from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.chain import Placed
 from elsv.beliefs.chain.march_kernels import finer, left_end, widest
 from elsv.beliefs.chain.messages_kernels import log_complement, probability
 
@@ -22,18 +23,12 @@ ROUNDS = 60
 MARGIN = 40.0  # nats beyond the cut that the log-domain messages of the next round still cover
 
 
-class Sketch(NamedTuple):
-    """Log-domain messages on edges; arm i has entries from edge ``low[i]`` to ``high[i]``, inclusive."""
-
-    density: FloatArray  # [N, edges], log f
-    lower: FloatArray  # [N, edges], log L
-    upper: FloatArray  # [N, edges], log U
-    low: IntArray  # [N]
-    high: IntArray  # [N]
-
-
 class Draft(NamedTuple):
-    """Room for edges that are being split. States share it: fresh arrays took a third of the time."""
+    """Room for edges that are being split, and for log-domain messages on them.
+
+    Arm i has messages from edge ``low[i]`` to ``high[i]``, inclusive. States share the room: fresh arrays
+    took a third of the time.
+    """
 
     edges: FloatArray  # [capacity]
     other: FloatArray  # [capacity], the edges of the next round
@@ -42,16 +37,11 @@ class Draft(NamedTuple):
     log_density: FloatArray  # [capacity]
     demand: FloatArray  # [capacity], by panel
     place: IntArray  # [capacity], numbers of the edges in the next round
-    sketch: Sketch
-
-
-@helper
-def new_draft(arms: int, capacity: int) -> Draft:
-    """Return room for `capacity` edges of `arms` arms."""
-    rows, tables = np.empty((6, capacity)), np.empty((3, arms, capacity))
-    windows, place = np.empty((2, arms), np.int64), np.empty(capacity, np.int64)
-    sketch = Sketch(tables[0], tables[1], tables[2], windows[0], windows[1])
-    return Draft(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], place, sketch)
+    density: FloatArray  # [N, capacity], log f
+    lower: FloatArray  # [N, capacity], log L
+    upper: FloatArray  # [N, capacity], log U
+    low: IntArray  # [N]
+    high: IntArray  # [N]
 
 
 @helper
@@ -102,12 +92,10 @@ def _log_add(a: float, b: float) -> float:
 
 
 @helper
-def lower_sketch(
-    alpha: FloatArray, beta: FloatArray, edges: FloatArray, complement: FloatArray, sketch: Sketch
-) -> None:
+def fill_lower(alpha: FloatArray, beta: FloatArray, edges: FloatArray, draft: Draft) -> None:
     """Fill log f and log L."""
-    arms = len(alpha)
-    density, lower, low, high = sketch.density, sketch.lower, sketch.low, sketch.high
+    arms, complement = len(alpha), draft.complement
+    density, lower, low, high = draft.density, draft.lower, draft.low, draft.high
     for i in range(arms - 1, -1, -1):
         previous, slope = 0.0, 0.0
         for e in range(low[i], high[i] + 1):
@@ -127,9 +115,9 @@ def lower_sketch(
 
 
 @helper
-def upper_sketch(alpha: FloatArray, beta: FloatArray, edges: FloatArray, sketch: Sketch) -> None:
+def fill_upper(alpha: FloatArray, beta: FloatArray, edges: FloatArray, draft: Draft) -> None:
     """Fill log U."""
-    density, upper, low, high = sketch.density, sketch.upper, sketch.low, sketch.high
+    density, upper, low, high = draft.density, draft.upper, draft.low, draft.high
     for i in range(len(alpha)):
         previous = 0.0
         for e in range(high[i], low[i] - 1, -1):
@@ -147,33 +135,26 @@ def upper_sketch(alpha: FloatArray, beta: FloatArray, edges: FloatArray, sketch:
             previous = value
 
 
-@helper
-def _below(sketch: Sketch, i: int, e: int) -> float:
-    return 0.0 if i + 1 == len(sketch.low) else sketch.lower[i + 1, min(e, sketch.high[i + 1])]
+@borrowing
+def _below(draft: Draft, i: int, e: int) -> float:
+    return 0.0 if i + 1 == len(draft.low) else draft.lower[i + 1, min(e, draft.high[i + 1])]
 
 
-@helper
-def _above(sketch: Sketch, i: int, e: int) -> float:
-    return 0.0 if i == 0 else sketch.upper[i - 1, max(e, sketch.low[i - 1])]
+@borrowing
+def _above(draft: Draft, i: int, e: int) -> float:
+    return 0.0 if i == 0 else draft.upper[i - 1, max(e, draft.low[i - 1])]
 
 
 @helper
 def arm_demand(
-    i: int,
-    alpha: FloatArray,
-    beta: FloatArray,
-    edges: FloatArray,
-    x: FloatArray,
-    cut: float,
-    sketch: Sketch,
-    log_density: FloatArray,
-    demand: FloatArray,
+    i: int, alpha: FloatArray, beta: FloatArray, edges: FloatArray, cut: float, draft: Draft
 ) -> tuple[int, int]:
-    """Raise `demand` ``[panels]`` to the nats that arm i spans; return its window of panels [first, last)."""
-    low, high = sketch.low[i], sketch.high[i]
+    """Raise the demand of panels to the nats that arm i spans; return its window of them, [first, last)."""
+    x, log_density, demand = draft.x, draft.log_density, draft.demand
+    low, high = draft.low[i], draft.high[i]
     best = low
     for e in range(low, high + 1):
-        log_density[e] = sketch.density[i, e] + _below(sketch, i, e) + _above(sketch, i, e)
+        log_density[e] = draft.density[i, e] + _below(draft, i, e) + _above(draft, i, e)
         if log_density[e] > log_density[best]:
             best = e
     first, last = high, low
@@ -185,17 +166,17 @@ def arm_demand(
             first, last = min(first, p), max(last, p + 1)
             slope = min(abs(alpha[i] - n * x[p]), abs(alpha[i] - n * x[p + 1]))
             bend = n * max(x[p] * (1 - x[p]), x[p + 1] * (1 - x[p + 1]))
-            span = max(abs(sketch.density[i, p + 1] - sketch.density[i, p]), slope * width)
+            span = max(abs(draft.density[i, p + 1] - draft.density[i, p]), slope * width)
             span = max(span, width * width / 8 * bend)
-            span = max(span, abs(_below(sketch, i, p) - _below(sketch, i, p + 1)))
-            span = max(span, abs(_above(sketch, i, p) - _above(sketch, i, p + 1)))
+            span = max(span, abs(_below(draft, i, p) - _below(draft, i, p + 1)))
+            span = max(span, abs(_above(draft, i, p) - _above(draft, i, p + 1)))
             demand[p] = max(demand[p], span)
     margin = log_density[best] - cut - MARGIN
     while low < first and max(log_density[low], log_density[low + 1]) < margin:
         low += 1
     while high > last and max(log_density[high], log_density[high - 1]) < margin:
         high -= 1
-    sketch.low[i], sketch.high[i] = low, high
+    draft.low[i], draft.high[i] = low, high
     return first, last
 
 
@@ -223,38 +204,32 @@ def split(
 
 
 @helper
-def refine(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    draft: Draft,
-    first: IntArray,
-    last: IntArray,
-) -> tuple[FloatArray, int]:
-    """Return panel edges, which are the draft's own, and their number; set every arm's window."""
+def refine(placed: Placed, s: int, nats: float, cut: float, draft: Draft) -> tuple[FloatArray, int]:
+    """Return a state's panel edges, which are the draft's own, and their number; set every arm's window."""
+    alpha, beta, first, last = placed.alpha[s], placed.beta[s], placed.first[s], placed.last[s]
     arms = len(alpha)
-    edges, other, complement, x, log_density, demand, place, sketch = draft
+    edges, other, complement, x, demand = draft.edges, draft.other, draft.complement, draft.x, draft.demand
+    place, low, high = draft.place, draft.low, draft.high
     count = first_edges(alpha, beta, cut, edges)
-    sketch.low[:] = 0
-    sketch.high[:] = count - 1
+    low[:] = 0
+    high[:] = count - 1
     for _ in range(ROUNDS):
         for e in range(count):
             complement[e], x[e] = log_complement(edges[e]), probability(edges[e])
         demand[:count] = 0.0
-        lower_sketch(alpha, beta, edges, complement, sketch)
-        upper_sketch(alpha, beta, edges, sketch)
+        fill_lower(alpha, beta, edges, draft)
+        fill_upper(alpha, beta, edges, draft)
         for i in range(arms):
-            first[i], last[i] = arm_demand(i, alpha, beta, edges, x, cut, sketch, log_density, demand)
+            first[i], last[i] = arm_demand(i, alpha, beta, edges, cut, draft)
         size = split(edges, count, nats, demand, other, place)
         if size == count:
             break
         for i in range(1, arms):
-            sketch.low[i] = min(sketch.low[i], sketch.low[i - 1])
+            low[i] = min(low[i], low[i - 1])
         for i in range(arms - 2, -1, -1):
-            sketch.high[i] = max(sketch.high[i], sketch.high[i + 1])
+            high[i] = max(high[i], high[i + 1])
         for i in range(arms):
-            sketch.low[i], sketch.high[i] = place[sketch.low[i]], place[sketch.high[i]]
+            low[i], high[i] = place[low[i]], place[high[i]]
             first[i], last[i] = place[first[i]], place[last[i]]
         settled = demand[: count - 1].max() <= 2 * nats
         edges, other, count = other, edges, size
@@ -264,23 +239,19 @@ def refine(
 
 
 @kernel
-def refine_all(
-    alpha: FloatArray,
-    beta: FloatArray,
-    nats: float,
-    cut: float,
-    chosen: IntArray,
-    capacity: int,
-    count: IntArray,
-    first: IntArray,
-    last: IntArray,
-) -> FloatArray:
+def refine_all(placed: Placed, nats: float, cut: float, chosen: IntArray, capacity: int) -> FloatArray:
     """Return the edges of the `chosen` states, one after the other; set their panels' number and windows."""
-    draft = new_draft(alpha.shape[1], capacity)
+    arms = placed.alpha.shape[1]
+    rows, place = np.empty((6, capacity)), np.empty(capacity, np.int64)
+    tables, low, high = np.empty((3, arms, capacity)), np.empty(arms, np.int64), np.empty(arms, np.int64)
+    density, lower, upper = tables[0], tables[1], tables[2]
+    draft = Draft(
+        rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], place, density, lower, upper, low, high
+    )
     found, size = np.empty(capacity), 0
     for s in chosen:
-        edges, here = refine(alpha[s], beta[s], nats, cut, draft, first[s], last[s])
-        count[s] = here - 1
+        edges, here = refine(placed, s, nats, cut, draft)
+        placed.panels[s] = here - 1
         if size + here > len(found):
             more = np.empty(2 * (size + here))
             for e in range(size):

@@ -16,6 +16,7 @@ from numpy.polynomial.legendre import leggauss
 
 from elsv._base.jit import borrowing, helper, inlined
 from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv.beliefs.ladder import Setup
 from elsv.beliefs.quadrature import integrals_to
 
 POINTS = 8
@@ -30,15 +31,6 @@ _MOST = 20_000
 _PLACES, _SHARES = leggauss(POINTS)
 # On [0, 1]: nodes, weights, and the matrix of integrals from 0 to each node.
 NODES, WEIGHTS, CUMULATIVE = 0.5 * (_PLACES + 1), 0.5 * _SHARES, 0.5 * integrals_to(_PLACES, POINTS)
-
-
-class Axis(NamedTuple):
-    """Pieces of the axis, and where the arms live on it."""
-
-    begin: FloatArray  # [S]
-    end: FloatArray  # [S]
-    support: FloatArray  # [N], where an arm's mean is 1
-    inside: AnyArray  # [N, S], whether an arm may lie on a piece
 
 
 class Panels(NamedTuple):
@@ -63,9 +55,11 @@ def log_share(u: float) -> float:
     return u - math.log1p(math.exp(u)) if u < 0 else -math.log1p(math.exp(-u))
 
 
-@helper
-def log_density(alpha: float, beta: float, support: float, begin: float, end: float, u: float) -> float:
-    """Return the logarithm of an arm's density per unit of u, not normalised."""
+@borrowing
+def log_density(setup: Setup, i: int, s: int, u: float) -> float:
+    """Return the logarithm of arm i's density per unit of u on piece s, not normalised."""
+    axis = setup.axis
+    begin, end, support = axis.begin[s], axis.end[s], axis.support[i]
     below, above = log_share(u), log_share(-u)
     width = math.log(end - begin)
     size = math.log(support)
@@ -75,7 +69,8 @@ def log_density(alpha: float, beta: float, support: float, begin: float, end: fl
     log_rest = width + above - size
     if end < support:
         log_rest = math.log((support - end + (end - begin) * math.exp(above)) / support)
-    return (alpha - 1) * log_x + (beta - 1) * log_rest + width + below + above - size
+    alpha, beta = setup.alpha[i], setup.beta[i]
+    return float((alpha - 1) * log_x + (beta - 1) * log_rest + width + below + above - size)
 
 
 @helper
@@ -89,8 +84,9 @@ def log_peak(alpha: float, beta: float, support: float, low: float, high: float)
 
 
 @helper
-def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, cut: float) -> Panels:
+def first_panels(setup: Setup) -> Panels:
     """Return panels that resolve every arm by itself: all that may matter while data agree with the order."""
+    alpha, beta, axis = setup.alpha, setup.beta, setup.axis
     piece, left, right = np.empty(_MOST, np.int64), np.empty(_MOST), np.empty(_MOST)
     count = 0
     arms = len(alpha)
@@ -108,7 +104,7 @@ def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, c
     logs = new_logs()
     room = _FIRST * len(axis.begin) + 4
     for s in range(len(axis.begin)):
-        low, high, some = ends_of(alpha, beta, axis, s, cut)
+        low, high, some = ends_of(setup, s)
         if not some:
             continue
         depth = 0
@@ -121,7 +117,7 @@ def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, c
             a, b = waiting[depth, 0], waiting[depth, 1]
             fine = b - a <= _SMALLEST_PANEL * (1 + abs(a)) or count + depth > _MOST - room
             if not fine:
-                fine = resolves_arms(alpha, beta, axis, s, a, b, mode, peak, nats, cut, logs)
+                fine = resolves_arms(setup, s, a, b, mode, peak, logs)
             if fine:
                 piece[count], left[count], right[count] = s, a, b
                 count += 1
@@ -133,21 +129,12 @@ def first_panels(alpha: FloatArray, beta: FloatArray, axis: Axis, nats: float, c
     return Panels(piece[:count].copy(), left[:count].copy(), right[:count].copy())
 
 
-@helper
+@borrowing
 def resolves_arms(
-    alpha: FloatArray,
-    beta: FloatArray,
-    axis: Axis,
-    s: int,
-    left: float,
-    right: float,
-    mode: FloatArray,
-    peak: FloatArray,
-    nats: float,
-    cut: float,
-    logs: Logs,
+    setup: Setup, s: int, left: float, right: float, mode: FloatArray, peak: FloatArray, logs: Logs
 ) -> bool:
     """Return whether a panel of a piece resolves the density of every arm."""
+    alpha, beta, axis, nats, cut = setup.alpha, setup.beta, setup.axis, setup.nats, setup.cut
     begin, end = axis.begin[s], axis.end[s]
     set_shares(logs, left, right)
     low = begin + (end - begin) * math.exp(log_share(left))
@@ -169,7 +156,7 @@ def resolves_arms(
                 bend -= 0.5 * value
         if low <= mode[i] <= high and begin < mode[i] < end:
             u = min(max(math.log((mode[i] - begin) / (end - mode[i])), left), right)
-            most = max(most, log_density(alpha[i], beta[i], known, begin, end, u))
+            most = max(most, log_density(setup, i, s, u))
         if not resolved(left, right, spread_of(most - least, bend), most - peak[i], nats, cut):
             return False
     return True
@@ -209,8 +196,9 @@ def surely_resolved(left: float, right: float, nats: float) -> tuple[float, floa
 
 
 @helper
-def ends_of(alpha: FloatArray, beta: FloatArray, axis: Axis, s: int, cut: float) -> tuple[float, float, bool]:
+def ends_of(setup: Setup, s: int) -> tuple[float, float, bool]:
     """Return the values of u beyond which nothing on a piece matters, and whether any arm lives there."""
+    alpha, beta, axis, cut = setup.alpha, setup.beta, setup.axis, setup.cut
     low, high, some = 0.0, 0.0, False
     for i in range(len(alpha)):
         if axis.inside[i, s]:
@@ -264,8 +252,9 @@ def set_means(logs: Logs, support: float, begin: float, end: float) -> None:
 
 
 @helper
-def densities(alpha: FloatArray, beta: FloatArray, axis: Axis, panels: Panels) -> Densities:
+def densities(setup: Setup, panels: Panels) -> Densities:
     """Return the densities at the nodes of all panels."""
+    alpha, beta, axis = setup.alpha, setup.beta, setup.axis
     arms, count = len(alpha), len(panels.piece)
     value, log = np.empty((arms, count, POINTS)), np.empty((arms, count))
     place = np.empty((count, POINTS))

@@ -16,40 +16,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from elsv._base.typing import FloatArray, IntArray, Rng
 from elsv.beliefs.base import (
+    NO_LEVELS,
     Belief,
-    Measured,
+    Integrated,
     MethodUsed,
+    best_of_points,
     best_one_by_one,
-    check_level,
     check_rewards,
     check_tolerance,
     grouped,
 )
 from elsv.beliefs.chain.belief import Chain
 from elsv.beliefs.independent import Independent
+from elsv.beliefs.ladder import Axis, Setup
 from elsv.beliefs.ladder.ranking import Pairs, Ranking, closure, covers, rankings
 from elsv.beliefs.layers.tables import contradicts
-from elsv.beliefs.layers.weights import Ways, ways_of, weights_by_parts
+from elsv.beliefs.layers.weights import Ways, ways_of
 from elsv.beliefs.points import check_count, some_uniforms, uniforms
 from elsv.errors import InvalidInputError
-from elsv.lattice.numbering import Lattice
 from elsv.state import Arms, State
 
 _MANY_NODES = 400  # messages from which on P(best) is read from points
 _POINTS = 1 << 14
-_INNER = 0.4  # of the nats on a panel where values inside it are read, which have half the order
-_DRAWN = 0.7  # the same for draws, which need fewer digits
+_DRAWN = 0.7  # of the nats on a panel where draws are read, which need fewer digits
 
 
 @dataclass(frozen=True)
-class Ladder(Measured):
+class Ladder(Integrated):
     r"""Posterior of the means given what ranks them, by quadrature.
 
     Parameters
@@ -79,10 +79,12 @@ class Ladder(Measured):
     bounds: tuple[tuple[float, float], ...] | None = None
     rewards: tuple[float, ...] | None = None
     tolerance: float = 1e-8
-    repeats: ClassVar[bool] = True
+    _inside: ClassVar[float] = 0.4
+    _finer: ClassVar[tuple[float, float]] = 0.6, np.inf
 
-    def __post_init__(self) -> None:
-        check_tolerance(self.tolerance)
+    @staticmethod
+    def _rule(tolerance: float) -> tuple[float, float]:
+        return 5.0 * (tolerance / 1e-8) ** (1 / 16), 8.5 - float(np.log(tolerance))
 
     @cached_property
     def parts(self) -> tuple[Ranking, ...]:
@@ -94,33 +96,15 @@ class Ladder(Measured):
         """Number of messages: what a state costs is proportional to it."""
         return sum(part.nodes for part in self.parts)
 
-    def mean_and_variance(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Return `mean` and `variance` at the cost of one."""
-        mean, variance = self._read(state, *_rule(self.tolerance))[1]
-        return mean, variance
-
     def log_weight(self, state: State) -> FloatArray:
         r"""Return log of :math:`W = \int \prod x_i^{\alpha_i-1}(1-x_i)^{\beta_i-1} dx` where possible."""
-        return self._read(state, *_rule(self.tolerance))[0]
+        return self._read(state, *self._rule(self.tolerance), 0)[0]
 
     def shared_ways(self, arms: Arms) -> tuple[Ways, ...] | None:
         """Return the parts whose weights can be worked out for a whole layer at once, or None."""
         if self.bounds is not None or self.rewards is not None or contradicts(arms, self):
             return None
         return ways_of(self.arms, self.order, self.unimodal)
-
-    def shared_weights(self, arms: Arms, lattice: Lattice, made: int, workers: int) -> FloatArray | None:
-        """Return W of all states after `made` pulls on nodes that they share; None: state by state."""
-        parts = self.shared_ways(arms)
-        return None if parts is None else weights_by_parts(arms, parts, lattice, made, workers)
-
-    def error(self, state: State) -> FloatArray:
-        """Return the larger change of a mean and of log W when the quadrature is refined, ``[...]``."""
-        nats, cut = _rule(self.tolerance)
-        weight, (mean, _) = self._read(state, nats, cut)
-        finer_weight, (finer, _) = self._read(state, 0.6 * nats, cut + 8)
-        change: FloatArray = np.abs(mean - finer).max(axis=-1)
-        return np.maximum(change, np.abs(weight - finer_weight))
 
     def describe_method(self, state: State) -> MethodUsed:
         """Say how the means are computed."""
@@ -139,10 +123,8 @@ class Ladder(Measured):
         """Return one joint draw of the means for every instance, shape ``[..., N]``."""
         alpha, beta = self._rows(state)
         won, lost, starts, order = grouped(alpha, beta)
-        uniform = rng.random((len(alpha), self._dimensions))[order]
-        drawn = self._walks(won, lost, starts, uniform)
-        out = np.empty_like(drawn)
-        out[order] = drawn
+        out = np.empty_like(alpha)
+        out[order] = self._walks(won, lost, starts, rng.random((len(alpha), self._uniforms))[order])
         return out.reshape(state.alpha.shape)
 
     def points(self, state: State, count: int) -> tuple[FloatArray, FloatArray]:
@@ -161,24 +143,13 @@ class Ladder(Measured):
 
     def sequence(self, state: State, start: int, stop: int) -> FloatArray:
         """Return points `start` to `stop` - 1 of one state, ``[M, N]``; `points` begins with them."""
-        uniform = some_uniforms(start, stop, self._dimensions)
+        uniform = some_uniforms(start, stop, self._uniforms)
         return self._walks(*self._rows(state), np.array([0, stop - start]), uniform)
 
     def _spread(self, alpha: FloatArray, beta: FloatArray, count: int) -> FloatArray:
         """Return joint points of all states, one after another, ``[B M, N]``."""
-        uniform = uniforms(count, self._dimensions)
+        uniform = uniforms(count, self._uniforms)
         return self._walks(alpha, beta, len(uniform) * np.arange(len(alpha) + 1), uniform)
-
-    def quantile(self, state: State, level: float) -> FloatArray:
-        """Return posterior quantiles at `level`, shape ``[..., N]``."""
-        found: FloatArray = self.marginals(state, (level,))[1][0]
-        return found
-
-    def marginals(self, state: State, levels: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
-        """Return means ``[..., N]`` and quantiles ``[levels, ..., N]``, integrated once for both."""
-        nats, cut = _rule(self.tolerance)
-        found = self._read(state, _INNER * nats, cut, levels)[1]
-        return found[0], found[2:]
 
     def best_with_error(
         self, state: State, rewards: ArrayLike, tolerance: float | None = None
@@ -191,13 +162,11 @@ class Ladder(Measured):
         payoff = check_rewards(state, rewards)
         goal = self.tolerance if tolerance is None else check_tolerance(tolerance)
         if self.nodes > _MANY_NODES:
-            from elsv.beliefs.base import best_of_points
-
             return best_of_points(partial(self.points, count=_POINTS), state, payoff)
         from elsv.beliefs.best.integral import best_of_ladder
 
         unit, above = None if self.rewards is None else np.array(self.rewards), closure(self.arms, self.order)
-        solvers = _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards)
+        solvers = list(zip(self.parts, self._axes, strict=True))
         best_of = partial(best_of_ladder, solvers, above, unit, rewards=payoff, tolerance=goal)
         self._rows(state)
         return best_one_by_one(state, best_of)
@@ -215,28 +184,50 @@ class Ladder(Measured):
             order = tuple((a[1], b[1]) for a, b in pairs if a[0] == g)
             bounds = self.bounds and tuple(self.bounds[i] for i in group)
             rewards = self.rewards and tuple(self.rewards[i] for i in group)
-            found.append(exact_belief(len(group), order, False, bounds, rewards, self.tolerance))
+            own = Ladder(len(group), order, False, bounds, rewards, self.tolerance)
+            found.append(own.quickest())
         return tuple(found)
 
-    def precise(self) -> Ladder:
-        """Return the same belief with the finest tolerance, for what is integrated once."""
-        return replace(self, tolerance=1e-12)
+    def quickest(self) -> Belief:
+        """Return the quickest belief by quadrature that says the same."""
+        free = self.bounds is None or all(pair == (0.0, 1.0) for pair in self.bounds)
+        ranked = self.unimodal or bool(self.order)
+        if free and not ranked:
+            return Independent()
+        if free and self.rewards is None and not self.unimodal and self.arms > 1:
+            cover = covers(closure(self.arms, self.order))
+            falling = tuple((k, k + 1) for k in range(self.arms - 1))
+            if cover == falling:
+                return Chain("decreasing", self.tolerance)
+            if cover == tuple((b, a) for a, b in falling):
+                return Chain("increasing", self.tolerance)
+        rankings(self.arms, self.order, self.unimodal)  # an order that is too wide is refused now
+        bounds, rewards = None if free else self.bounds, self.rewards if ranked else None
+        return replace(self, bounds=bounds, rewards=rewards)
 
     @property
-    def _dimensions(self) -> int:
-        return sum(len(part.arms) * (1 if part.single else 2) for part in self.parts)
+    def _uniforms(self) -> int:
+        return sum(part.uniforms for part in self.parts)
+
+    @cached_property
+    def _axes(self) -> list[Axis]:
+        """The axis of each part."""
+        whole = np.ones(self.arms) if self.rewards is None else np.array(self.rewards)
+        bounds = np.array(self.bounds or ((0.0, 1.0),) * self.arms)
+        return [_axis(whole[list(part.arms)], bounds[list(part.arms)]) for part in self.parts]
 
     def _rows(self, state: State) -> tuple[FloatArray, FloatArray]:
         if state.arms != self.arms:
             raise InvalidInputError(f"this belief is one of {self.arms} arms, got a state of {state.arms}")
         return state.rows()
 
-    def _setups(self, nats: float, cut: float) -> Iterator[tuple[Ranking, Any]]:
+    def _setups(
+        self, alpha: FloatArray, beta: FloatArray, nats: float, cut: float
+    ) -> Iterator[tuple[Ranking, Setup]]:
         """Yield each part and what the kernels solve for it."""
-        from elsv.beliefs.ladder.solve_kernels import Setup
-
-        for part, program, axis in _solvers(self.arms, self.order, self.unimodal, self.bounds, self.rewards):
-            yield part, Setup(program, axis, nats, cut)
+        for part, axis in zip(self.parts, self._axes, strict=True):
+            won, lost = (np.ascontiguousarray(counts[:, part.arms]) for counts in (alpha, beta))
+            yield part, Setup(won, lost, part.program, axis, nats, cut)
 
     def _walks(
         self, alpha: FloatArray, beta: FloatArray, starts: IntArray, uniform: FloatArray
@@ -244,60 +235,28 @@ class Ladder(Measured):
         """Return draws ``[D, N]``; a row of `uniform` has numbers for the parts one after another."""
         from elsv.beliefs.ladder.readout_kernels import batch_draw
 
-        out = np.empty((int(starts[-1]), self.arms))
-        nats, cut = _rule(self.tolerance)
-        first = 0
-        for part, setup in self._setups(_DRAWN * nats, cut):
-            last = first + len(part.arms) * (1 if part.single else 2)
-            drawn = np.empty((len(out), len(part.arms)))
-            numbers = np.ascontiguousarray(uniform[:, first:last])
-            own = _of(part, alpha, beta)
-            batch_draw(*own, setup, starts, numbers, drawn)
-            out[:, part.arms] = drawn
-            first = last
+        out, first = np.empty((int(starts[-1]), self.arms)), 0
+        nats, cut = self._rule(self.tolerance)
+        for part, setup in self._setups(alpha, beta, _DRAWN * nats, cut):
+            drawn, last = np.empty((len(out), len(part.arms))), first + part.uniforms
+            batch_draw(setup, starts, np.ascontiguousarray(uniform[:, first:last]), drawn)
+            out[:, part.arms], first = drawn, last
         return out
 
     def _read(
-        self, state: State, nats: float, cut: float, levels: tuple[float, ...] = ()
+        self, state: State, nats: float, cut: float, rows: int, levels: FloatArray = NO_LEVELS
     ) -> tuple[FloatArray, FloatArray]:
-        """Return log W ``[...]``, and means, variances and quantiles, ``[2 + levels, ..., N]``."""
+        """Return log W ``[...]``, and means, variances and quantiles whatever is asked for."""
         from elsv.beliefs.ladder.readout_kernels import batch_read
 
         alpha, beta = self._rows(state)
-        wanted = np.array([check_level(level) for level in levels], dtype=np.float64)
-        weight, found = np.zeros(len(alpha)), np.empty((2 + len(wanted), *alpha.shape))
-        for part, setup in self._setups(nats, cut):
-            own, log = _of(part, alpha, beta), np.empty(len(alpha))
-            read = np.empty((len(found), *own[0].shape))
-            batch_read(*own, setup, wanted, log, read)
+        weight, found = np.zeros(len(alpha)), np.empty((2 + len(levels), *alpha.shape))
+        for part, setup in self._setups(alpha, beta, nats, cut):
+            log, read = np.empty(len(alpha)), np.empty((len(found), *setup.alpha.shape))
+            batch_read(setup, levels, log, read)
             weight += log
             found[:, :, part.arms] = read
         return weight.reshape(state.shape), found.reshape(len(found), *state.alpha.shape)
-
-
-def exact_belief(
-    arms: int,
-    order: Pairs = (),
-    unimodal: bool = False,
-    bounds: tuple[tuple[float, float], ...] | None = None,
-    rewards: tuple[float, ...] | None = None,
-    tolerance: float = 1e-8,
-) -> Belief:
-    """Return the quickest belief by quadrature that ranks arms so; parameters are those of `Ladder`."""
-    free = bounds is None or all(pair == (0.0, 1.0) for pair in bounds)
-    if free and not order and not unimodal:
-        return Independent()
-    if free and rewards is None and not unimodal and arms > 1:
-        cover = covers(closure(arms, order))
-        falling = tuple((k, k + 1) for k in range(arms - 1))
-        if cover == falling:
-            return Chain("decreasing", tolerance)
-        if cover == tuple((b, a) for a, b in falling):
-            return Chain("increasing", tolerance)
-    rankings(arms, order, unimodal)
-    return Ladder(
-        arms, order, unimodal, None if free else bounds, rewards if order or unimodal else None, tolerance
-    )
 
 
 @lru_cache(maxsize=8)
@@ -308,49 +267,12 @@ def _points_of(belief: Ladder, alpha: tuple[float, ...], beta: tuple[float, ...]
     return theta
 
 
-def _of(part: Ranking, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    chosen = list(part.arms)
-    return np.ascontiguousarray(alpha[:, chosen]), np.ascontiguousarray(beta[:, chosen])
-
-
-def _rule(tolerance: float) -> tuple[float, float]:
-    """Return how many nats a panel may span, and below all by how many a part of it is cut off."""
-    return 5.0 * (tolerance / 1e-8) ** (1 / 16), 8.5 - float(np.log(tolerance))
-
-
-@lru_cache(maxsize=64)
-def _solvers(
-    arms: int,
-    order: Pairs,
-    unimodal: bool,
-    bounds: tuple[tuple[float, float], ...] | None,
-    rewards: tuple[float, ...] | None,
-) -> tuple[tuple[Ranking, Any, Any], ...]:
-    """Return each part with its program and axis as the kernels take them."""
-    from elsv.beliefs.ladder.axis_kernels import Axis
-
-    known = []
-    for part in rankings(arms, order, unimodal):
-        chosen = list(part.arms)
-        support = np.ones(len(chosen)) if rewards is None else np.array(rewards)[chosen]
-        support = support / support.max()
-        low, high = np.array(bounds or ((0.0, 1.0),) * arms)[chosen].T * support
-        marks = np.unique(np.concatenate([[0.0], low, high]))
-        begin, end = marks[:-1].copy(), marks[1:].copy()
-        inside = (low[:, None] <= begin) & (end <= high[:, None])
-        used = inside.any(axis=0)
-        axis = Axis(begin[used], end[used], support, np.ascontiguousarray(inside[:, used]))
-        known.append((part, _program(part), axis))
-    return tuple(known)
-
-
-def _program(part: Ranking) -> Any:
-    from elsv.beliefs.ladder.messages_kernels import Program
-
-    number = len(part.from_above)
-    owner = np.repeat(np.arange(number), np.diff(part.terms)).astype(np.int64)
-    term = np.repeat(np.arange(len(part.arm)), np.diff(part.factors))
-    rank = np.argsort(part.factor, kind="stable")
-    uses = np.searchsorted(part.factor[rank], np.arange(number + 1)).astype(np.int64)
-    use = term[rank].astype(np.int64)
-    return Program(part.from_above, part.terms, part.arm, part.factors, part.factor, owner, uses, use)
+def _axis(scale: FloatArray, bounds: FloatArray) -> Axis:
+    """Return the axis of some arms with these rewards ``[A]``, and least and largest means ``[A, 2]``."""
+    support = scale / scale.max()
+    low, high = bounds.T * support
+    marks = np.unique(np.concatenate([[0.0], low, high]))
+    begin, end = marks[:-1].copy(), marks[1:].copy()
+    inside = (low[:, None] <= begin) & (end <= high[:, None])
+    used = inside.any(axis=0)
+    return Axis(begin[used], end[used], support, np.ascontiguousarray(inside[:, used]))

@@ -23,26 +23,14 @@ from typing import NamedTuple
 import numpy as np
 
 from elsv._base.jit import borrowing, helper
-from elsv._base.typing import AnyArray, FloatArray, IntArray
+from elsv._base.typing import FloatArray
+from elsv.beliefs.ladder import Setup
 from elsv.beliefs.ladder.axis_kernels import CUMULATIVE, NEVER, NODES, POINTS, WEIGHTS, Densities, Panels
 
 _UPWARD = np.ascontiguousarray(CUMULATIVE.T)
 _DOWNWARD = np.ascontiguousarray(CUMULATIVE[::-1, ::-1].T)
 _STEEP_PANEL = 1e-13  # the smallest value on a panel over the largest from which on it is too wide
 _TINY = 1e-150  # relative to what factors can be, from which on an integrand is taken relative to itself
-
-
-class Program(NamedTuple):
-    """Messages, each after those it needs; the last one is the whole."""
-
-    from_above: AnyArray  # [M], whether a message is the integral from x on
-    terms: IntArray  # [M + 1], where the terms of each message begin
-    arm: IntArray  # [T]
-    factors: IntArray  # [T + 1], where the factors of each term begin
-    factor: IntArray  # [F], messages
-    owner: IntArray  # [T], the message of a term
-    uses: IntArray  # [M + 1], where the uses of each message begin
-    use: IntArray  # [F], terms of which a message is a factor
 
 
 class Messages(NamedTuple):
@@ -58,9 +46,9 @@ class Messages(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A program on panels: the arms' densities there and the messages."""
+    """A state on panels: the arms' densities there and the messages."""
 
-    program: Program
+    setup: Setup
     panels: Panels
     dense: Densities
     inner: Messages
@@ -162,7 +150,7 @@ def accumulate_steep(
 @borrowing
 def term_log(scene: Scene, t: int, p: int, without: int) -> float:
     """Return the logarithm of the largest that a term can be on a panel, but for one factor."""
-    program, inner = scene.program, scene.inner
+    program, inner = scene.setup.program, scene.inner
     log = scene.dense.log[program.arm[t], p]
     for q in range(program.factors[t], program.factors[t + 1]):
         m = program.factor[q]
@@ -174,7 +162,7 @@ def term_log(scene: Scene, t: int, p: int, without: int) -> float:
 @borrowing
 def term_values(scene: Scene, t: int, p: int, without: int, factor: float, out: FloatArray) -> None:
     """Set a term times `factor` at the nodes of a panel, relative to its largest, but for one message."""
-    program, dense, inner = scene.program, scene.dense, scene.inner
+    program, dense, inner = scene.setup.program, scene.dense, scene.inner
     arm = program.arm[t]
     for k in range(POINTS):
         out[k] = factor * dense.value[arm, p, k]

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from elsv._base.typing import AnyArray, IntArray
+from elsv.beliefs.ladder import Program
 from elsv.errors import InvalidInputError
 
 MOST_NODES = 50_000
@@ -28,30 +29,31 @@ class TooWideError(InvalidInputError):
     """A partial order whose ladder has too many nodes."""
 
 
-Program = list[tuple[list[Term], bool]]  # messages, each after those that it needs, and whether from above
+Messages = list[tuple[list[Term], bool]]  # each after those that it needs, and whether from above
 
 
-def _add(program: Program, terms: list[Term], from_above: bool = False) -> int:
+def _add(messages: Messages, terms: list[Term], from_above: bool = False) -> int:
     """Add a message; return its number."""
-    program.append((terms, from_above))
-    return len(program) - 1
+    messages.append((terms, from_above))
+    return len(messages) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The program of some arms whose rankings are connected; arrays as the kernels take them."""
+    """The program of some arms whose rankings are connected."""
 
     arms: tuple[int, ...]  # of the problem, in the numbering of the program
-    from_above: AnyArray
-    terms: IntArray
-    arm: IntArray
-    factors: IntArray
-    factor: IntArray
+    program: Program
 
     @property
     def nodes(self) -> int:
         """Number of messages."""
-        return len(self.from_above)
+        return len(self.program.from_above)
+
+    @property
+    def uniforms(self) -> int:
+        """How many uniform numbers a draw takes: one for each mean, and one for where each came from."""
+        return len(self.arms) * (1 if self.single else 2)
 
     @property
     def tree(self) -> bool:
@@ -61,7 +63,7 @@ class Ranking:
     @property
     def single(self) -> bool:
         """Whether every message has one term, so that a draw needs no choice."""
-        return len(self.arm) == len(self.from_above)
+        return len(self.program.arm) == self.nodes
 
 
 @lru_cache(maxsize=64)
@@ -73,7 +75,7 @@ def rankings(arms: int, pairs: Pairs, unimodal: bool) -> tuple[Ranking, ...]:
     """
     below = closure(arms, pairs)
     if unimodal:
-        return (_peak(arms, below),)
+        return (_ladder(range(arms), below, unimodal),)
     cover = covers(below)
     return tuple(_part(part, below, cover) for part in components(arms, cover))
 
@@ -150,7 +152,7 @@ def _tree(part: list[int], cover: Pairs) -> Ranking:
     for a, b in cover:
         beside[a].append((b, False))
         beside[b].append((a, True))
-    program: Program = []
+    messages: Messages = []
     root = _centre(beside)
     order, parent = [root], {root: (-1, False)}
     for arm in order:
@@ -161,8 +163,8 @@ def _tree(part: list[int], cover: Pairs) -> Ranking:
     message: dict[int, int] = {}
     for arm in reversed(order):
         factors = tuple(message[other] for other, _ in beside[arm] if parent[other][0] == arm)
-        message[arm] = _add(program, [(arm, factors)], from_above=parent[arm][1])
-    return _ranking(part, program)
+        message[arm] = _add(messages, [(arm, factors)], from_above=parent[arm][1])
+    return _ranking(part, messages)
 
 
 def _centre(beside: list[list[tuple[int, bool]]]) -> int:
@@ -172,82 +174,68 @@ def _centre(beside: list[list[tuple[int, bool]]]) -> int:
     return candidates[len(candidates) // 2]
 
 
-def _ladder(part: list[int], above: AnyArray) -> Ranking:
+def _ladder(part: Sequence[int], above: AnyArray, unimodal: bool = False) -> Ranking:
     """Return a message for every set of arms that can be the smallest ones."""
     need = [sum(1 << int(b) for b in np.flatnonzero(above[a])) for a in range(len(part))]
-    program: Program = []
+    messages: Messages = []
     layer: dict[int, list[tuple[int, int]]] = {0: []}  # set: (arm placed last, set before)
     number: dict[int, tuple[int, ...]] = {}
     for _ in range(len(part) + 1):
         following: dict[int, list[tuple[int, int]]] = {}
-        for placed, ways in layer.items():
+        for placed, ways in sorted(layer.items(), reverse=True) if unimodal else layer.items():
             if placed:
-                number[placed] = (_add(program, [(arm, number[before]) for arm, before in ways]),)
+                number[placed] = (_add(messages, [(arm, number[before]) for arm, before in ways]),)
             else:
                 number[placed] = ()
-            for arm in range(len(part)):
-                if not placed >> arm & 1 and placed & need[arm] == need[arm]:
+            left = [arm for arm in range(len(part)) if not placed >> arm & 1]
+            # Of arms with a single peak the smallest that is left is at one of their ends.
+            for arm in left[:1] + left[1:][-1:] if unimodal else left:
+                if placed & need[arm] == need[arm]:
                     following.setdefault(placed | 1 << arm, []).append((arm, placed))
-        if len(number) + len(following) > MOST_NODES:
+        if len(number) + len(following) > MOST_NODES and not unimodal:
             raise TooWideError(
                 f"this order of {len(part)} arms has more than {MOST_NODES:,} sets of smallest arms; "
                 'state more of the order, or leave the method to be chosen (method = "auto"), by draws'
             )
         layer = following
-    return _ranking(part, program)
-
-
-def _peak(arms: int, above: AnyArray) -> Ranking:
-    """Return a message for every pair of how many arms are placed from the left and from the right."""
-    need = [frozenset(int(b) for b in np.flatnonzero(above[a])) for a in range(arms)]
-    program: Program = []
-    number: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
-    ends: list[Term] = []
-    for placed in range(1, arms + 1):
-        for left in range(placed + 1):
-            right = placed - left
-            terms: list[Term] = []
-            ways = []
-            if left and (left - 1, right) in number:
-                ways.append((left - 1, (left - 1, right)))
-            if right and (left, right - 1) in number:
-                ways.append((arms - right, (left, right - 1)))
-            for arm, before in ways:
-                lower = frozenset([*range(before[0]), *range(arms - before[1], arms)])
-                if need[arm] <= lower:
-                    terms.append((arm, number[before]))
-            if placed == arms:
-                ends += [term for term in terms if term not in ends]
-            elif terms:
-                number[(left, right)] = (_add(program, terms),)
-    if not ends:
+    if (1 << len(part)) - 1 not in number:
         raise InvalidInputError("no ranking of the arms has a single peak and agrees with the order")
-    _add(program, ends)
-    return _ranking(list(range(arms)), _reachable(program))
+    return _ranking(part, _reachable(messages) if unimodal else messages)
 
 
-def _reachable(program: Program) -> Program:
+def _reachable(messages: Messages) -> Messages:
     """Return the messages that the last one needs."""
-    wanted = {len(program) - 1}
-    for message in range(len(program) - 1, -1, -1):
+    wanted = {len(messages) - 1}
+    for message in range(len(messages) - 1, -1, -1):
         if message in wanted:
-            wanted |= {factor for _, factors in program[message][0] for factor in factors}
-    kept: Program = []
+            wanted |= {factor for _, factors in messages[message][0] for factor in factors}
+    kept: Messages = []
     number: dict[int, int] = {}
     for message in sorted(wanted):
-        terms, from_above = program[message]
+        terms, from_above = messages[message]
         own = [(arm, tuple(number[m] for m in factors)) for arm, factors in terms]
         number[message] = _add(kept, own, from_above)
     return kept
 
 
-def _ranking(part: Sequence[int], program: Program) -> Ranking:
-    terms = [term for message, _ in program for term in message]
-    return Ranking(
-        tuple(part),
-        np.array([from_above for _, from_above in program], dtype=np.bool_),
-        np.cumsum([0, *(len(message) for message, _ in program)]).astype(np.int64),
-        np.array([arm for arm, _ in terms], dtype=np.int64),
-        np.cumsum([0, *(len(factors) for _, factors in terms)]).astype(np.int64),
-        np.array([m for _, factors in terms for m in factors], dtype=np.int64),
+def _ranking(part: Sequence[int], messages: Messages) -> Ranking:
+    """Return the messages as the arrays that kernels take."""
+    terms = [(message, *term) for message, (own, _) in enumerate(messages) for term in own]
+    sizes = [len(factors) for *_, factors in terms]
+    factor = np.array([other for *_, factors in terms for other in factors], dtype=np.int64)
+    rank = np.argsort(factor, kind="stable")
+    program = Program(
+        from_above=np.array([from_above for _, from_above in messages], dtype=np.bool_),
+        terms=_starts([len(own) for own, _ in messages]),
+        arm=np.array([arm for _, arm, _ in terms], dtype=np.int64),
+        factors=_starts(sizes),
+        factor=factor,
+        owner=np.array([message for message, *_ in terms], dtype=np.int64),
+        uses=_starts(np.bincount(factor, minlength=len(messages)).tolist()),
+        use=np.repeat(np.arange(len(terms)), sizes)[rank],
     )
+    return Ranking(tuple(part), program)
+
+
+def _starts(sizes: list[int]) -> IntArray:
+    return np.cumsum([0, *sizes]).astype(np.int64)

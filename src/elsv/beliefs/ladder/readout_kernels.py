@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsv._base.jit import borrowing, helper, kernel
+from elsv._base.jit import borrowing, helper, inlined, kernel
 from elsv._base.typing import FloatArray, IntArray
+from elsv.beliefs.ladder import Axis, Setup
 from elsv.beliefs.ladder.axis_kernels import (
     CUMULATIVE,
     NEVER,
     NODES,
     POINTS,
     WEIGHTS,
-    Axis,
     Panels,
     densities,
     log_density,
     log_share,
 )
 from elsv.beliefs.ladder.messages_kernels import Messages, Scene, new_messages
-from elsv.beliefs.ladder.solve_kernels import Setup, inside, new_tally, outside, solve
+from elsv.beliefs.ladder.solve_kernels import inside, new_tally, outside, solve
 
 _KNOTS = np.concatenate((np.zeros(1), NODES, np.ones(1)))
 _GAPS = _KNOTS[:, None] - _KNOTS + np.eye(POINTS + 2)
@@ -102,22 +102,21 @@ def log_at(inner: Messages, m: int, p: int, above: bool, leaning: FloatArray) ->
     return float(inner.log[p, m] + (math.log(value) if value > 0 else NEVER))
 
 
+@inlined
+def one_of(setup: Setup, b: int) -> Setup:
+    """Return one of several states."""
+    return Setup(setup.alpha[b], setup.beta[b], setup.program, setup.axis, setup.nats, setup.cut)
+
+
 @kernel
-def batch_read(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    levels: FloatArray,
-    log_weight: FloatArray,
-    out: FloatArray,
-) -> None:
+def batch_read(setup: Setup, levels: FloatArray, log_weight: FloatArray, out: FloatArray) -> None:
     """Set log W ``[B]`` and, in `out` ``[2 + levels, B, N]``, means, variances and quantiles at `levels`."""
-    axis, knots = setup.axis, np.empty(POINTS + 2)
-    for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], setup)
+    support, knots = setup.axis.support, np.empty(POINTS + 2)
+    for b in range(len(log_weight)):
+        solved = solve(one_of(setup, b))
         log_weight[b] = solved.log_weight
-        panels, place = solved.panels, solved.densities.place
-        for i in range(alpha.shape[1]):
+        place = solved.scene.dense.place
+        for i in range(len(support)):
             mass, total, first, second = solved.mass[i], 0.0, 0.0, 0.0
             for p in range(len(place)):
                 for k in range(POINTS):
@@ -127,8 +126,8 @@ def batch_read(
             for p in range(len(place)):
                 for k in range(POINTS):
                     second += mass[p, k] * (place[p, k] - middle) ** 2
-            out[0, b, i] = middle / axis.support[i]
-            out[1, b, i] = second / total / axis.support[i] ** 2
+            out[0, b, i] = middle / support[i]
+            out[1, b, i] = second / total / support[i] ** 2
             for level in range(len(levels)):
                 wanted, below, at, held = levels[level] * total, 0.0, 0, 0.0
                 for p in range(len(place)):
@@ -143,12 +142,13 @@ def batch_read(
                     for j in range(POINTS):
                         knots[k + 1] += CUMULATIVE[k, j] * mass[at, j] / WEIGHTS[j]
                 t = inverse(knots, min(wanted - below, held))
-                out[2 + level, b, i] = place_of(axis, panels, at, t) / axis.support[i]
+                out[2 + level, b, i] = place_of(solved.scene, at, t) / support[i]
 
 
 @borrowing
-def place_of(axis: Axis, panels: Panels, p: int, t: float) -> float:
+def place_of(scene: Scene, p: int, t: float) -> float:
     """Return the place on the axis at t in [0, 1] of a panel."""
+    axis, panels = scene.setup.axis, scene.panels
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
     if u > 0 and axis.end[s] == 1.0:
@@ -157,8 +157,9 @@ def place_of(axis: Axis, panels: Panels, p: int, t: float) -> float:
 
 
 @helper
-def logit_of(axis: Axis, panels: Panels, i: int, p: int, t: float) -> float:
+def logit_of(scene: Scene, i: int, p: int, t: float) -> float:
     """Return the logit of an arm's mean at t in [0, 1] of a panel."""
+    axis, panels = scene.setup.axis, scene.panels
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
     begin, end, support = axis.begin[s], axis.end[s], axis.support[i]
@@ -186,9 +187,7 @@ def message_knots(inner: Messages, m: int, p: int, above: bool, knots: FloatArra
 class Walker(NamedTuple):
     """What the walks of one state share."""
 
-    setup: Setup
-    panels: Panels
-    inner: Messages
+    scene: Scene
     waiting: IntArray  # [N + 1, 2], message and panel of its limit
     limits: FloatArray  # [N + 1], t there
     logs: FloatArray  # [N + 1], of the message there
@@ -198,14 +197,14 @@ class Walker(NamedTuple):
 
 
 @borrowing
-def walk(alpha: FloatArray, beta: FloatArray, walker: Walker, uniform: FloatArray, out: FloatArray) -> None:
+def walk(walker: Walker, uniform: FloatArray, out: FloatArray) -> None:
     """Set one joint draw ``[N]``, from the whole down: a value of each message, then which term it came from.
 
     `uniform` has N numbers for the values, and N for the terms if there are several of a message.
     """
-    setup, panels, inner, waiting, limits, logs, knots, leaning, _ = walker
-    program, axis = setup.program, setup.axis
-    arms, count = len(alpha), len(panels.piece)
+    scene, waiting, limits, logs, knots, leaning, _ = walker
+    program, inner = scene.setup.program, scene.inner
+    arms, count = len(scene.setup.alpha), len(scene.panels.piece)
     whole = len(program.from_above) - 1
     waiting[0, 0], waiting[0, 1], limits[0], logs[0] = whole, count - 1, 1.0, inner.log[count - 1, whole]
     depth = 1
@@ -229,9 +228,9 @@ def walk(alpha: FloatArray, beta: FloatArray, walker: Walker, uniform: FloatArra
         lean(t, leaning)
         chosen = program.terms[m]
         if program.terms[m + 1] - chosen > 1:
-            chosen = term_at(alpha, beta, walker, m, p, t, uniform[arms + step])
+            chosen = term_at(walker, m, p, t, uniform[arms + step])
         i = program.arm[chosen]
-        out[i] = min(place_of(axis, panels, p, t) / axis.support[i], 1.0)
+        out[i] = min(place_of(scene, p, t) / scene.setup.axis.support[i], 1.0)
         for q in range(program.factors[chosen], program.factors[chosen + 1]):
             child = program.factor[q]
             waiting[depth, 0], waiting[depth, 1], limits[depth] = child, p, t
@@ -240,12 +239,10 @@ def walk(alpha: FloatArray, beta: FloatArray, walker: Walker, uniform: FloatArra
 
 
 @borrowing
-def term_at(
-    alpha: FloatArray, beta: FloatArray, walker: Walker, m: int, p: int, t: float, uniform: float
-) -> int:
+def term_at(walker: Walker, m: int, p: int, t: float, uniform: float) -> int:
     """Return the term that a value of a message came from, each as likely as it is large there."""
-    program, axis, panels, inner = walker.setup.program, walker.setup.axis, walker.panels, walker.inner
-    leaning, logs = walker.leaning, walker.terms
+    setup, panels, inner = walker.scene.setup, walker.scene.panels, walker.scene.inner
+    program, leaning, logs = setup.program, walker.leaning, walker.terms
     first, last = program.terms[m], program.terms[m + 1]
     s = panels.piece[p]
     u = panels.left[p] + (panels.right[p] - panels.left[p]) * t
@@ -253,8 +250,8 @@ def term_at(
     for term in range(first, last):
         i = program.arm[term]
         log = NEVER
-        if axis.inside[i, s]:
-            log = log_density(alpha[i], beta[i], axis.support[i], axis.begin[s], axis.end[s], u)
+        if setup.axis.inside[i, s]:
+            log = log_density(setup, i, s, u)
             for q in range(program.factors[term], program.factors[term + 1]):
                 child = program.factor[q]
                 log += log_at(inner, child, p, program.from_above[child], leaning)
@@ -273,47 +270,36 @@ def term_at(
 
 
 @kernel
-def batch_draw(
-    alpha: FloatArray, beta: FloatArray, setup: Setup, starts: IntArray, uniform: FloatArray, out: FloatArray
-) -> None:
+def batch_draw(setup: Setup, starts: IntArray, uniform: FloatArray, out: FloatArray) -> None:
     """Set joint draws ``[D, N]``, those from ``starts[b]`` to ``starts[b + 1]`` of state b.
 
     `uniform` has a row for each draw, or fewer rows, which every state then uses from the first one on.
     """
-    shared, program, arms = len(uniform) < len(out), setup.program, alpha.shape[1]
-    waiting, ends, knots = (
-        np.empty((arms + 1, 2), np.int64),
-        np.empty((2, arms + 1)),
-        np.empty((2, POINTS + 2)),
-    )
-    terms = np.empty(len(program.arm))
-    for b in range(len(alpha)):
-        solved = solve(alpha[b], beta[b], setup)
-        walker = Walker(
-            setup, solved.panels, solved.inner, waiting, ends[0], ends[1], knots[0], knots[1], terms
-        )
+    shared, arms = len(uniform) < len(out), out.shape[1]
+    waiting, ends = np.empty((arms + 1, 2), np.int64), np.empty((2, arms + 1))
+    knots, terms = np.empty((2, POINTS + 2)), np.empty(len(setup.program.arm))
+    for b in range(len(starts) - 1):
+        scene = solve(one_of(setup, b)).scene
+        walker = Walker(scene, waiting, ends[0], ends[1], knots[0], knots[1], terms)
         for k in range(starts[b], starts[b + 1]):
             row = k - starts[b] if shared else k
-            walk(alpha[b], beta[b], walker, uniform[row], out[k])
+            walk(walker, uniform[row], out[k])
 
 
 @kernel
-def open_ladder(
-    alpha: FloatArray, beta: FloatArray, setup: Setup, low: FloatArray, high: FloatArray
-) -> tuple[Panels, float]:
+def open_ladder(setup: Setup, low: FloatArray, high: FloatArray) -> tuple[Panels, float]:
     """Return the panels of a state and log W; set the logits between which arms have their mass."""
-    solved = solve(alpha, beta, setup)
-    mass = solved.mass
-    little, axis = math.exp(-setup.cut), setup.axis
-    for i in range(len(alpha)):
+    scene, log_weight, mass, _ = solve(setup)
+    little = math.exp(-setup.cut)
+    for i in range(len(mass)):
         first, last = -1, 0
-        for p in range(len(solved.panels.piece)):
+        for p in range(len(scene.panels.piece)):
             if mass[i, p].sum() > little:
                 first = p if first < 0 else first
                 last = p
-        low[i] = logit_of(axis, solved.panels, i, max(first, 0), 0.0)
-        high[i] = logit_of(axis, solved.panels, i, last, 1.0)
-    return solved.panels, solved.log_weight
+        low[i] = logit_of(scene, i, max(first, 0), 0.0)
+        high[i] = logit_of(scene, i, last, 1.0)
+    return scene.panels, log_weight
 
 
 @helper
@@ -353,27 +339,20 @@ def cut_panels(panels: Panels, piece: IntArray, u: FloatArray) -> Panels:
 
 @kernel
 def cut_off(
-    alpha: FloatArray,
-    beta: FloatArray,
-    setup: Setup,
-    panels: Panels,
-    log_weight: float,
-    limit: FloatArray,
-    below: FloatArray,
-    density: FloatArray,
+    setup: Setup, panels: Panels, log_weight: float, limit: FloatArray, below: FloatArray, density: FloatArray
 ) -> None:
     """Set P(all means below their limits) ``[V]``, and its derivatives in the first rows of `density`.
 
     `limit` ``[V, N]`` are logits of means, and derivatives ``[D, N]`` are by these.
     """
-    program, axis = setup.program, setup.axis
-    arms = len(alpha)
+    axis, number = setup.axis, len(setup.program.from_above)
+    arms = len(setup.alpha)
     piece, u, edge = np.empty(arms, np.int64), np.empty(arms), np.empty(arms, np.int64)
     for v in range(len(limit)):
         for i in range(arms):
             piece[i], u[i] = locate(axis, i, limit[v, i])
         finer = cut_panels(panels, piece, u)
-        dense = densities(alpha, beta, axis, finer)
+        dense = densities(setup, finer)
         count = len(finer.piece)
         for i in range(arms):
             edge[i] = 0
@@ -384,34 +363,28 @@ def cut_off(
                     dense.log[i, p] = NEVER
                 else:
                     edge[i] = p + 1
-        scene = Scene(program, finer, dense, new_messages(len(program.from_above), count))
+        scene = Scene(setup, finer, dense, new_messages(number, count))
         total = inside(scene)
         below[v] = math.exp(min(total - log_weight, 0.0))
         if v < len(density):
-            outer = new_messages(len(program.from_above), count)
-            outside(scene, outer, log_weight, setup.nats, setup.cut, new_tally(0, 0, 0))
+            outer = new_messages(number, count)
+            outside(scene, outer, log_weight, new_tally(0, 0, 0))
             for i in range(arms):
                 if not (math.isfinite(u[i]) and axis.inside[i, piece[i]]):
                     edge[i] = -1
-            rates(alpha, beta, scene, outer, edge, limit[v], log_weight, density[v])
+            rates(scene, outer, edge, limit[v], log_weight, density[v])
 
 
 @helper
 def rates(
-    alpha: FloatArray,
-    beta: FloatArray,
-    scene: Scene,
-    outer: Messages,
-    edge: IntArray,
-    limit: FloatArray,
-    log_weight: float,
-    out: FloatArray,
+    scene: Scene, outer: Messages, edge: IntArray, limit: FloatArray, log_weight: float, out: FloatArray
 ) -> None:
     """Set how fast the weight grows with the limit of each arm, by the logit of the mean.
 
     `edge` is the panel that begins at an arm's limit, -1 where the arm has no density.
     """
-    program, inner, count = scene.program, scene.inner, len(scene.inner.log)
+    alpha, beta, program = scene.setup.alpha, scene.setup.beta, scene.setup.program
+    inner, count = scene.inner, len(scene.inner.log)
     out[:] = 0.0
     for t in range(len(program.arm)):
         i, owner = program.arm[t], program.owner[t]

@@ -15,8 +15,8 @@ import numpy as np
 
 from elsv._base.jit import helper, inlined
 from elsv._base.typing import AnyArray, FloatArray, IntArray
-from elsv.beliefs.ladder.axis_kernels import NEVER, Axis, Panels, log_density
-from elsv.beliefs.ladder.messages_kernels import Program
+from elsv.beliefs.ladder import Program, Setup
+from elsv.beliefs.ladder.axis_kernels import NEVER, Panels, log_density
 
 _ROUNDS = 80
 _MOST_POINTS = 40_000
@@ -50,9 +50,7 @@ def log_segment(a: float, b: float, width: float) -> float:
 
 
 @helper
-def scout(
-    alpha: FloatArray, beta: FloatArray, program: Program, axis: Axis, panels: Panels, cut: float
-) -> Panels:
+def scout(setup: Setup, panels: Panels, cut: float) -> Panels:
     """Return panels that follow what matters, beginning with `panels`."""
     count = len(panels.piece)
     piece, u = np.empty(2 * count, np.int64), np.empty(2 * count)
@@ -65,7 +63,7 @@ def scout(
         size += 1
     trail = Trail(piece[:size].copy(), u[:size].copy())
     for _ in range(_ROUNDS):
-        chosen = long_intervals(alpha, beta, program, axis, trail, cut)
+        chosen = long_intervals(setup, trail, cut)
         if not chosen.any() or len(trail.u) > _MOST_POINTS:
             break
         trail = with_middles(trail, chosen)
@@ -113,23 +111,19 @@ def term_at_points(
 
 
 @helper
-def long_intervals(
-    alpha: FloatArray, beta: FloatArray, program: Program, axis: Axis, trail: Trail, cut: float
-) -> AnyArray:
+def long_intervals(setup: Setup, trail: Trail, cut: float) -> AnyArray:
     """Return which intervals matter and are too long."""
+    program = setup.program
     size, number = len(trail.u), len(program.from_above)
     width = np.zeros(size - 1)
     for j in range(size - 1):
         if trail.piece[j] == trail.piece[j + 1]:
             width[j] = trail.u[j + 1] - trail.u[j]
-    density = np.full((len(alpha), size), NEVER)
-    for i in range(len(alpha)):
+    density = np.full((len(setup.alpha), size), NEVER)
+    for i in range(len(density)):
         for j in range(size):
-            s = trail.piece[j]
-            if axis.inside[i, s]:
-                density[i, j] = log_density(
-                    alpha[i], beta[i], axis.support[i], axis.begin[s], axis.end[s], trail.u[j]
-                )
+            if setup.axis.inside[i, trail.piece[j]]:
+                density[i, j] = log_density(setup, i, trail.piece[j], trail.u[j])
     into, onto = np.full((number, size), NEVER), np.full((number, size), NEVER)  # integrands
     inner, outer = np.empty((number, size)), np.empty((number, size))
     for m in range(number):

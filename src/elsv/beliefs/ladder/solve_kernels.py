@@ -9,12 +9,11 @@ import numpy as np
 
 from elsv._base.jit import borrowing, helper
 from elsv._base.typing import AnyArray, FloatArray
+from elsv.beliefs.ladder import Program, Setup
 from elsv.beliefs.ladder.axis_kernels import (
     NEVER,
     POINTS,
     WEIGHTS,
-    Axis,
-    Densities,
     Panels,
     densities,
     first_panels,
@@ -25,7 +24,6 @@ from elsv.beliefs.ladder.axis_kernels import (
 )
 from elsv.beliefs.ladder.messages_kernels import (
     Messages,
-    Program,
     Scene,
     accumulate,
     new_messages,
@@ -45,15 +43,6 @@ _MOST_PANELS = 40_000
 _STEEP = 4.0  # most by which a panel is wider than one beside it that matters
 
 
-class Setup(NamedTuple):
-    """What is solved, and how finely."""
-
-    program: Program
-    axis: Axis
-    nats: float  # that a panel may span
-    cut: float  # nats below all from which on a part of it is left out
-
-
 class Tally(NamedTuple):
     """What is added up on every panel."""
 
@@ -64,12 +53,10 @@ class Tally(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A state: panels, densities, messages, and the logarithm of W."""
+    """A state on panels that resolve it."""
 
-    panels: Panels
-    densities: Densities
-    inner: Messages
-    log_weight: float
+    scene: Scene
+    log_weight: float  # log W
     mass: FloatArray  # [N, P, POINTS], probability that an arm has at a node
     coarse: AnyArray  # [P], whether a panel is too wide for what it holds
 
@@ -96,7 +83,7 @@ def inside(scene: Scene) -> float:
 
     Messages that run in one direction go from panel to panel together: those of a panel stay in the cache.
     """
-    program, panels, _, inner = scene
+    program, panels, inner = scene.setup.program, scene.panels, scene.inner
     count, number = len(panels.piece), len(program.from_above)
     g, part, logs = np.empty(POINTS), np.empty(POINTS), np.empty(len(program.arm))
     now = np.full(number, NEVER)
@@ -127,13 +114,13 @@ def inside(scene: Scene) -> float:
 
 
 @helper
-def outside(scene: Scene, outer: Messages, log_weight: float, nats: float, cut: float, tally: Tally) -> None:
+def outside(scene: Scene, outer: Messages, log_weight: float, tally: Tally) -> None:
     """Set the outside messages, and on the way add up what they say of each panel.
 
     With one row in `outer` a panel's messages take the place of those of the panel before, which is enough
     where all run in one direction. An empty tally is left alone.
     """
-    program, panels = scene.program, scene.panels
+    program, panels = scene.setup.program, scene.panels
     count, number = len(panels.piece), len(program.from_above)
     g, part, logs = np.empty(POINTS), np.empty(POINTS), np.empty(len(program.use) + 1)
     outer.value[:, number - 1] = 1.0
@@ -169,25 +156,18 @@ def outside(scene: Scene, outer: Messages, log_weight: float, nats: float, cut: 
                             g[k] += part[k] * outer.value[row, owner, k]
                 now[m] = accumulate(outer, m, row, g, scale, width, now[m], above)
             if end < 0 and len(tally.coarse) > 0:
-                weigh(scene, outer, p, row, log_weight, cut, tally, part)
-                judge(scene, outer, p, row, nats, cut, tally)
+                weigh(scene, outer, p, row, log_weight, tally, part)
+                judge(scene, outer, p, row, tally)
         if end < 0:
             break
 
 
 @borrowing
 def weigh(
-    scene: Scene,
-    outer: Messages,
-    p: int,
-    row: int,
-    log_weight: float,
-    cut: float,
-    tally: Tally,
-    part: FloatArray,
+    scene: Scene, outer: Messages, p: int, row: int, log_weight: float, tally: Tally, part: FloatArray
 ) -> None:
     """Set the share of W that every term has on a panel, and the probability of arms at its nodes."""
-    program, width = scene.program, scene.panels.right[p] - scene.panels.left[p]
+    program, width = scene.setup.program, scene.panels.right[p] - scene.panels.left[p]
     for i in range(len(tally.mass)):
         for k in range(POINTS):
             tally.mass[i, p, k] = 0.0
@@ -195,7 +175,7 @@ def weigh(
         tally.share[t] = 0.0
         owner, i = program.owner[t], program.arm[t]
         log = term_log(scene, t, p, -1) + outer.log[row, owner] - log_weight
-        if log > -cut - _MARGIN:
+        if log > -scene.setup.cut - _MARGIN:
             # On a wide panel the largest values of the factors may lie at opposite ends.
             rest = max(log - _LARGE, 0.0)
             factor = math.exp(log - rest) * width
@@ -211,9 +191,9 @@ def weigh(
 
 
 @borrowing
-def judge(scene: Scene, outer: Messages, p: int, row: int, nats: float, cut: float, tally: Tally) -> None:
+def judge(scene: Scene, outer: Messages, p: int, row: int, tally: Tally) -> None:
     """Set whether a panel is too wide for what it holds, and whether that matters."""
-    program, inner = scene.program, scene.inner
+    program, nats, cut, inner = scene.setup.program, scene.setup.nats, scene.setup.cut, scene.inner
     left, right = scene.panels.left[p], scene.panels.right[p]
     span, bend = surely_resolved(left, right, nats)
     span, bend = math.exp(-span), math.exp(2 * bend)
@@ -281,42 +261,39 @@ def lightest(mass: FloatArray) -> float:
 
 
 @helper
-def solve(alpha: FloatArray, beta: FloatArray, setup: Setup) -> Solved:
+def solve(setup: Setup) -> Solved:
     """Return a state on panels that resolve everything of it that matters."""
-    program, axis, nats, cut = setup
+    alpha, beta, program, axis, nats, cut = setup
     # The more arms meet in a message, the narrower it is; a first guess that is right saves a second pass.
     meeting = len(alpha) if len(program.arm) > len(program.from_above) else _FEW
     narrow = math.sqrt(max(1.0, meeting / _FEW))
-    panels = first_panels(alpha, beta, axis, _FINER * nats / narrow, cut)
-    solved = solve_on(alpha, beta, setup, panels)
+    panels = first_panels(Setup(alpha, beta, program, axis, _FINER * nats / narrow, cut))
+    solved = solve_on(setup, panels)
     scouted = False
     for finished in range(_ROUNDS):
         chosen = solved.coarse
         lost = not lightest(solved.mass) > 0.5
         if not scouted and (lost or (chosen.any() and finished == _PATIENCE)):
-            found = scout(alpha, beta, program, axis, panels, cut + _MARGIN)
-            solved = solve_on(alpha, beta, setup, found)
+            solved = solve_on(setup, scout(setup, panels, cut + _MARGIN))
             scouted = True
             continue
         if not chosen.any() or len(chosen) > _MOST_PANELS:
             break
-        solved = solve_on(alpha, beta, setup, halved(solved.panels, chosen))
+        solved = solve_on(setup, halved(solved.scene.panels, chosen))
     return solved
 
 
 @helper
-def solve_on(alpha: FloatArray, beta: FloatArray, setup: Setup, panels: Panels) -> Solved:
+def solve_on(setup: Setup, panels: Panels) -> Solved:
     """Return a state on given panels."""
-    program, axis, nats, cut = setup
+    program = setup.program
     count, number = len(panels.piece), len(program.from_above)
-    dense = densities(alpha, beta, axis, panels)
-    inner = new_messages(number, count)
+    scene = Scene(setup, panels, densities(setup, panels), new_messages(number, count))
     # All in one direction: no more is needed of the outside than its messages on the panel at hand.
     several = number > 1 and alike(program, number - 2, -1, -1) >= 0
     outer = new_messages(number, count if several else 1)
-    scene = Scene(program, panels, dense, inner)
     log_weight = inside(scene)
-    tally = new_tally(len(program.arm), len(alpha), count)
-    outside(scene, outer, log_weight, nats, cut, tally)
+    tally = new_tally(len(program.arm), len(setup.alpha), count)
+    outside(scene, outer, log_weight, tally)
     mark_wide(panels, tally)
-    return Solved(panels, dense, inner, log_weight, tally.mass, tally.coarse)
+    return Solved(scene, log_weight, tally.mass, tally.coarse)

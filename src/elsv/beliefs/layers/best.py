@@ -49,7 +49,7 @@ def best_in_order(problem: Arms, belief: Any, layer: Layer, crew: Crew) -> Float
     """
     if problem.arms > MOST_ARMS or contradicts(problem, belief):
         return None
-    return _filled(problem, (_InOrder(problem, belief.order, layer.made) for _ in range(1)), layer, crew)
+    return _filled(problem, _in_order(problem, belief.order, layer.made), layer, crew)
 
 
 def _filled(problem: Arms, fills: Iterable[Fill], layer: Layer, crew: Crew) -> FloatArray:
@@ -79,85 +79,80 @@ def _independent(problem: Arms, made: int) -> Iterator[Fill]:
     unit = place_nodes(problem, made)
     for low, high in pairwise(edges):
         for nodes in unit.parts(made):
-            yield _Piece(problem, nodes, made, low, high)
+            yield _piece(problem, nodes, made, low, high)
 
 
-class _Piece:
-    """Independent arms, v between two rewards."""
+def _piece(problem: Arms, nodes: Nodes, made: int, low: float, high: float) -> Fill:
+    """Return what adds the part of independent arms at some nodes, v between two rewards."""
+    from elsv.beliefs.layers.weights_kernels import add_products
 
-    def __init__(self, problem: Arms, nodes: Nodes, made: int, low: float, high: float) -> None:
-        share, rest = np.exp(nodes.log_x), np.exp(nodes.log_rest)
-        v, to_go = low + (high - low) * share, (high - low) * rest
-        rate = nodes.weights * (high - low) * share * rest
-        self.arms: list[tuple[ArmTables, FloatArray]] = []  # and what turns x (1 - x) dx into dv
-        self.below: list[list[FloatArray]] = []
-        for prior, reward in zip(problem.prior, problem.rewards, strict=True):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log_x = np.log(np.minimum(v / reward, 1.0))
-                log_rest = np.log(np.maximum(reward - high + to_go, 0.0) / reward)
-                jacobian = np.where(reward >= high, np.exp(-log_x - log_rest) * rate / reward, 0.0)
-            tables = ArmTables(prior, log_x, log_rest, made)
-            self.arms.append((tables, jacobian))
-            self.below.append(tables.integrals(from_above=False))
+    share, rest = np.exp(nodes.log_x), np.exp(nodes.log_rest)
+    v, to_go = low + (high - low) * share, (high - low) * rest
+    rate = nodes.weights * (high - low) * share * rest
+    arms, jacobians = [], []  # what turns x (1 - x) dx into dv
+    for prior, reward in zip(problem.prior, problem.rewards, strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_x = np.log(np.minimum(v / reward, 1.0))
+            log_rest = np.log(np.maximum(reward - high + to_go, 0.0) / reward)
+            jacobians.append(np.where(reward >= high, np.exp(-log_x - log_rest) * rate / reward, 0.0))
+        arms.append(ArmTables(prior, log_x, log_rest, made))
+    below = [tables.integrals(from_above=False) for tables in arms]
 
-    def __call__(self, pulls: list[int], out: FloatArray) -> None:
-        from elsv.beliefs.layers.weights_kernels import add_products
-
+    def fill(pulls: list[int], out: FloatArray) -> None:
         for i, part in enumerate(out):
-            tables = [self.below[j][n] for j, n in enumerate(pulls)]
-            tables[i] = self.arms[i][0].density(pulls[i]) * self.arms[i][1]
-            before = np.ones((1, tables[i].shape[1]))
+            tables = [below[j][n] for j, n in enumerate(pulls)]
+            tables[i] = arms[i].density(pulls[i]) * jacobians[i]
+            before = np.ones((1, len(rate)))
             for table in tables[:-2]:
-                before = (before[:, None] * table).reshape(-1, table.shape[1])
+                before = (before[:, None] * table).reshape(-1, len(rate))
             add_products(before, tables[-2], tables[-1], part.reshape(-1))
 
+    return fill
 
-class _InOrder:
-    """Two or three arms in order; `arms` lists them from the largest mean down."""
 
-    def __init__(self, problem: Arms, order: Order, made: int) -> None:
-        self.arms = list(range(problem.arms))
-        if order == "increasing":
-            self.arms.reverse()
-        prior, r = problem.prior[self.arms], [float(problem.rewards[arm]) for arm in self.arms]
-        kinks = [r[0] / r[1]] + ([r[0] / r[2], r[2] / r[1]] if problem.arms == 3 else [])
-        nodes = place_nodes(problem, made, tuple(kinks))
-        self.weights = nodes.weights
-        self.middle = ArmTables(prior[1], nodes.log_x, nodes.log_rest, made)
-        least = max(1.0, r[1] / r[0])
-        self.above = _at(prior[0], nodes, 1.0, made).integrals(from_above=True)
-        self.above_least = _at(prior[0], nodes, least, made).integrals(from_above=True)
-        if problem.arms == 2:
-            return
+def _in_order(problem: Arms, order: Order, made: int) -> Iterator[Fill]:
+    """Yield what adds the integrals of two or three arms in order."""
+    arms = list(range(problem.arms))[:: 1 if order == "decreasing" else -1]  # from the largest mean down
+    prior, r = problem.prior[arms], [float(problem.rewards[arm]) for arm in arms]
+    kinks = [r[0] / r[1]] + ([r[0] / r[2], r[2] / r[1]] if len(arms) == 3 else [])
+    nodes = place_nodes(problem, made, tuple(kinks))
+    middle = ArmTables(prior[1], nodes.log_x, nodes.log_rest, made)
+    least = max(1.0, r[1] / r[0])
+    above = _at(prior[0], nodes, 1.0, made).integrals(from_above=True)
+    above_least = _at(prior[0], nodes, least, made).integrals(from_above=True)
+    crosses = False
+    if len(arms) == 3:
         meets = r[2] / r[0]
-        self.below = _at(prior[2], nodes, 1.0, made).integrals(from_above=False)
-        self.capped = _at(prior[2], nodes, min(1.0, r[1] / r[2]), made).integrals(from_above=False)
-        self.crosses = meets > least  # else the first arm beats the third wherever it beats the second
-        if self.crosses:
-            y, inner = np.exp(nodes.log_x), place_nodes(problem, made)
-            self.above_meeting = _at(prior[0], nodes, meets, made).integrals(from_above=True)
-            self.first = ArmTables(prior[0], inner.log_x, inner.log_rest, made)
-            self.third = _at(prior[2], inner, r[0] / r[2], made).integrals(from_above=False)
-            upper, lower = np.minimum(meets * y, 1.0), np.minimum(least * y, 1.0)
-            self.between = inner.rule_up_to(upper) - inner.rule_up_to(lower)  # [G, inner nodes]
+        below = _at(prior[2], nodes, 1.0, made).integrals(from_above=False)
+        capped = _at(prior[2], nodes, min(1.0, r[1] / r[2]), made).integrals(from_above=False)
+        crosses = meets > least  # else the first arm beats the third wherever it beats the second
+    if crosses:
+        y, inner = np.exp(nodes.log_x), place_nodes(problem, made)
+        above_meeting = _at(prior[0], nodes, meets, made).integrals(from_above=True)
+        first = ArmTables(prior[0], inner.log_x, inner.log_rest, made)
+        third = _at(prior[2], inner, r[0] / r[2], made).integrals(from_above=False)
+        upper, lower = np.minimum(meets * y, 1.0), np.minimum(least * y, 1.0)
+        between = inner.rule_up_to(upper) - inner.rule_up_to(lower)  # [G, inner nodes]
 
-    def __call__(self, pulls: list[int], out: FloatArray) -> None:
-        n = [pulls[arm] for arm in self.arms]
-        above, least = self.above[n[0]][:, None], self.above_least[n[0]][:, None]  # [s_1, 1, G]
-        below = capped = np.ones((1, len(self.weights)))
+    def fill(pulls: list[int], out: FloatArray) -> None:
+        n = [pulls[arm] for arm in arms]
+        over, over_least = above[n[0]][:, None], above_least[n[0]][:, None]  # [s_1, 1, G]
+        under = under_cap = np.ones((1, len(nodes.weights)))
         if len(n) == 3:
-            below, capped = self.below[n[2]], self.capped[n[2]]
-        first, second = least * below, (above - least) * capped
-        if len(n) == 3 and self.crosses:
+            under, under_cap = below[n[2]], capped[n[2]]
+        best, second = over_least * under, (over - over_least) * under_cap
+        if crosses:
             # The integral over the first arm above ℓ of its density times F_3, [s_1, s_3, G].
-            product = self.first.density(n[0])[:, None] * self.third[n[2]]
-            first = self.above_meeting[n[0]][:, None] * below + _product(product, self.between)
-        rest = above * below - first - second
-        density = self.middle.density(n[1]) * self.weights  # [s_2, G]
-        for k, part in zip(self.arms, (first, second, rest), strict=False):
+            product = first.density(n[0])[:, None] * third[n[2]]
+            best = above_meeting[n[0]][:, None] * under + _product(product, between)
+        rest = over * under - best - second
+        density = middle.density(n[1]) * nodes.weights  # [s_2, G]
+        for k, part in zip(arms, (best, second, rest), strict=False):
             worth = _product(part, density)  # [s_1, s_3, s_2]
             worth = np.moveaxis(worth, 2, 1).reshape([count + 1 for count in n])
-            out[k] += worth.transpose() if self.arms[0] else worth
+            out[k] += worth.transpose() if arms[0] else worth
+
+    yield fill
 
 
 def _product(stack: FloatArray, rows: FloatArray) -> FloatArray:

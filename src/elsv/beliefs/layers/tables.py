@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import FloatArray
-from elsv.beliefs.quadrature import ArmTables, Nodes, beta_share, limited_logs, place_nodes
+from elsv.beliefs.quadrature import ArmTables, Nodes, beta_share, limited_logs, log_beta, place_nodes
 from elsv.errors import InvalidInputError
 from elsv.state import Arms, State
 
@@ -75,10 +75,8 @@ def nodes_for(problem: Arms, made: int) -> Nodes:
 
 def contradicts(problem: Arms, belief: Any) -> bool:
     """Return whether the prior finds the order of a belief that has W all but impossible."""
-    from scipy.special import betaln
-
     log_weight = float(belief.log_weight(State.initial(problem)))
-    return log_weight - float(betaln(*problem.prior.T).sum()) < _LEAST
+    return log_weight - float(log_beta(*problem.prior.T).sum()) < _LEAST
 
 
 def probable_nodes(problem: Arms, falling: bool, nodes: Nodes) -> Nodes:
@@ -86,12 +84,10 @@ def probable_nodes(problem: Arms, falling: bool, nodes: Nodes) -> Nodes:
 
     All others have none in doubles: what any number of pulls makes of them is less still.
     """
-    from scipy.special import betaln
-
     middle = (problem.arms - 1) // 2
     alpha, beta = problem.prior[middle]
     log_x, log_rest = limited_logs(nodes.log_x, nodes.log_rest)
-    joint = alpha * log_x + beta * log_rest - betaln(alpha, beta) + np.log(nodes.weights)
+    joint = alpha * log_x + beta * log_rest - log_beta(alpha, beta) + np.log(nodes.weights)
     for arm, (a, b) in enumerate(problem.prior):
         if arm != middle:
             from_above = falling == (arm < middle)
@@ -140,14 +136,12 @@ def log_share(
     alpha: FloatArray | float, beta: FloatArray | float, log_x: FloatArray, log_rest: FloatArray
 ) -> FloatArray:
     """Return the logarithm of the incomplete Beta function, however far in its tail."""
-    from scipy.special import betaln
-
     a, b, x, rest = np.broadcast_arrays(alpha, beta, log_x, log_rest)
     share = beta_share(a, b, x, rest)
     far = share < _TINY
     found = np.log(np.where(far, 1.0, share))
     a, b, x, rest = a[far], b[far], x[far], rest[far]
-    found[far] = a * x + b * rest - betaln(a, b) + np.log(tail_factor(a, b, x))
+    found[far] = a * x + b * rest - log_beta(a, b) + np.log(tail_factor(a, b, x))
     return found
 
 

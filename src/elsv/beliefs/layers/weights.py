@@ -111,12 +111,7 @@ def size_of_tables(parts: tuple[Ways, ...], made: int) -> float:
 
 
 def weights_by_parts(
-    problem: Arms,
-    parts: tuple[Ways, ...],
-    lattice: Lattice,
-    made: int,
-    workers: int = 1,
-    relative: bool = False,
+    problem: Arms, parts: tuple[Ways, ...], lattice: Lattice, made: int, workers: int, relative: bool = False
 ) -> FloatArray:
     """Return W of all states after `made` pulls, in the lattice's numbering, times 2^(T/2).
 
@@ -129,14 +124,11 @@ def weights_by_parts(
     # Messages of several arms and products of parts need all nodes at once.
     alone = len(parts) == 1 and problem.arms <= MOST_ARMS
     for some in nodes.parts(made) if alone else [nodes]:
-        scales = [some.weights * (1.0 if k else unit) for k in range(len(parts))]
-        tables = [
-            _Tables(problem, ways, some, made, scale, relative)
-            for ways, scale in zip(parts, scales, strict=True)
-        ]
-        # Parts are met in many blocks.
-        blocks = [table.block if len(parts) == 1 else cache(table.block) for table in tables]
-        found = [(ways.arms, block) for ways, block in zip(parts, blocks, strict=True)]
+        found: list[Part] = []
+        for k, ways in enumerate(parts):
+            tables = _Tables(problem, ways, some, made, some.weights * (1.0 if k else unit), relative)
+            # Parts are met in many blocks.
+            found.append((ways.arms, tables.block if len(parts) == 1 else cache(tables.block)))
         with crew(workers) as threads:
             threads.map(partial(_fill, layer, found, out), layer.chunks(max(layer.size // (16 * workers), 1)))
     return out
