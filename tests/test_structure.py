@@ -352,6 +352,7 @@ REFUSED = [
     ),
     (lambda: from_dict({"where": 3}), "3 is a function that a file cannot hold"),
     (lambda: samples([[1.5, 0.2]]), r"samples must be means from 0 to 1, got 1\.5"),
+    (lambda: samples([[0.5, 0.2], [0.1]]), "samples must have as many numbers in every row"),
     (lambda: samples([[float("nan"), 0.2]]), "got nan"),
     (lambda: samples([0.5, 0.2]), r"shape \[draws, arms\], got \(2,\)"),
     (lambda: samples(np.empty((0, 3))), r"got \(0, 3\)"),

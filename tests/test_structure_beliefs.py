@@ -196,7 +196,14 @@ def test_more_draws_than_a_file_of_text_holds_are_saved_too(tmp_path, monkeypatc
     with pytest.raises(InvalidInputError, match="too many for a problem's file"):
         many.to_dict()
     many.save(tmp_path / "many.toml")
-    assert Problem.load(tmp_path / "many.toml") == many
+    read = Problem.load(tmp_path / "many.toml")
+    assert read == many
+    assert "'samples': '400 draws'" in repr(many)
+    assert many.order is None
+    found = elsv.compare(
+        many, [elsv.make_policy("greedy", read)], instances=4
+    )  # the same draws are the same problem
+    assert found.source == "drawn from the prior, the means are one of 400 joint draws"
 
 
 def test_weights_of_draws_count_and_are_saved_with_a_path(tmp_path):

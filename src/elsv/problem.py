@@ -29,7 +29,7 @@ from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
 from elsv.segments import Segments, Stated, stated
 from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
-from elsv.structure.drawn import SampleDraws, digest, draws_as
+from elsv.structure.drawn import SampleDraws, digest, draws_as, in_short
 from elsv.structure.product import Product, check_order_of_lists
 from elsv.structure.rankings import is_number
 
@@ -171,7 +171,8 @@ class Problem:
     @property
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
-        known = self.structure.to_dict()
+        with draws_as(in_short):
+            known = self.structure.to_dict()
         if set(known) == {"order"} and isinstance(known["order"], str):
             return cast(Order, known["order"])
         return None
@@ -242,7 +243,8 @@ class Problem:
         return [(1.0, 1.0) if row is None else row for row in given], known
 
     def __repr__(self) -> str:
-        shown = self.to_dict()
+        with draws_as(in_short):
+            shown = self.to_dict()
         if (self.prior == 1).all():
             del shown["prior"]
         if self.names == _numbered(self.arms):
@@ -265,10 +267,7 @@ class Problem:
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Problem):
-            return False
-        with draws_as(digest):  # the same draws are the same prior, wherever they are kept
-            return self.to_dict() == other.to_dict()
+        return isinstance(other, Problem) and _compared(self) == _compared(other)
 
     def __hash__(self) -> int:
         return hash((self.rewards.tobytes(), self.prior.tobytes(), self.horizon, self.discount))
@@ -383,7 +382,13 @@ def belief_of(problem: Problem) -> Belief:
 
 def same_task(first: Problem, second: Problem) -> bool:
     """Return whether two problems differ in the names of their arms at most."""
-    return {**first.to_dict(), "names": None} == {**second.to_dict(), "names": None}
+    return {**_compared(first), "names": None} == {**_compared(second), "names": None}
+
+
+def _compared(problem: Problem) -> dict[str, Any]:
+    """Return plain values; the same draws are the same prior, wherever they are kept."""
+    with draws_as(digest):
+        return problem.to_dict()
 
 
 def _objective(horizon: object, discount: object) -> tuple[int | None, float | None]:

@@ -235,7 +235,11 @@ class Samples(CountedBest):
 
 def check_draws(draws: ArrayLike) -> FloatArray:
     """Return draws of means as ``[M, N]``; leading axes, such as chains and draws, are taken together."""
-    table = numbers("samples", np.asarray(draws))
+    try:
+        given = np.asarray(draws)
+    except ValueError as error:
+        raise InvalidInputError(f"samples must have as many numbers in every row: {error}") from error
+    table = numbers("samples", given)
     if table.ndim < 2 or table.size == 0:
         raise InvalidInputError(f"samples must have shape [draws, arms], got {table.shape}")
     table = np.ascontiguousarray(table.reshape(-1, table.shape[-1]))

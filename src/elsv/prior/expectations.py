@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elsv._base.numbers import shown
+from elsv._base.numbers import numbers, shown
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.ladder.ranking import closure
@@ -141,8 +141,8 @@ def _ends(arm: str, given: Interval) -> tuple[float, float]:
     """Return both ends as probabilities, twice the same for one number."""
     rule, low, high = "", 0.0, 0.0
     try:
-        values = _written(given) if isinstance(given, str) else np.atleast_1d(given).astype(float).tolist()
-        low, high = values * 2 if len(values) == 1 else values
+        values = _written(given) if isinstance(given, str) else np.atleast_1d(numbers(arm, given)).tolist()
+        low, high = map(float, values * 2 if len(values) == 1 else values)
     except (TypeError, ValueError):
         rule = 'be a rate such as "4%" or an interval such as "3-8%"'
     else:

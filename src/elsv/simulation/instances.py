@@ -23,6 +23,7 @@ from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
 from elsv.structure import Structure, structure_of
+from elsv.structure.drawn import draws_as, in_short
 
 _EXAMPLES = "give customers, such as 60, or their mean number, such as geometric:60"
 
@@ -39,7 +40,8 @@ class FromPrior:
 
     def describe(self) -> str:
         """Say in words where the means come from."""
-        known = self.problem.structure.to_dict()
+        with draws_as(in_short):
+            known = self.problem.structure.to_dict()
         short = self.problem.order or (self.problem.structure.describe() if known else "")
         return f"drawn from the prior{', ' if short else ''}{short}"
 

@@ -33,7 +33,7 @@ _INLINE = 1_000_000  # numbers that are written into a problem's file
 _AGAIN = 4096  # draws of what is believed after data
 _KINDS = (".parquet", ".npy", ".csv")
 _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 and 95 %
-_kept_as: ContextVar[Callable[[SampleDraws], str] | None] = ContextVar("_kept_as", default=None)
+_kept_as: ContextVar[Callable[[SampleDraws], str | None] | None] = ContextVar("_kept_as", default=None)
 
 
 class OwnPrior(Bound):
@@ -43,7 +43,8 @@ class OwnPrior(Bound):
 
     def given(self, state: State) -> SampleDraws:
         """Return draws of what is believed after data."""
-        return SampleDraws(np.ascontiguousarray(joint_points(self.belief(), state, _AGAIN)[0]))
+        draws, weight = joint_points(self.belief(), state, _AGAIN)
+        return SampleDraws(np.ascontiguousarray(draws), None if np.ptp(weight) == 0 else weight)
 
     @abstractmethod
     def belief(self) -> Belief:
@@ -104,8 +105,8 @@ class SampleDraws(OwnPrior):
 
 
 @contextmanager
-def draws_as(keep: Callable[[SampleDraws], str]) -> Iterator[None]:
-    """Let `to_dict` name draws by what `keep` returns, however deep in a structure they are."""
+def draws_as(keep: Callable[[SampleDraws], str | None]) -> Iterator[None]:
+    """Let `to_dict` name draws by what `keep` returns, however deep they are; None: it writes them out."""
     token = _kept_as.set(keep)
     try:
         yield
@@ -114,8 +115,14 @@ def draws_as(keep: Callable[[SampleDraws], str]) -> Iterator[None]:
 
 
 def digest(statement: SampleDraws) -> str:
-    """Return what tells draws from others, wherever they are kept."""
+    """Return a fingerprint of draws, the same wherever they are kept."""
     return hashlib.sha256(str(statement.draws.shape).encode() + statement.draws.tobytes()).hexdigest()
+def in_short(statement: SampleDraws) -> str | None:
+    """Return where draws come from, or their number if they are too many to be written out."""
+    many = statement.draws.size > _INLINE
+    return statement.path or (f"{len(statement.draws):,} draws" if many else None)
+
+
 
 
 def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> SampleDraws:
