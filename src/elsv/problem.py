@@ -11,7 +11,7 @@ import inspect
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
-from elsv.segments import Segments, Stated, stated
+from elsv.segments import Segments, Stated
 from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
 from elsv.structure.drawn import SampleDraws, digest, draws_as, in_short
@@ -144,7 +144,7 @@ class Problem:
             )
         if len(set(labels)) != arms:
             raise InvalidInputError(f"names must differ from one another, got {list(labels)}")
-        who = stated(segments, labels, segment_shares, segment_prior)
+        who = Segments.of(segments, labels, segment_shares, segment_prior)
         check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
@@ -189,8 +189,7 @@ class Problem:
 
     def with_horizon(self, horizon: int) -> Problem:
         """Return the same problem with another horizon, instead of its own or of its discount."""
-        values = {key: value for key, value in self.to_dict().items() if key != "discount"}
-        return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
+        return replace(self, horizon=horizon, discount=None)
 
     def with_prior(
         self,
@@ -220,8 +219,7 @@ class Problem:
         [0.037, 0.067, 0.089]
         """
         rows, known = self._rows(prior)
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        new = Problem(**values | {"prior": rows, "structure": structure or self.structure})
+        new = replace(self, prior=rows, structure=structure or self.structure)
         if known.all():
             return new
         from elsv.prior.untried import from_neighbours, neutral
@@ -303,10 +301,10 @@ class Problem:
     @classmethod
     def from_stored(cls, values: Mapping[str, Any]) -> Problem:
         """Build a problem from what `to_dict` wrote; older versions wrote order beside lists of arms."""
-        if "order" in values and "segments" in values:
-            kept = {key: value for key, value in values.items() if key != "order"}
-            return cls.from_dict(kept | {"structure": {"order": values["order"]}})
-        return cls.from_dict(values)
+        stored = dict(values)
+        if "order" in stored and "segments" in stored:
+            stored["structure"] = {"order": stored.pop("order")}
+        return cls.from_dict(stored)
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:
@@ -371,7 +369,6 @@ _KEYS = tuple(inspect.signature(Problem).parameters)  # of a problem's file
 
 
 def _numbered(arms: int) -> tuple[str, ...]:
-    """Return the names of arms that were given none."""
     return tuple(f"arm {i + 1}" for i in range(arms))
 
 
