@@ -306,15 +306,11 @@ def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
     limits
         For each arm the least and the largest mean, or None.
     """
-    found: list[tuple[float, float] | None] = []
-    for pair in _rows("bounds", limits):
-        if pair is None or len(_rows("bounds", pair)) == 0:
-            found.append(None)
-            continue
-        if len(pair) != 2 or not all(map(is_number, pair)):
+    pairs = [() if pair is None else _rows("bounds", pair) for pair in _rows("bounds", limits)]
+    for pair in pairs:
+        if len(pair) not in (0, 2) or not all(map(is_number, pair)):
             raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
-        found.append((float(pair[0]), float(pair[1])))
-    return Bounds(tuple(found))
+    return Bounds(tuple((float(pair[0]), float(pair[1])) if len(pair) else None for pair in pairs))
 
 
 def gap(larger: Arm, smaller: Arm, at_least: float) -> Gaps:
