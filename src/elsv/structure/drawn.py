@@ -42,7 +42,7 @@ class OwnPrior(Bound):
     own_prior: ClassVar[bool] = True
 
     def given(self, state: State) -> SampleDraws:
-        """Return draws of what is believed after data."""
+        """Return draws of what is believed after data, with weights where these differ."""
         draws, weight = joint_points(self.belief(), state, _AGAIN)
         return SampleDraws(np.ascontiguousarray(draws), None if np.ptp(weight) == 0 else weight)
 
