@@ -206,6 +206,14 @@ def test_more_draws_than_a_file_of_text_holds_are_saved_too(tmp_path, monkeypatc
     assert found.source == "drawn from the prior, the means are one of 400 joint draws"
 
 
+def test_statements_that_no_file_holds_can_be_compared():
+    both = problem(unimodal() & unimodal(on="reward"))
+    with pytest.raises(InvalidInputError, match="two statements of unimodal cannot be written as one"):
+        both.to_dict()
+    assert both.order is None
+    assert "single peak" in elsv.compare(both, ["greedy"], instances=4).source
+
+
 def test_weights_of_draws_count_and_are_saved_with_a_path(tmp_path):
     np.save(tmp_path / "d.npy", DRAWS)
     weights = np.r_[np.ones(200), np.zeros(200)]

@@ -171,8 +171,11 @@ class Problem:
     @property
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
-        with draws_as(in_short):
-            known = self.structure.to_dict()
+        try:
+            with draws_as(in_short):
+                known = self.structure.to_dict()
+        except InvalidInputError:  # of statements that no file holds, such as two grids
+            return None
         if set(known) == {"order"} and isinstance(known["order"], str):
             return cast(Order, known["order"])
         return None
