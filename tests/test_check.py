@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import elsv
-from elsv.assumptions.base import levels, line
+from elsv.assumptions.pictures import levels, line
 from elsv.beliefs import MethodUsed
 from elsv.beliefs.base import method_of
 from elsv.cli import app

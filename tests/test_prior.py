@@ -149,7 +149,14 @@ def test_a_mixture_brings_its_probabilities_up_to_date():
 
 
 @pytest.mark.parametrize(
-    "structure", [logistic([8, 10, 12]), decreasing() & logistic([8, 10, 12])], ids=["curve", "both"]
+    "structure",
+    [
+        logistic([8, 10, 12]),
+        decreasing() & logistic([8, 10, 12]),
+        logistic([8, 10, 12], draws=1024),
+        samples(np.random.default_rng(0).beta(2, 20, (900, 3)), weights=np.arange(900)),
+    ],
+    ids=["curve", "both", "few draws", "weighted draws"],
 )
 def test_draws_of_a_prior_are_weighted_by_the_outcomes(structure):
     start = problem(structure)
@@ -181,6 +188,7 @@ def test_means_that_are_drawn_are_not_matched(structure):
         ({"failures": [1, np.nan, 3]}, "failures must not be negative, got nan for arm 2"),
         ({"successes": [1, 2]}, "successes must be 3 numbers"),
         ({"successes": {"arm 4": 2}}, "unknown arm 'arm 4'"),
+        ({"successes": {"arm 1": [1, 2]}}, "successes must be numbers"),
         ({"method": "guess"}, "unknown method 'guess'"),
     ],
 )
@@ -255,6 +263,8 @@ def test_expectations_are_read_as_people_write_them(text, ends):
         ({"arm 1": "some"}, "must be a rate such as"),
         ({"arm 1": "4"}, "or 0 and 100 with a % sign"),
         ({"arm 1": (0.1, 0.2, 0.3)}, "must be a rate such as"),
+        ({"arm 1": [[0.1, 0.2]]}, "must be a rate such as"),
+        ({"arm 1": 10**400}, "must be a rate such as"),
         ({"arm 9": "3-8%"}, "unknown arm 'arm 9'"),
         ({"arm 1": "3-8%", "1": "4-9%"}, "twice"),
         ({}, "must name arms"),

@@ -196,7 +196,22 @@ def test_more_draws_than_a_file_of_text_holds_are_saved_too(tmp_path, monkeypatc
     with pytest.raises(InvalidInputError, match="too many for a problem's file"):
         many.to_dict()
     many.save(tmp_path / "many.toml")
-    assert Problem.load(tmp_path / "many.toml") == many
+    read = Problem.load(tmp_path / "many.toml")
+    assert read == many
+    assert "'samples': '400 draws'" in repr(many)
+    assert many.order is None
+    found = elsv.compare(
+        many, [elsv.make_policy("greedy", read)], instances=4
+    )  # the same draws are the same problem
+    assert found.source == "drawn from the prior, the means are one of 400 joint draws"
+
+
+def test_statements_that_no_file_holds_can_be_compared():
+    both = problem(unimodal() & unimodal(on="reward"))
+    with pytest.raises(InvalidInputError, match="two statements of unimodal cannot be written as one"):
+        both.to_dict()
+    assert both.order is None
+    assert "single peak" in elsv.compare(both, ["greedy"], instances=4).source
 
 
 def test_weights_of_draws_count_and_are_saved_with_a_path(tmp_path):

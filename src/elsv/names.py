@@ -8,6 +8,8 @@ from typing import Any
 
 from elsv.errors import InvalidInputError, unknown_name
 
+_TRUTH = {"true": True, "false": False}
+
 
 @dataclass(frozen=True)
 class Name:
@@ -23,19 +25,18 @@ class Name:
 
 def parse(text: str) -> Name:
     """Split ``"ucb:scale=0.4,count_prior=true"`` into the name and its parameters."""
+    wrong = InvalidInputError(f"a name reads NAME[:key=value,…], got {text!r}; for example ucb:scale=0.4")
     name, colon, rest = text.strip().partition(":")
     parameters: dict[str, str] = {}
     for item in rest.split(",") if colon else ():
         key, equals, value = (part.strip() for part in item.partition("="))
         if not key or not equals or not value:
-            raise InvalidInputError(
-                f"a name reads NAME[:key=value,…], got {text!r}; for example ucb:scale=0.4"
-            )
+            raise wrong
         if key in parameters:
             raise InvalidInputError(f"a parameter may be given once, {key!r} stands twice in {text!r}")
         parameters[key] = value
     if not name:
-        raise InvalidInputError(f"a name reads NAME[:key=value,…], got {text!r}; for example ucb:scale=0.4")
+        raise wrong
     return Name(name, parameters)
 
 
@@ -52,13 +53,8 @@ def convert(owner: str, given: Mapping[str, str], known: Mapping[str, type]) -> 
 
 
 def _value(owner: str, key: str, text: str, kind: type) -> Any:
-    if kind is bool:
-        if text.lower() in ("true", "false"):
-            return text.lower() == "true"
-    else:
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text")
-    raise InvalidInputError(f"{key} of {owner} must be {wanted}, got {text!r}")
+    try:
+        return _TRUTH[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError) as error:
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text")
+        raise InvalidInputError(f"{key} of {owner} must be {wanted}, got {text!r}") from error

@@ -11,7 +11,7 @@ import inspect
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
@@ -26,10 +26,10 @@ from elsv._base.typing import AnyArray, FloatArray, IntArray
 from elsv.beliefs import Belief
 from elsv.beliefs.base import Order
 from elsv.errors import CorruptFileError, InvalidInputError, unknown_name
-from elsv.segments import Segments, Stated, stated
+from elsv.segments import Segments, Stated
 from elsv.structure import Offers, PartialOrder, Structure, structure_of
 from elsv.structure.base import from_dict, on
-from elsv.structure.drawn import SampleDraws, digest, draws_as
+from elsv.structure.drawn import SampleDraws, digest, draws_as, in_short
 from elsv.structure.product import Product, check_order_of_lists
 from elsv.structure.rankings import is_number
 
@@ -144,7 +144,7 @@ class Problem:
             )
         if len(set(labels)) != arms:
             raise InvalidInputError(f"names must differ from one another, got {list(labels)}")
-        who = stated(segments, labels, segment_shares, segment_prior)
+        who = Segments.of(segments, labels, segment_shares, segment_prior)
         check_order_of_lists(order, structure, who.count)
         payoff.flags.writeable = False
         table.flags.writeable = False
@@ -171,7 +171,11 @@ class Problem:
     @property
     def order(self) -> Order | None:
         """The short form of the structure, where it has one."""
-        known = self.structure.to_dict()
+        try:
+            with draws_as(in_short):
+                known = self.structure.to_dict()
+        except InvalidInputError:  # of statements that no file holds, such as two grids
+            return None
         if set(known) == {"order"} and isinstance(known["order"], str):
             return cast(Order, known["order"])
         return None
@@ -188,8 +192,7 @@ class Problem:
 
     def with_horizon(self, horizon: int) -> Problem:
         """Return the same problem with another horizon, instead of its own or of its discount."""
-        values = {key: value for key, value in self.to_dict().items() if key != "discount"}
-        return Problem(**values | {"horizon": horizon, "structure": self.structure, "order": None})
+        return replace(self, horizon=horizon, discount=None)
 
     def with_prior(
         self,
@@ -219,8 +222,7 @@ class Problem:
         [0.037, 0.067, 0.089]
         """
         rows, known = self._rows(prior)
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        new = Problem(**values | {"prior": rows, "structure": structure or self.structure})
+        new = replace(self, prior=rows, structure=structure or self.structure)
         if known.all():
             return new
         from elsv.prior.untried import from_neighbours, neutral
@@ -242,7 +244,8 @@ class Problem:
         return [(1.0, 1.0) if row is None else row for row in given], known
 
     def __repr__(self) -> str:
-        shown = self.to_dict()
+        with draws_as(in_short):
+            shown = self.to_dict()
         if (self.prior == 1).all():
             del shown["prior"]
         if self.names == _numbered(self.arms):
@@ -265,10 +268,7 @@ class Problem:
         return block(title, known, table(["arm", "reward", "prior α", "prior β"], few), *more)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Problem):
-            return False
-        with draws_as(digest):  # the same draws are the same prior, wherever they are kept
-            return self.to_dict() == other.to_dict()
+        return isinstance(other, Problem) and _compared(self) == _compared(other)
 
     def __hash__(self) -> int:
         return hash((self.rewards.tobytes(), self.prior.tobytes(), self.horizon, self.discount))
@@ -304,10 +304,10 @@ class Problem:
     @classmethod
     def from_stored(cls, values: Mapping[str, Any]) -> Problem:
         """Build a problem from what `to_dict` wrote; older versions wrote order beside lists of arms."""
-        if "order" in values and "segments" in values:
-            kept = {key: value for key, value in values.items() if key != "order"}
-            return cls.from_dict(kept | {"structure": {"order": values["order"]}})
-        return cls.from_dict(values)
+        stored = dict(values)
+        if "order" in stored and "segments" in stored:
+            stored["structure"] = {"order": stored.pop("order")}
+        return cls.from_dict(stored)
 
     @classmethod
     def load(cls, path: str | Path) -> Problem:
@@ -372,7 +372,6 @@ _KEYS = tuple(inspect.signature(Problem).parameters)  # of a problem's file
 
 
 def _numbered(arms: int) -> tuple[str, ...]:
-    """Return the names of arms that were given none."""
     return tuple(f"arm {i + 1}" for i in range(arms))
 
 
@@ -383,7 +382,13 @@ def belief_of(problem: Problem) -> Belief:
 
 def same_task(first: Problem, second: Problem) -> bool:
     """Return whether two problems differ in the names of their arms at most."""
-    return {**first.to_dict(), "names": None} == {**second.to_dict(), "names": None}
+    return {**_compared(first), "names": None} == {**_compared(second), "names": None}
+
+
+def _compared(problem: Problem) -> dict[str, Any]:
+    """Return plain values; the same draws are the same prior, wherever they are kept."""
+    with draws_as(digest):
+        return problem.to_dict()
 
 
 def _objective(horizon: object, discount: object) -> tuple[int | None, float | None]:

@@ -50,24 +50,44 @@ class Segments:
 
     @classmethod
     def of(
-        cls, stated: Stated, arm_names: Sequence[str], shares: object = None, share_prior: object = None
+        cls,
+        given: Segments | Stated | None,
+        arm_names: Sequence[str],
+        shares: object = None,
+        share_prior: object = None,
     ) -> Self:
-        """Return the segments that people state of arms with these names, or say what is wrong with them."""
-        names, lists = _named(stated)
+        """Return the segments that are given for arms with these names, or one of all arms for None."""
+        if isinstance(given, Segments):
+            own = given.to_dict()
+            if shares is None and share_prior is None:
+                shares, share_prior = own.get("segment_shares"), own.get("segment_prior")
+            given = own.get("segments")
+        if given is None:
+            for name, value in (("segment_shares", shares), ("segment_prior", share_prior)):
+                if value is not None:
+                    raise InvalidInputError(
+                        f"{name} needs segments, such as segments=[[1, 2], [3, 4]], "
+                        f"got none with {shown(value)}"
+                    )
+            return cls.everyone(len(arm_names))
+        names, lists = _named(given)
         groups = tuple(_group(name, arms, arm_names) for name, arms in zip(names, lists, strict=True))
         _each_arm_once(names, groups, arm_names)
         if shares is not None and share_prior is not None:
             raise InvalidInputError(
                 "give either segment_shares, if who comes is known, or segment_prior, to learn it, got both"
             )
-        known = None if shares is None else _counts("segment_shares", shares, names)
-        if known is not None and abs(sum(known) - 1) > _ROUNDING:
+        if shares is None:
+            equal = [1.0] * len(names)
+            counts = _counts("segment_prior", equal if share_prior is None else share_prior, names)
+            return cls(names, groups, share_prior=counts)
+        known = _counts("segment_shares", shares, names)
+        if abs(sum(known) - 1) > _ROUNDING:
             raise InvalidInputError(
                 f"segment_shares must sum to 1, got {' + '.join(f'{x:g}' for x in known)} = {sum(known):g}; "
                 "leave them out if who comes is not known"
             )
-        counts = (1.0,) * len(names) if share_prior is None else _counts("segment_prior", share_prior, names)
-        return cls(names, groups, known, None if known is not None else counts)
+        return cls(names, groups, shares=known)
 
     @property
     def count(self) -> int:
@@ -76,18 +96,18 @@ class Segments:
 
     @property
     def turns(self) -> tuple[int | None, ...]:
-        """Who can be said to come: each segment by its number from 0, or None where nobody named segments."""
+        """What may be said of who comes: a segment's number from 0, or None where nobody named segments."""
         return tuple(range(self.count)) if self.names else (None,)
 
     def each(self, values: S) -> S | Any:
-        """Return a value for every segment as it is; where nobody named segments, the only value itself."""
+        """Return `values`, one for each segment; where nobody named segments, the only one of them."""
         return values if self.names else values[0]
 
     def name_of(self, arm: int) -> str | None:
         """Return the name of the segment that an arm is for; None where nobody named segments."""
         return self.names[int(self.of_arm[arm])] if self.names else None
 
-    def among(self, arms: Sequence[int], came: Sequence[float] = ()) -> Segments:
+    def among(self, arms: Sequence[int], came: Sequence[float]) -> Segments:
         """Return the segments of some arms, which are numbered anew; `came` adds to the Dirichlet counts."""
         place = {arm: k for k, arm in enumerate(arms)}
         groups = tuple(tuple(place[arm] for arm in group if arm in place) for group in self.groups)
@@ -112,10 +132,9 @@ class Segments:
     @cached_property
     def places(self) -> tuple[slice | IntArray, ...]:
         """Where the arms of each segment are: a slice if they stand together, which takes no copy."""
-        together = [arms == tuple(range(arms[0], arms[-1] + 1)) for arms in self.groups]
         return tuple(
-            slice(arms[0], arms[-1] + 1) if row else np.array(arms)
-            for arms, row in zip(self.groups, together, strict=True)
+            slice(arms[0], arms[-1] + 1) if len(arms) == arms[-1] - arms[0] + 1 else np.array(arms)
+            for arms in self.groups
         )
 
     @cached_property
@@ -155,7 +174,7 @@ class Segments:
         )
 
     def numbers(self, segment: ArrayLike | None) -> AnyArray:
-        """Return who has come, numbers from 0 of any shape, if that can be; 0 where nobody named segments."""
+        """Return who has come as checked numbers from 0, of any shape; 0 where nobody named segments."""
         if segment is None or not self.names:
             return np.asarray(self.number(segment))
         numbers = np.asarray(segment)
@@ -194,11 +213,10 @@ class Segments:
         """Say in words who comes and what is on offer to them; nothing where nobody named segments."""
         if not self.names:
             return ""
-        shares = self.shares or (None,) * self.count
-        who = [
-            name if share is None else f"{name} ({100 * share:g} % of customers)"
-            for name, share in zip(self.names, shares, strict=True)
-        ]
+        who = self.names
+        if self.shares is not None:
+            pairs = zip(self.names, self.shares, strict=True)
+            who = tuple(f"{name} ({100 * share:g} % of customers)" for name, share in pairs)
         product = parts_of(arm_names)
         if product is not None and product[1] == list(self.names):
             parts = [f"{', '.join(who)}, each with {', '.join(product[0])}"]
@@ -228,11 +246,9 @@ class Segments:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], arm_names: Sequence[str]) -> Self:
         """Return the segments that `to_dict` wrote."""
-        if "segments" not in values:
-            return cls.everyone(len(arm_names))
-        return cls.of(
-            values["segments"], arm_names, values.get("segment_shares"), values.get("segment_prior")
-        )
+        keys = ("segments", "segment_shares", "segment_prior")
+        segments, shares, share_prior = map(values.get, keys)
+        return cls.of(segments, arm_names, shares, share_prior)
 
 
 def number_of(segments: Segments, segment: object) -> int | None:
@@ -240,27 +256,7 @@ def number_of(segments: Segments, segment: object) -> int | None:
     return segments.turns[segments.number(segment)]
 
 
-def stated(
-    segments: Segments | Stated | None, arm_names: Sequence[str], shares: object, share_prior: object
-) -> Segments:
-    """Return the segments of a problem: those that are stated, or one of all arms."""
-    if isinstance(segments, Segments):
-        own = segments.to_dict()
-        if shares is None and share_prior is None:
-            shares, share_prior = own.get("segment_shares"), own.get("segment_prior")
-        segments = own.get("segments")
-    if segments is None:
-        for name, given in (("segment_shares", shares), ("segment_prior", share_prior)):
-            if given is not None:
-                raise InvalidInputError(
-                    f"{name} needs segments, such as segments=[[1, 2], [3, 4]], got none with {shown(given)}"
-                )
-        return Segments.everyone(len(arm_names))
-    return Segments.of(segments, arm_names, shares, share_prior)
-
-
 def _numbered(count: int) -> tuple[str, ...]:
-    """Return the names of segments that were given none."""
     return tuple(f"segment {g + 1}" for g in range(count))
 
 

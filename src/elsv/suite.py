@@ -116,12 +116,8 @@ class SuiteResult(Columns):
 
         Unlike a ratio to the best policy it does not depend on which others were compared.
         """
-        shares: dict[str, list[float]] = {name: [] for name in self.policies}
-        for comparison in self.comparisons.values():
-            for name in self.policies:
-                regret, earned = float(comparison[name].mean[-1]), comparison.earnings()[name][0]
-                shares[name].append(100 * regret / (regret + earned))
-        return {name: sum(found) / len(found) for name, found in shares.items()}
+        found = self.comparisons.values()
+        return {name: sum(_lost(one, name) for one in found) / len(found) for name in self.policies}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: every comparison, and what is lost on average."""
@@ -137,7 +133,7 @@ class SuiteResult(Columns):
     def columns(self) -> dict[str, Any]:
         """Return one row for each problem and policy, by column."""
         rows = [
-            (problem, name, *found.earnings()[name], float(found[name].mean[-1]), float(found[name].ci95[-1]))
+            (problem, name, *found.earnings()[name], *_regret(found, name))
             for problem, found in self.comparisons.items()
             for name in self.policies
         ]
@@ -182,10 +178,19 @@ class SuiteResult(Columns):
         rows = []
         for problem, found in self.comparisons.items():
             digits = shown_digits(found)
-            last = ((float(found[name].mean[-1]), float(found[name].ci95[-1])) for name in self.policies)
-            rows.append([problem, *(with_half(*pair, digits) for pair in last)])
+            rows.append([problem, *(with_half(*_regret(found, name), digits) for name in self.policies)])
         lost = [f"{percent:.2f} %" for percent in self.lost().values()]
         return ["problem", *self.policies], [*rows, ["lost", *lost]]
+
+
+def _regret(found: Comparison, policy: str) -> tuple[float, float]:
+    """Return the final regret of a policy and its 95 % half-width."""
+    return float(found[policy].mean[-1]), float(found[policy].ci95[-1])
+
+
+def _lost(found: Comparison, policy: str) -> float:
+    regret, earned = _regret(found, policy)[0], found.earnings()[policy][0]
+    return 100 * regret / (regret + earned)
 
 
 def run(

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elsv._base.numbers import shown
+from elsv._base.numbers import numbers, shown
 from elsv._base.typing import AnyArray, FloatArray
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.ladder.ranking import closure
@@ -139,20 +139,18 @@ def _wanted(problem: Problem, expected: Mapping[str, Interval]) -> FloatArray:
 
 def _ends(arm: str, given: Interval) -> tuple[float, float]:
     """Return both ends as probabilities, twice the same for one number."""
-    rule, low, high = "", 0.0, 0.0
     try:
-        values = _written(given) if isinstance(given, str) else np.atleast_1d(given).astype(float).tolist()
-        low, high = values * 2 if len(values) == 1 else values
+        values = _written(given) if isinstance(given, str) else np.atleast_1d(numbers(arm, given)).tolist()
+        low, high = map(float, values * 2 if len(values) == 1 else values)
     except (TypeError, ValueError):
         rule = 'be a rate such as "4%" or an interval such as "3-8%"'
     else:
-        if not (0 < low < 1 and 0 < high < 1):
-            rule = "lie strictly between 0 and 1, or 0 and 100 with a % sign"
-        elif low > high:
+        if 0 < low <= high < 1:
+            return low, high
+        rule = "lie strictly between 0 and 1, or 0 and 100 with a % sign"
+        if 0 < high < low < 1:
             rule = "go from a smaller to a larger number"
-    if rule:
-        raise InvalidInputError(f"what is expected of {arm} must {rule}, got {shown(given)}")
-    return low, high
+    raise InvalidInputError(f"what is expected of {arm} must {rule}, got {shown(given)}")
 
 
 def _written(text: str) -> list[float]:

@@ -159,11 +159,9 @@ def _weight_in_words(problem: Problem, seen: FloatArray, share: float) -> str:
 def _counts(name: str, given: Counts, problem: Problem) -> FloatArray:
     """Return one count for each arm ``[N]``."""
     if isinstance(given, Mapping):
-        counts = np.zeros(problem.arms)
-        for arm, count in given.items():
-            counts[find_arm(problem, arm)] = numbers(name, count)
-    else:
-        counts = numbers(name, given)
+        known = {find_arm(problem, arm): count for arm, count in given.items()}
+        given = [known.get(i, 0.0) for i in range(problem.arms)]
+    counts = numbers(name, given)
     if counts.shape != (problem.arms,):
         raise InvalidInputError(
             f"{name} must be {problem.arms} numbers, one for each arm, got shape {counts.shape}"

@@ -22,7 +22,7 @@ from elsv.errors import InvalidInputError
 from elsv.problem import Problem
 from elsv.segments import Segments
 from elsv.state import State
-from elsv.structure import Structure, structure_of
+from elsv.structure import Free, Structure, structure_of
 
 _EXAMPLES = "give customers, such as 60, or their mean number, such as geometric:60"
 
@@ -39,8 +39,8 @@ class FromPrior:
 
     def describe(self) -> str:
         """Say in words where the means come from."""
-        known = self.problem.structure.to_dict()
-        short = self.problem.order or (self.problem.structure.describe() if known else "")
+        known = self.problem.structure
+        short = self.problem.order or ("" if isinstance(known, Free) else known.describe())
         return f"drawn from the prior{', ' if short else ''}{short}"
 
 

@@ -68,7 +68,7 @@ class Structure(Protocol):
 
 def on(structure: Structure, offers: Offers) -> Structure:
     """Return the statement about given arms; one without `on` is about any."""
-    return cast(Structure, ability(structure, "on", offers, otherwise=structure))
+    return ability(structure, "on", offers, otherwise=structure)
 
 
 def has_own_prior(structure: Structure) -> bool:
@@ -78,7 +78,7 @@ def has_own_prior(structure: Structure) -> bool:
 
 def after_data(structure: Structure, state: State) -> Structure:
     """Return the statement after data that prior rows cannot hold; the same where rows can."""
-    return cast(Structure, ability(structure, "given", state, otherwise=structure))
+    return ability(structure, "given", state, otherwise=structure)
 
 
 class Statement:
@@ -128,11 +128,15 @@ class Bound(Statement):
     offers: Offers | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def on(self, offers: Offers) -> Self:
-        """Return the statement about these arms."""
+        """Return the statement about these arms, or say why it cannot be about them."""
+        self._check(offers)
         return replace(self, offers=offers)
 
+    def _check(self, offers: Offers) -> None:
+        """Raise if the statement cannot be about these arms."""
+
     def facts(self, offers: Offers) -> Facts:
-        """Return what is said of these arms; what neither ranks nor bounds them is a prior of its own."""
+        """Return what is said of these arms. By default the statement is a prior of its own."""
         return facts_of(offers, drawn=self)
 
     def _told(self, needs: str, it: str = "it") -> Offers:
@@ -164,10 +168,8 @@ class Ruled(Bound):
             raise unknown_name("method", str(method), METHODS)
         return replace(self, method=method)
 
-    def on(self, offers: Offers) -> Self:
-        """Return the statement about these arms; an error names arms that clash."""
+    def _check(self, offers: Offers) -> None:
         self.facts(offers).check()
-        return super().on(offers)
 
     def outline(self) -> Outline:
         """Return what a picture shows, once the arms are known."""
@@ -207,7 +209,7 @@ class Both(Ruled):
 
     def on(self, offers: Offers) -> Both:
         """Return the statements about these arms; an error names arms that clash."""
-        return Ruled.on(replace(self, parts=tuple(on(part, offers) for part in self.parts)), offers)
+        return Bound.on(replace(self, parts=tuple(on(part, offers) for part in self.parts)), offers)
 
     def facts(self, offers: Offers) -> Facts:
         """Return what all parts say of these arms."""

@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import pairwise
 from operator import and_
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ _INLINE = 1_000_000  # numbers that are written into a problem's file
 _AGAIN = 4096  # draws of what is believed after data
 _KINDS = (".parquet", ".npy", ".csv")
 _TWICE_NINETY = 1.6448536269514722  # standard deviations from the middle to 5 and 95 %
-_kept_as: ContextVar[Callable[[SampleDraws], str] | None] = ContextVar("_kept_as", default=None)
+_kept_as: ContextVar[Callable[[SampleDraws], str | None] | None] = ContextVar("_kept_as", default=None)
 
 
 class OwnPrior(Bound):
@@ -42,8 +42,9 @@ class OwnPrior(Bound):
     own_prior: ClassVar[bool] = True
 
     def given(self, state: State) -> SampleDraws:
-        """Return draws of what is believed after data."""
-        return SampleDraws(np.ascontiguousarray(joint_points(self.belief(), state, _AGAIN)[0]))
+        """Return draws of what is believed after data, with weights where these differ."""
+        draws, weight = joint_points(self.belief(), state, _AGAIN)
+        return SampleDraws(np.ascontiguousarray(draws), None if np.ptp(weight) == 0 else weight)
 
     @abstractmethod
     def belief(self) -> Belief:
@@ -77,13 +78,11 @@ class SampleDraws(OwnPrior):
             return {"samples": draws}
         return {"samples": {"draws" if path is None else "path": draws, "weights": self.weights.tolist()}}
 
-    def on(self, offers: Offers) -> Self:
-        """Return the draws of these arms."""
+    def _check(self, offers: Offers) -> None:
         if self.draws.shape[1] != offers.arms:
             raise InvalidInputError(
                 f"samples must have one column for each of the {offers.arms} arms, got {self.draws.shape[1]}"
             )
-        return super().on(offers)
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return true for all means: draws stand for a density."""
@@ -104,8 +103,8 @@ class SampleDraws(OwnPrior):
 
 
 @contextmanager
-def draws_as(keep: Callable[[SampleDraws], str]) -> Iterator[None]:
-    """Let `to_dict` name draws by what `keep` returns, however deep in a structure they are."""
+def draws_as(keep: Callable[[SampleDraws], str | None]) -> Iterator[None]:
+    """Let `to_dict` name draws by what `keep` returns, however deep they are; None: it writes them out."""
     token = _kept_as.set(keep)
     try:
         yield
@@ -114,8 +113,14 @@ def draws_as(keep: Callable[[SampleDraws], str]) -> Iterator[None]:
 
 
 def digest(statement: SampleDraws) -> str:
-    """Return what tells draws from others, wherever they are kept."""
+    """Return a fingerprint of draws, the same wherever they are kept."""
     return hashlib.sha256(str(statement.draws.shape).encode() + statement.draws.tobytes()).hexdigest()
+
+
+def in_short(statement: SampleDraws) -> str | None:
+    """Return where draws come from, or their number if they are too many to be written out."""
+    many = statement.draws.size > _INLINE
+    return statement.path or (f"{len(statement.draws):,} draws" if many else None)
 
 
 def samples(draws: ArrayLike | str | Path, weights: ArrayLike | None = None) -> SampleDraws:
@@ -216,13 +221,11 @@ class Logistic(OwnPrior):
         intervals = {"conversion": list(self.conversion), "odds_fall": list(self.odds_fall)}
         return {"logistic": {"prices": list(self.prices), **intervals, "draws": self.draws}}
 
-    def on(self, offers: Offers) -> Self:
-        """Return the curve at the prices of these arms."""
+    def _check(self, offers: Offers) -> None:
         if len(self.prices) != offers.arms:
             raise InvalidInputError(
                 f"prices must be {offers.arms} numbers, one for each arm, got {len(self.prices)}"
             )
-        return super().on(offers)
 
     def ranking(self) -> Facts | None:
         """Return that a lower price never has the smaller mean."""
@@ -325,11 +328,8 @@ class Where(Bound):
         """Return the name under which `where` knows the function."""
         return {"where": self.name}
 
-    def on(self, offers: Offers) -> Self:
-        """Return the condition about these arms."""
-        bound = super().on(offers)
-        bound.holds(np.full((2, offers.arms), 0.5))
-        return bound
+    def _check(self, offers: Offers) -> None:
+        self.holds(np.full((2, offers.arms), 0.5))
 
     def holds(self, means: ArrayLike) -> AnyArray:
         """Return of means ``[..., N]`` whether they are possible, shape ``[...]``."""

@@ -125,9 +125,7 @@ class Evidence:
 
     def warning(self) -> str | None:
         """Return what to do where data contradict the structure, else None."""
-        if not self.contradicted:
-            return None
-        return f"{self.describe()}: {_REMEDY}"
+        return f"{self.describe()}: {_REMEDY}" if self.contradicted else None
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def evidence(problem: _Stated, state: State) -> Evidence | None:
 def contradiction(problem: _Stated, state: State) -> str | None:
     """Return the warning of `evidence`, without the time that its Bayes factor takes.
 
-    Nor is the best fit looked for where one rate for all arms fits well enough and agrees with the structure.
+    Where one rate for all arms fits well enough and agrees with the structure, no best fit is looked for.
     """
     if factors(problem.belief) or _one_rate_fits(problem, state):
         return None

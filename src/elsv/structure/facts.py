@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from elsv.errors import InvalidInputError
 from elsv.state import State
 
 Scale = Literal["mean", "reward"]
-Limits = tuple[tuple[float, float], ...]
+T = TypeVar("T")
 Method = Literal["auto", "exact", "keep", "gibbs"]
 METHODS: tuple[str, ...] = get_args(Method)
 
@@ -63,16 +63,15 @@ def steps(order: Order, arms: int) -> Pairs:
     return falling if order == "decreasing" else tuple((b, a) for a, b in falling)
 
 
-def ability(structure: object, name: str, *given: Any, otherwise: Any = None) -> Any:
+def ability(structure: object, name: str, *given: Any, otherwise: T) -> T:
     """Return what the method `name` of a structure answers, or `otherwise` where it has none."""
     own = getattr(structure, name, None)
-    return otherwise if own is None else own(*given)
+    return otherwise if own is None else cast(T, own(*given))
 
 
 def ranking_of(structure: object) -> Facts | None:
     """Return the order, peak and bounds that a structure says certainly hold, or None if it says none."""
-    found: Facts | None = ability(structure, "ranking")
-    return found
+    return ability(structure, "ranking", otherwise=None)
 
 
 def prices_of(structure: object) -> tuple[float, ...] | None:
@@ -83,8 +82,7 @@ def prices_of(structure: object) -> tuple[float, ...] | None:
 
 def outline_of(structure: object) -> Outline:
     """Return what a picture of a structure shows: its own outline, or nothing."""
-    found: Outline = ability(structure, "outline", otherwise=Outline())
-    return found
+    return ability(structure, "outline", otherwise=Outline())
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class Facts:
     order: Pairs = ()
     unimodal: bool = False
     scale: Scale = "mean"  # of order and peak
-    bounds: Limits | None = None
+    bounds: tuple[tuple[float, float], ...] | None = None
     gaps: tuple[tuple[int, int, float], ...] = ()  # (a, b, least): mean a is at least that much above mean b
     conditions: tuple[Condition, ...] = field(default=(), repr=False)  # on the means, beside all that
     drawn: Any = field(default=None, repr=False)  # a structure that brings a prior of its own
@@ -183,7 +181,7 @@ class Facts:
         )
 
     def certain(self) -> Facts:
-        """Return these facts with what the own prior says certainly holds, if both are on one scale."""
+        """Return these facts and those of the own prior, if both are on one scale."""
         own = ranking_of(self.drawn)
         if own is None or (self.ranks and own.scale != self.scale):
             return self

@@ -22,7 +22,7 @@ from elsv.beliefs.ladder.ranking import Pairs, closure, components, covers
 from elsv.beliefs.points import joint_points
 from elsv.errors import ElsvError, InvalidInputError
 from elsv.state import State
-from elsv.structure.facts import Facts, steps
+from elsv.structure.facts import Facts, ability, steps
 
 _NEAR = 1e-12  # of a bound
 _NEVER = 1e3  # gain of what a bound forces
@@ -206,9 +206,8 @@ def closest(
     A statement that has ``closest(won, lost)`` answers itself. For any other the best of many points of its
     belief is improved.
     """
-    own = getattr(structure, "closest", None)
-    if own is not None and (found := own(won, lost)) is not None:
-        return np.asarray(found)
+    if (own := ability(structure, "closest", won, lost, otherwise=None)) is not None:
+        return np.asarray(own)
     try:
         points = joint_points(belief, state, _POINTS)[0]
     except ElsvError:  # too few draws agree with the outcomes: those before any data must do

@@ -107,7 +107,11 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
         raise InvalidInputError(
             f'mixture must be a list such as [[0.9, "decreasing"], [0.1, "free"]], got {shown(parts)}'
         )
-    _check_depth(parts)
+    if _too_deep(parts):
+        raise InvalidInputError(
+            f"mixtures may be nested {_DEEPEST} deep, got one that is deeper; multiply the probabilities "
+            "of nested parts and list the parts side by side"
+        )
     found = []
     for pair in parts:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -124,24 +128,13 @@ def mixture(parts: Sequence[tuple[float, Structure | str | Mapping[str, Any]]]) 
     return MixtureOf(tuple(found))
 
 
-def _check_depth(parts: Sequence[Any]) -> None:
-    """Raise if mixtures are nested too deep; goes level by level, without recursion."""
-    level, depth = [parts], 1
-    while level := [inner for one in level for inner in _nested(one)]:
-        depth += 1
-        if depth > _DEEPEST:
-            raise InvalidInputError(
-                f"mixtures may be nested {_DEEPEST} deep, got one that is deeper; multiply the probabilities "
-                "of nested parts and list the parts side by side"
-            )
-
-
-def _nested(parts: Any) -> list[Sequence[Any]]:
-    """Return the parts of the mixtures that are parts of a mixture."""
+def _too_deep(parts: Any, room: int = _DEEPEST) -> bool:
+    """Return whether parts of a mixture are mixtures, and so on, more than `room` deep."""
     listed = parts if isinstance(parts, Sequence) else ()
     given = [pair[1] for pair in listed if isinstance(pair, Sequence) and len(pair) == 2]
-    tables = [one["mixture"] for one in given if isinstance(one, Mapping) and "mixture" in one]
-    return tables + [one.parts for one in given if isinstance(one, MixtureOf)]
+    inner = [one["mixture"] for one in given if isinstance(one, Mapping) and "mixture" in one]
+    inner += [one.parts for one in given if isinstance(one, MixtureOf)]
+    return room == 0 or any(_too_deep(one, room - 1) for one in inner)
 
 
 register("mixture", mixture)

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from elsv._base.numbers import shown
+from elsv._base.numbers import numbers, shown
 from elsv._base.typing import FloatArray
 from elsv.beliefs.base import Order, check_order
 from elsv.errors import InvalidInputError, unknown_name
@@ -89,7 +89,7 @@ class Product:
                 across = stated.pop("across")
             alone = [isinstance(value, int | float | np.number) for value in stated.values()]
             if all(alone) and alone:
-                names, shares = tuple(stated), tuple(map(float, stated.values()))
+                names, shares = tuple(stated), tuple(numbers("segments", list(stated.values())).tolist())
             elif any(alone):
                 raise InvalidInputError(
                     "segments must all have a share, such as {mobile = 0.5, desktop = 0.5}, or all a list of "

@@ -1,7 +1,7 @@
 """Statements that rank or bound the arms: orders, grids, a peak, bounds, gaps (paper §5.2, and past it).
 
-A statement amounts to facts about arms, and these to a belief. Each has a class, a function that makes one,
-and a key in the table of a file.
+Each statement has a class, a function that makes one, and a key in the table of a file. It comes to `Facts`
+about given arms, and these give the belief.
 """
 
 from __future__ import annotations
@@ -35,20 +35,12 @@ class Ranking(Ruled):
     key: ClassVar[str] = ""
 
     @abstractmethod
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
-        """Return what is said of these arms, as fields of `Facts`."""
-
-    @abstractmethod
     def _value(self) -> Any:
         """Return the plain value under `key`."""
 
     @abstractmethod
     def describe(self) -> str:
         """Say in words what is assumed."""
-
-    def facts(self, offers: Offers) -> Facts:
-        """Return what is said of these arms."""
-        return facts_of(offers, **self._said_of(offers))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement under its key."""
@@ -95,8 +87,9 @@ class Monotone(Ranking):
     def __post_init__(self) -> None:
         check_order(self.order)
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
-        return {"order": steps(self.order, offers.arms)}
+    def facts(self, offers: Offers) -> Facts:
+        """Return the order of these arms."""
+        return facts_of(offers, order=steps(self.order, offers.arms))
 
     def _value(self) -> Any:
         return self.order
@@ -122,8 +115,9 @@ class PartialOrder(Ranking):
     pairs: tuple[tuple[Arm, Arm], ...]
     key: ClassVar[str] = "order"
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
-        return {"order": tuple((offers.number(a), offers.number(b)) for a, b in self.pairs)}
+    def facts(self, offers: Offers) -> Facts:
+        """Return the order of these arms."""
+        return facts_of(offers, order=tuple((offers.number(a), offers.number(b)) for a, b in self.pairs))
 
     def _value(self) -> Any:
         return list(map(self._numbered, self.pairs))
@@ -161,7 +155,8 @@ class Grid(Ranking):
         whole("rows", self.rows)
         whole("columns", self.columns)
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
+    def facts(self, offers: Offers) -> Facts:
+        """Return the order of these arms."""
         if self.rows * self.columns != offers.arms:
             raise InvalidInputError(
                 f"a grid of {self.rows} rows and {self.columns} columns has {self.rows * self.columns} arms, "
@@ -169,7 +164,8 @@ class Grid(Ranking):
             )
         arms, last = range(offers.arms), self.columns - 1
         beside = [(k, k + 1) for k in arms if k % self.columns != last]
-        return {"order": (*beside, *((k, k + self.columns) for k in arms[: -self.columns]))}
+        below = [(k, k + self.columns) for k in arms[: -self.columns]]
+        return facts_of(offers, order=(*beside, *below))
 
     def _value(self) -> Any:
         return [self.rows, self.columns]
@@ -194,8 +190,9 @@ class Unimodal(Ranking):
         if self.scale not in ("mean", "reward"):
             raise unknown_name("scale", str(self.scale), ("mean", "reward"))
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
-        return {"unimodal": True, "scale": self.scale}
+    def facts(self, offers: Offers) -> Facts:
+        """Return that there is a peak."""
+        return facts_of(offers, unimodal=True, scale=self.scale)
 
     def _value(self) -> Any:
         return True if self.scale == "mean" else self.scale
@@ -220,13 +217,14 @@ class Bounds(Ranking):
                     f"bounds must have 0 <= least < largest <= 1, got {pair[0]:g} and {pair[1]:g} for arm {k}"
                 )
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
+    def facts(self, offers: Offers) -> Facts:
+        """Return the bounds of these arms."""
         if len(self.limits) != offers.arms:
             raise InvalidInputError(
                 f"bounds must have one entry for each of the {offers.arms} arms, got {len(self.limits)}; "
                 "give None (in a file []) for an arm without"
             )
-        return {"bounds": tuple(pair or (0.0, 1.0) for pair in self.limits)}
+        return facts_of(offers, bounds=tuple(pair or (0.0, 1.0) for pair in self.limits))
 
     def _value(self) -> Any:
         return [list(pair or ()) for pair in self.limits]
@@ -248,9 +246,10 @@ class Gaps(Ranking):
     gaps: tuple[tuple[Arm, Arm, float], ...]
     key: ClassVar[str] = "gaps"
 
-    def _said_of(self, offers: Offers) -> dict[str, Any]:
+    def facts(self, offers: Offers) -> Facts:
+        """Return the differences, and the order that follows from them."""
         known = tuple((offers.number(a), offers.number(b), least) for a, b, least in self.gaps)
-        return {"order": tuple((a, b) for a, b, _ in known), "gaps": known}
+        return facts_of(offers, order=tuple((a, b) for a, b, _ in known), gaps=known)
 
     def _value(self) -> Any:
         return list(map(self._numbered, self.gaps))
@@ -307,15 +306,11 @@ def bounds(limits: Sequence[Sequence[float] | None]) -> Bounds:
     limits
         For each arm the least and the largest mean, or None.
     """
-    found: list[tuple[float, float] | None] = []
-    for pair in _rows("bounds", limits):
-        if pair is None or len(_rows("bounds", pair)) == 0:
-            found.append(None)
-            continue
-        if len(pair) != 2 or not all(map(is_number, pair)):
+    pairs = [() if pair is None else _rows("bounds", pair) for pair in _rows("bounds", limits)]
+    for pair in pairs:
+        if len(pair) not in (0, 2) or not all(map(is_number, pair)):
             raise InvalidInputError(f"bounds must be pairs such as [0, 0.4], or None, got {shown(pair)}")
-        found.append((float(pair[0]), float(pair[1])))
-    return Bounds(tuple(found))
+    return Bounds(tuple((float(pair[0]), float(pair[1])) if len(pair) else None for pair in pairs))
 
 
 def gap(larger: Arm, smaller: Arm, at_least: float) -> Gaps:
