@@ -22,7 +22,6 @@ from elsv.report.comparison import pictures, regret_of
 from elsv.report.style import WIDTH, look_of, require_matplotlib, users_axes
 from elsv.simulation.compare import Comparison
 
-Kind = Literal["regret", "final", "differences", "pulls"]
 _OPTIMAL = "optimal"
 _ROW = 0.3  # inches
 _MANY_LINES = 8  # of an index; more would hide one another
@@ -30,14 +29,13 @@ _MANY_LINES = 8  # of an index; more would hide one another
 
 def plot_comparison(
     comparison: Comparison,
-    ax: Any = None,
-    kind: Kind = "regret",
-    *,
-    policy: str | None = None,
-    leave_out: Collection[str] = (),
-    log_x: bool = False,
-    labels: Labels | None = None,
-    colours: Mapping[str, str] | None = None,
+    ax: Any,
+    kind: Literal["regret", "final", "differences", "pulls"],
+    policy: str | None,
+    leave_out: Collection[str],
+    log_x: bool,
+    labels: Labels | None,
+    colours: Mapping[str, str] | None,
 ) -> Any:
     """Draw a comparison; what the parameters mean is said at `elsv.Comparison.plot`."""
     for name in (*leave_out, *(colours or ()), *(() if policy is None else (policy,))):

@@ -72,7 +72,7 @@ class Arrivals:
     """Customers of a chunk of instances: a function of instance and step alone, the same for every policy.
 
     Known shares of the segments hold in every instance. Shares that are learnt are drawn for each instance
-    from their Dirichlet prior.
+    from their Dirichlet prior. Where nobody named segments, all customers are of the one that there is.
     """
 
     shares: FloatArray  # [B, G], the true ones
@@ -92,13 +92,10 @@ class Arrivals:
         """Return the segment of each instance's customer at `step`, ``[B]``."""
         from elsv.simulation._engine_kernels import arrive
 
-        out = np.empty(len(self.shares), dtype=np.int64)
-        arrive(self.shares, self.key, step, self.horizon, out)
+        out = np.zeros(len(self.shares), dtype=np.int64)
+        if self.shares.shape[1] > 1:
+            arrive(self.shares, self.key, step, self.horizon, out)
         return out
-
-    def everyone(self) -> list[IntArray]:
-        """Return all who may come: for each segment its number in every instance, ``[B]``."""
-        return [np.full(len(self.shares), g, dtype=np.int64) for g in range(self.shares.shape[1])]
 
     def counts(self) -> IntArray:
         """Return how many customers of each segment come in all, ``[B, G]``."""
@@ -113,9 +110,7 @@ def grid(arms: int, points: int = 11, structure: Structure | Order | None = None
 
     With 3 arms, 11 points and ``"decreasing"``: the 286 instances of the authors' program.
     """
-    levels = np.linspace(0.0, 1.0, points)
-    rows = np.array(list(product(range(points), repeat=arms)))
-    means: FloatArray = levels[rows]
+    means = np.array(list(product(np.linspace(0.0, 1.0, points).tolist(), repeat=arms)))
     return means[structure_of(structure).holds(means)]
 
 
@@ -156,8 +151,6 @@ def delays_of(delay: object = None, batch: int | None = None, lost: float | None
     >>> delays_of("geometric:60", lost=0.1)
     Delays(customers=60.0, geometric=True, batch=1, lost=0.1)
     """
-    if delay is None and batch is None and lost is None:
-        return None
     customers, geometric = _delay(delay)
     found = Delays(customers, geometric, 1 if batch is None else batch, 0.0 if lost is None else lost)
     return None if found == Delays() else found
