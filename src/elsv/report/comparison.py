@@ -17,6 +17,7 @@ from elsv._base.files import Outputs, write_text
 from elsv._base.html import Part, block, note, table
 from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
+from elsv.policies.single import choice_name
 from elsv.report import figures, headline
 from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
 from elsv.report.page import Page, command_line, words
@@ -270,7 +271,7 @@ def summary_json(comparison: Comparison) -> str:
 def repeat_command(comparison: Comparison) -> str:
     """Return the command line that gives the same numbers, for means from the prior."""
     until = None if comparison.horizon == comparison.problem.horizon else comparison.horizon
-    against = None if comparison.against is None else comparison.problem.names[comparison.against]
+    against = None if comparison.against is None else choice_name(comparison.problem, comparison.against)
     options = {"instances": comparison.instances, "seed": comparison.seed, "until": until, "against": against}
     return command_line("compare", "problem.toml", comparison.names, options)
 
