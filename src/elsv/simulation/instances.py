@@ -9,7 +9,7 @@ a step is, and whether it is lost, depends on instance and step alone: every pol
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -44,19 +44,15 @@ class FromPrior:
         return f"drawn from the prior{', ' if short else ''}{short}"
 
 
-@dataclass(frozen=True, eq=False)
 class GivenMeans:
     """Means that are given, row after row, the whole list repeated as often as instances ask for."""
 
-    table: FloatArray = field(repr=False)  # [rows, N]
-
     def __init__(self, means: ArrayLike, arms: int) -> None:
-        table = numbers("means", means)
+        self.table = table = numbers("means", means)  # [rows, N]
         if table.ndim != 2 or table.shape[1] != arms or len(table) == 0:
             raise InvalidInputError(f"means must have shape [rows, {arms}], got {table.shape}")
         if not (fine := (table >= 0) & (table <= 1)).all():
             raise InvalidInputError(f"means must lie between 0 and 1, got {table[~fine].flat[0]:g}")
-        object.__setattr__(self, "table", table)
 
     def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
         """Return the rows of the instances from `start` to `stop`."""
@@ -181,9 +177,13 @@ class Waiting:
     def __init__(
         self, delays: Delays, means: FloatArray, horizon: int, keys: tuple[np.uint64, np.uint64]
     ) -> None:
-        self._delays, self._means, self._horizon, self._keys = delays, means, horizon, keys
+        mean, geometric = delays.customers, delays.geometric
+        # A geometric delay has P(at least k) = (m / (m + 1))^k; quantiles need the logarithm of the ratio.
+        ratio = math.log(mean / (mean + 1)) if geometric and mean > 0 else 0.0
+        self._late = 0 if geometric else int(mean), ratio, delays.batch, delays.lost
+        self._means, self._horizon, self._keys = means, horizon, keys
         self.successes, self.pulls, self.open = (np.zeros(means.shape, dtype=np.int32) for _ in range(3))
-        room = min(horizon, int(delays.customers) + delays.batch) if not delays.geometric else 64
+        room = 64 if geometric else min(horizon, int(mean) + delays.batch)
         self._under_way = np.empty((len(means), room, 3), dtype=np.int32)  # arm, success, due
         self._count = np.zeros(len(means), dtype=np.int64)
 
@@ -200,12 +200,5 @@ class Waiting:
         if self._count.max(initial=0) >= self._under_way.shape[1]:
             more = np.empty_like(self._under_way)
             self._under_way = np.concatenate((self._under_way, more), axis=1)
-        delays = self._delays
-        # A geometric delay has P(at least k) = (m / (m + 1))^k; quantiles need the logarithm of the ratio.
-        mean = delays.customers
-        ratio = math.log(mean / (mean + 1)) if delays.geometric and mean > 0 else 0.0
-        fixed = 0 if delays.geometric else int(mean)
-        kernels.send(
-            step, arm, made, self._means, self._horizon, *self._keys, fixed, ratio, delays.batch, delays.lost,
-            self._under_way, self._count, self.open,
-        )  # fmt: skip
+        known = self._means, self._horizon, *self._keys, *self._late
+        kernels.send(step, arm, made, *known, self._under_way, self._count, self.open)
