@@ -290,7 +290,7 @@ def _regrets(axes: Any, found: dict[str, Any]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_ylabel("regret")
     axes.set_title("What is lost, with 95 % bands")
-    name_lines(axes, drawn, {name: values[-1] for name, values in series.items()}, "ends", own=False)
+    name_lines(axes, drawn, "ends", own=False)
 
 
 def tables(known: dict[str, Any]) -> str:

@@ -132,7 +132,7 @@ def draw_choosing() -> Any:
         drawn = draw_lines(axes, HORIZONS, series, None, styles(names), False, True, True)
         axes.set_title(title)
         axes.set_xlabel("horizon T")
-        name_lines(axes, drawn, {name: values[-1] for name, values in series.items()}, "ends", own=False)
+        name_lines(axes, drawn, "ends", own=False)
     grid[0].set_ylabel("regret above the optimum in %")
     return figure
 

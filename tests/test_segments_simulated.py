@@ -1,6 +1,7 @@
 """Simulations where customers come from segments: the same for every policy, beside exact values."""
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from commands import elsv
 from elsv import InvalidInputError, Problem, compare, compare_sharing, evaluate, make_policy, rehearse
 from elsv.policies.library import Greedy
 from elsv.policies.sharing import part_of, pooled_problem
-from elsv.policies.single import choices
+from elsv.policies.single import choices, find_choice
 from elsv.simulation.engine import Run, run_chunk
 from elsv.simulation.instances import Arrivals, FromPrior, GivenMeans, delays_of
 from elsv.state import State
@@ -230,6 +231,16 @@ def test_what_sharing_is_worth() -> None:
     assert compare_sharing(uneven, "greedy", 20).comparison.names == ("shared", "separate")
     with pytest.raises(InvalidInputError, match="needs segments"):
         compare_sharing(Problem([1, 1], horizon=5), "greedy", 20)
+
+
+@pytest.mark.parametrize("arms", ["2+4", "2+6", "3+6"])
+def test_the_command_that_repeats_a_run_names_one_arm_for_each_segment(arms: str) -> None:
+    from elsv.report.comparison import repeat_command
+
+    problem = Problem([0.6, 0.8, 1, 0.6, 0.8, 1], horizon=5, segments=[[1, 2, 3], [4, 5, 6]])
+    found = compare(problem, ["greedy"], 10, against=arms, progress=False)
+    said = shlex.split(repeat_command(found))
+    assert find_choice(problem, said[said.index("--against") + 1]) == found.against
 
 
 def test_reports_show_the_segments(tmp_path: Path) -> None:

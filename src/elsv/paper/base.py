@@ -1,12 +1,12 @@
 """What an experiment is: settings as data, a function that runs them, and what it hands to the report.
 
-At the end stands what the experiments that compare policies share: their numbers, columns and tables.
+At the end stands what the experiments that compare policies share: their numbers, columns and curves.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,11 +16,10 @@ import numpy as np
 from elsv._base.machine import cores
 from elsv._base.typing import AnyArray
 from elsv.errors import InvalidInputError
-from elsv.paper.claims import Claim, minus
+from elsv.paper.claims import Claim
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report import figures
-from elsv.report.headline import ranking, shown_digits, with_half
 from elsv.report.page import Cell
 from elsv.report.style import users_axes
 from elsv.simulation.compare import Comparison, compare
@@ -51,36 +50,34 @@ def policies(*labels: str) -> dict[str, str]:
 
 
 def side_by_side(
-    tasks: Mapping[Key, Callable[[], Result]], at_once: int, over: threading.Event
+    work: Callable[[Key], Result], keys: Iterable[Key], at_once: int, over: threading.Event
 ) -> Iterator[tuple[Key, Result]]:
-    """Yield what each task returns, as they finish; they are started in their order.
+    """Yield each key with what `work` makes of it, as they finish; they are started in their order.
 
-    `over` is set at the end. After an error or an interruption it tells the other tasks to give up.
+    `over` is set at the end. After an error or an interruption it tells the others to give up.
     """
     with ThreadPoolExecutor(at_once) as pool:
         try:
-            pending = {pool.submit(task): key for key, task in tasks.items()}
+            pending = {pool.submit(work, key): key for key in keys}
             for done in as_completed(pending):
                 yield pending[done], done.result()
         finally:
             over.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
-class Shares:
-    """Progress of several tasks as one share of the whole, each with a weight."""
+def all_together(
+    weights: Mapping[Any, float], report: Callable[[Any, float], None]
+) -> Callable[[Any, float], None]:
+    """Return what notes the share of one task that is done, and reports that of all, each with a weight."""
+    done, lock = dict.fromkeys(weights, 0.0), threading.Lock()
 
-    def __init__(self, weights: Mapping[Any, float], report: Callable[[Any, float], None]) -> None:
-        self._weights, self._report = weights, report
-        self._done = dict.fromkeys(weights, 0.0)
-        self._lock = threading.Lock()
+    def note(key: Any, share: float) -> None:
+        with lock:
+            done[key] = share
+            report(key, sum(weights[k] * done[k] for k in weights) / sum(weights.values()))
 
-    def __call__(self, key: Any, share: float) -> None:
-        """Note the share of one task that is done."""
-        with self._lock:
-            self._done[key] = share
-            done = sum(self._weights[key] * self._done[key] for key in self._done)
-            self._report(key, done / sum(self._weights.values()))
+    return note
 
 
 @dataclass(frozen=True)
@@ -112,16 +109,18 @@ class Context:
         jobs, over = cores(self.jobs), threading.Event()
         at_once = min(jobs, len(simulations))
         weights = {key: simulation.weight for key, simulation in simulations.items()}
-        shares = Shares(weights, lambda _, share: self.progress(share))
+        note = all_together(weights, lambda _, share: self.progress(share))
 
-        def task(key: Key) -> Callable[[], Comparison]:
+        def run(key: Key) -> Comparison:
+            def report(done: int, steps: int) -> None:
+                note(key, done / steps)
+
             s = simulations[key]
             options: dict[str, Any] = {"jobs": jobs // at_once, "stop": over, **s.options}
-            options["progress"] = lambda done, chunks: shares(key, done / chunks)
-            return lambda: compare(s.problem, s.policies, s.instances, self.seed, **options)
+            return compare(s.problem, s.policies, s.instances, self.seed, progress=report, **options)
 
         longest = sorted(simulations, key=lambda key: -weights[key])
-        found = dict(side_by_side({key: task(key) for key in longest}, at_once, over))
+        found = dict(side_by_side(run, longest, at_once, over))
         return {key: found[key] for key in simulations}
 
 
@@ -157,7 +156,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment found. Everything but `timing` is the same for the same seed."""
+    """What an experiment found. Everything but `timing` and `seconds` is the same for the same seed."""
 
     text: str
     numbers: Mapping[str, Any]
@@ -166,6 +165,7 @@ class Outcome:
     claims: Sequence[Claim] = ()
     columns: Mapping[str, AnyArray] | None = None  # of results/NAME.parquet
     timing: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0  # that the experiment took; `reproduce` fills it in
 
     def plot(self, drawing: str | None = None, ax: Any = None) -> Any:
         """Draw one of the drawings, by its name (default: the first), as `Drawing.plot` does."""
@@ -201,8 +201,8 @@ def numbers_of(comparison: Comparison, policies: Mapping[str, Any]) -> dict[str,
         "policies": {
             label: {
                 "policy": policy if isinstance(policy, str) else policy.__name__,
-                "regret": float(comparison[label].mean[-1]),
-                "ci95": float(comparison[label].ci95[-1]),
+                "regret": comparison[label].final[0],
+                "ci95": comparison[label].final[1],
                 "best_share": float(comparison[label].best_share.mean()),
             }
             for label, policy in policies.items()
@@ -212,12 +212,11 @@ def numbers_of(comparison: Comparison, policies: Mapping[str, Any]) -> dict[str,
 
 def columns_of(comparisons: Mapping[str, Comparison]) -> dict[str, AnyArray]:
     """Return one row for each setting, policy and step."""
-    parts = []
-    for setting, comparison in comparisons.items():
-        table = comparison.columns()
-        parts.append({**table, "setting": np.full(len(table["step"]), setting)})
-    keys = ("policy", "step", "regret", "ci95", "best_share", "setting")
-    return {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in keys}
+    tables = {setting: comparison.columns() for setting, comparison in comparisons.items()}
+    keys = ("policy", "step", "regret", "ci95", "best_share")
+    found = {key: np.concatenate([table[key] for table in tables.values()]) for key in keys}
+    found["setting"] = np.repeat(list(tables), [len(table["step"]) for table in tables.values()])
+    return found
 
 
 def curves(
@@ -231,37 +230,4 @@ def curves(
 
 def final(comparison: Comparison, label: str) -> str:
     """Return the final regret with its half-width, to two decimals."""
-    return f"{comparison[label].mean[-1]:.2f} ± {comparison[label].ci95[-1]:.2f}"
-
-
-def regret_table(
-    comparison: Comparison, policies: Mapping[str, Any], reference: str, caption: str, common: str = ""
-) -> Table:
-    """Return final regrets, the least first, with paired differences to `reference`.
-
-    Parameters that many policies have in `common` are shown as a dagger.
-    """
-    digits = shown_digits(comparison)
-    rows: list[list[Cell]] = []
-    for label in ranking(comparison):
-        result = comparison[label]
-        difference, half = comparison.difference(label, reference)
-        apart = minus(f"{difference:+.{digits}f} ± {half:.{digits}f}")
-        rows.append(
-            [
-                label,
-                _policy(policies[label], common),
-                with_half(float(result.mean[-1]), float(result.ci95[-1]), digits),
-                None if label == reference else apart if abs(difference) > half else f"*{apart}*",
-                f"{100 * result.best_share.mean():.1f} %",
-            ]
-        )
-    headers = ["", "policy", "regret ± 95 %", f"minus {reference}, paired", "best arm"]
-    return Table(headers, rows, caption, "lwrrr", (0,))
-
-
-def _policy(policy: Any, common: str) -> str:
-    if not isinstance(policy, str):
-        return str(policy.__doc__).splitlines()[0].rstrip(".")
-    short = policy.removesuffix(common) if common else policy
-    return f"`{short}`" if short == policy else f"`{short}` †"
+    return "{:.2f} ± {:.2f}".format(*comparison[label].final)

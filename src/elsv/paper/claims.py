@@ -45,16 +45,15 @@ class Claim:
     rule: str
 
 
-def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str) -> Claim:
+def claim(label: str, judged: tuple[Verdict, str], measured: str, why: str, **said: Any) -> Claim:
     """Return a claim of the paper as one of the rules below has judged it."""
     name = label.partition(" ")[0]  # "C4 exact" is C4 judged again
-    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule"))
+    return Claim(label, words(name, "says"), measured, *judged, why, words(name, "rule", **said))
 
 
 def claim_in(section: str, label: str, judged: tuple[Verdict, str], **said: Any) -> Claim:
     """Return a claim of which a section of ``words.toml`` says what was measured and why."""
-    measured, why = words(section, "measured", **said), words(section, "why", **said)
-    return Claim(label, words(label, "says"), measured, *judged, why, words(label, "rule", **said))
+    return claim(label, judged, words(section, "measured", **said), words(section, "why", **said), **said)
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def changes_to_depth_1(comparison: Comparison, setting: str, policies: dict[str,
     for label in policies:
         first = label.partition(",")[0] + ", depth 1"
         if label != first:
-            percent = 100 / max(float(comparison[first].mean[-1]), 1e-12)
+            percent = 100 / max(comparison[first].final[0], 1e-12)
             difference, half = comparison.difference(label, first)
             found.append(Change(setting, label, percent * difference, percent * half))
     return found

@@ -21,6 +21,7 @@ from elsv.paper.claims import MINE, Claim, claim, in_a_row, listed, minus, words
 from elsv.policies import Policy
 from elsv.problem import Problem
 from elsv.report import figures
+from elsv.report.headline import ranking, shown_digits, with_half
 from elsv.report.page import Cell
 from elsv.simulation.compare import Comparison
 from elsv.simulation.instances import grid
@@ -95,7 +96,7 @@ def run(settings: Settings, context: Context) -> Outcome:
         caption = _say("drawn", figure=figure, **said)
         drawings.append(base.curves(name, comparison, _DRAWN, caption, _DRAWN))
         caption = _say("table", note=note, **said)
-        tables.append(base.regret_table(comparison, POLICIES[setting], MINE, caption, _REJECTION))
+        tables.append(_regrets(comparison, POLICIES[setting], caption))
         leads += [
             claims.Lead(setting, rival, *comparison.difference(rival, MINE), rival in claims.IN_PAPER)
             for rival in POLICIES[OURS]
@@ -113,6 +114,26 @@ def run(settings: Settings, context: Context) -> Outcome:
         claims=[_least_regret(leads, found), _far_better(ratios, found)],
         columns=base.columns_of(found),
     )
+
+
+def _regrets(comparison: Comparison, policies: Mapping[str, Any], caption: str) -> Table:
+    """Return final regrets, the least first, with paired differences to ELSV-Gittins."""
+    digits = shown_digits(comparison)
+    rows: list[list[Cell]] = []
+    for label in ranking(comparison):
+        policy, result = policies[label], comparison[label]
+        if isinstance(policy, str):
+            short = policy.removesuffix(_REJECTION)
+            policy = f"`{short}`" if short == policy else f"`{short}` †"
+        else:
+            policy = policy.__doc__.splitlines()[0].rstrip(".")
+        difference, half = comparison.difference(label, MINE)
+        apart = minus(f"{difference:+.{digits}f} ± {half:.{digits}f}")
+        shown = None if label == MINE else apart if abs(difference) > half else f"*{apart}*"
+        share = f"{100 * result.best_share.mean():.1f} %"
+        rows.append([label, policy, with_half(*result.final, digits), shown, share])
+    headers = ["", "policy", "regret ± 95 %", f"minus {MINE}, paired", "best arm"]
+    return Table(headers, rows, caption, "lwrrr", (0,))
 
 
 def _least_regret(found: list[claims.Lead], comparisons: dict[str, Comparison]) -> Claim:
@@ -136,7 +157,7 @@ def _far_better(ratios: list[claims.Ratio], comparisons: dict[str, Comparison]) 
         equal=listed(f"{r.ratio:.2f}" for r in equal),
         reason=_say("little" if all(r.ratio > 0.8 for r in equal) else "much"),
         ours=OURS,
-        regrets=listed(f"{comparisons[OURS][name].mean[-1]:.1f} ({name})" for name in names),
+        regrets=listed(f"{comparisons[OURS][name].final[0]:.1f} ({name})" for name in names),
     )
     return claim("C6", claims.far_better(ratios), measured, why)
 
@@ -198,7 +219,7 @@ def _grows(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> C
     leads = "; ".join(f"{name}: {row}" for name, row in zip(ladders, told, strict=True))
     regrets = []
     for name, (*_, most) in ladders.items():
-        each = ", ".join(f"{label} {most[label].mean[-1]:.2f}" for label in ("Gittins", MINE, *_RIVALS))
+        each = ", ".join(f"{label} {most[label].final[0]:.2f}" for label in ("Gittins", MINE, *_RIVALS))
         regrets.append(f"{name}, N = {settings.arms[-1]}: {each}")
     said = {"arms": in_a_row(settings.arms), "leads": leads, "regrets": "; ".join(regrets)}
     return claims.claim_in("arms", "C5", (verdict, in_short), **said)
@@ -207,8 +228,7 @@ def _grows(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> C
 def _by_arms(settings: ArmsSettings, ladders: Mapping[str, list[Comparison]]) -> Drawing:
     panels = {}
     for ladder, runs in ladders.items():
-        means = {name: [float(c[name].mean[-1]) for c in runs] for name in _WITH_MORE}
-        halves = {name: [float(c[name].ci95[-1]) for c in runs] for name in _WITH_MORE}
+        means, halves = ({name: [c[name].final[k] for c in runs] for name in _WITH_MORE} for k in (0, 1))
         panels[ladder] = settings.arms, means, halves
     look: dict[str, Any] = {"log_y": True, "share_y": True, "height": 2.9}
     regret = f"regret after {settings.horizon} steps"
@@ -222,7 +242,7 @@ def _leads(settings: ArmsSettings, found: Mapping[tuple[str, int], Comparison]) 
     rows: list[list[Cell]] = []
     for (ladder, n), c in found.items():
         lead, half = _lead(c)
-        share = 100 * lead / float(c["Gittins"].mean[-1])
+        share = 100 * lead / c["Gittins"].final[0]
         ahead = [minus(f"{lead:.2f} ± {half:.2f}"), minus(f"{share:.0f} %")]
         finals = (base.final(c, name) for name in _WITH_MORE)
         rows.append([ladder.removeprefix("rewards "), n, *finals, *ahead])

@@ -129,18 +129,18 @@ def _drawing(shown: dict[tuple[float, ...], Rows]) -> Drawing:
 def _table(rewards: tuple[float, ...], rows: Rows) -> Table:
     labels = [*POLICIES, *(f"arm {i + 1} always" for i in range(len(rewards)))]
     order = sorted(labels, key=lambda label: rows[max(rows)].get(label, np.inf))
-    body = [[label, *(cell for row in rows.values() for cell in _cells(row, label))] for label in order]
+    body = []
+    for label in order:
+        cells = [label]
+        for row in rows.values():
+            apart = "" if label == "optimum" else f"{above(row, label):.1f} %"
+            cells += [f"{row[label]:.4f}", apart] if label in row else ["", ""]
+        body.append(cells)
     caption = _say("table", rewards=in_a_row(rewards))
     if any(label not in row for row in rows.values() for label in labels):
         caption += " Empty: not computed."
     headers = ["policy", *(head for t in rows for head in (f"T = {t}", "above"))]
     return Table(headers, body, caption, highlight=(order.index("optimum"),))
-
-
-def _cells(row: dict[str, float], label: str) -> tuple[str, str]:
-    if label not in row:
-        return "", ""
-    return f"{row[label]:.4f}", "" if label == "optimum" else f"{above(row[label], row['optimum']):.1f} %"
 
 
 def _plan_table(known: dict[str, Any]) -> Table:

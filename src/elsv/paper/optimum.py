@@ -16,7 +16,7 @@ from elsv.beliefs.abilities import factors
 from elsv.beliefs.base import Order
 from elsv.exact import OptimalPolicy, estimate, evaluate, solve
 from elsv.paper import base, claims
-from elsv.paper.base import Context, Drawing, Experiment, Outcome, Shares, Table
+from elsv.paper.base import Context, Drawing, Experiment, Outcome, Table, all_together
 from elsv.paper.claims import Claim, claim, in_a_row, listed, minus, words
 from elsv.problem import Problem
 from elsv.report import figures
@@ -29,11 +29,11 @@ POLICIES = {
     "finite-horizon Gittins": "finite-gittins",
     "plan": "plan",
 }
-VALUES = {
-    "separable (Gittins)": "elsv:index=gittins",
-    "separable (UCB)": "elsv:index=ucb,scale=0.4",
-    "commit": "commit",
-    "block commit": "block",
+VALUES = {  # to which a depth is added
+    "separable (Gittins)": "elsv:index=gittins,",
+    "separable (UCB)": "elsv:index=ucb,scale=0.4,",
+    "commit": "commit:",
+    "block commit": "block:",
 }
 # Without an order each of these pulls the same arms as the other: the first two by Theorem 1.
 _SAME_WITHOUT_ORDER = {"ELSV-Gittins": "Gittins", "ELSV-UCB": "UCB", "TS constrained": "TS"}
@@ -75,10 +75,6 @@ class Case:
     until: Mapping[str, int] = field(default_factory=dict)  # last horizon, for the labels that stop
     left_out: tuple[int, ...] = ()  # horizons for which memory is short
 
-    def labels(self, horizon: int) -> list[str]:
-        """Return the policies that are evaluated at a horizon."""
-        return [label for label in POLICIES if horizon <= self.until.get(label, horizon)]
-
 
 def cases_of(settings: Settings) -> dict[str, Case]:
     """Return the problems, the one that reaches the longest horizons first."""
@@ -107,7 +103,7 @@ def regrets_of(case: Case, horizon: int, jobs: int | None, progress: Progress) -
     """Return the exact regret of the optimum, of every policy of the case, and of the best fixed arm."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=horizon)
     twins = _SAME_WITHOUT_ORDER if factors(problem.belief) else {}
-    labels = case.labels(horizon)
+    labels = [label for label in POLICIES if horizon <= case.until.get(label, horizon)]
     distinct = [label for label in labels if label not in twins]
     names = ["optimal", *(POLICIES[label] for label in distinct)]
     optimum, *rows = evaluate(problem, names, jobs=jobs, progress=progress)
@@ -123,20 +119,16 @@ def by_depth(
 ) -> dict[int, dict[str, float]]:
     """Return the exact regret of lookahead on each value by depth, and of the optimum."""
     problem = Problem(rewards=case.rewards, order=case.order, horizon=settings.depth_horizon)
-    names = [
-        f"{name}{',' if ':' in name else ':'}depth={depth}"
-        for depth in settings.depths
-        for name in VALUES.values()
-    ]
+    names = [f"{name}depth={depth}" for depth in settings.depths for name in VALUES.values()]
     # One call for all depths: what is believed of every state is computed once.
     rows = evaluate(problem, names, jobs=jobs, progress=progress)
-    optimum, regrets = solve(problem, jobs=jobs).regret, iter([row.regret for row in rows])
+    optimum, regrets = solve(problem, jobs=jobs).regret, (row.regret for row in rows)
     return {d: {"optimum": optimum} | {label: next(regrets) for label in VALUES} for d in settings.depths}
 
 
-def above(regret: float, optimum: float) -> float:
-    """Return regret above the optimum in percent of it."""
-    percent = 100.0 * (regret - optimum) / optimum
+def above(row: Mapping[str, float], label: str) -> float:
+    """Return the regret above the optimum in percent of it; NaN where the policy was not evaluated."""
+    percent = 100.0 * (row.get(label, np.nan) - row["optimum"]) / row["optimum"]
     return 0.0 if abs(percent) < 1e-6 else percent
 
 
@@ -146,10 +138,10 @@ def run(settings: Settings, context: Context) -> Outcome:
     searched = {key: cases[key] for key in ("wide", "free")}
     work = {(key, t): t ** (2.0 * len(case.rewards)) for key, case in cases.items() for t in case.horizons}
     work |= {(key, 0): _SEARCHED * settings.depth_horizon**6.0 for key in searched}
-    shares = Shares(work, lambda _, share: context.progress(share))
+    note = all_together(work, lambda _, share: context.progress(share))
 
     def part(key: str, horizon: int) -> Progress:
-        return lambda done, total: shares((key, horizon), done / total)
+        return lambda done, total: note((key, horizon), done / total)
 
     regrets = {
         case.name: {t: regrets_of(case, t, context.jobs, part(key, t)) for t in case.horizons}
@@ -194,12 +186,9 @@ def _text(by_depth: dict[str, dict[int, dict[str, float]]], horizon: int) -> str
     told = []
     for problem, found in by_depth.items():
         first, last = min(found), max(found)
-        separable, commit = (
-            [above(found[d][label], found[d]["optimum"]) for d in (first, last)]
-            for label in ("separable (Gittins)", "commit")
-        )
-        numbers = {"separable": separable, "commit": commit[0], "least": _least(commit[1])}
-        told.append(_say("deeper", problem=problem, **numbers))
+        separable = [above(found[d], "separable (Gittins)") for d in (first, last)]
+        commit, least = above(found[first], "commit"), _least(above(found[last], "commit"))
+        told.append(_say("deeper", problem=problem, separable=separable, commit=commit, least=least))
     return _say("text", horizon=horizon, first=first, last=last, told=", and ".join(told))
 
 
@@ -215,10 +204,7 @@ def _least(percent: float) -> str:
 
 def _above(x: Sequence[int], rows: Rows, labels: Iterable[str], floor: float, **look: Any) -> Any:
     """Draw the regret above the optimum in percent, at least `floor`; no line where there is none."""
-    series = {
-        label: np.maximum([above(row.get(label, np.nan), row["optimum"]) for row in rows.values()], floor)
-        for label in labels
-    }
+    series = {label: np.maximum([above(row, label) for row in rows.values()], floor) for label in labels}
     return figures.lines(x, series, y_label="regret above the optimum in %", log_y=True, markers=True, **look)
 
 
@@ -228,26 +214,20 @@ def _horizon_drawing(key: str, case: Case, rows: Rows) -> Drawing:
     look: dict[str, Any] = {"style": figures.styles(POLICIES), "height": 4.8}
     figure = _above(case.horizons, rows, shown, _FLOOR, x_label="horizon T", **look)
     same = [f"{label} is {twin}" for label, twin in left_out.items()]
-    caption = [
-        _say("horizon", case=case.name, floor=_say("floor", percent=_FLOOR)),
-        f"Without an order {listed(same)}." if same else "",
-        _endings(case),
-    ]
-    return Drawing(f"horizon-{key}", figure, " ".join(part for part in caption if part))
+    caption = _say("horizon", case=case.name, floor=_say("floor", percent=_FLOOR))
+    twins = f"Without an order {listed(same)}." if same else ""
+    return Drawing(f"horizon-{key}", figure, " ".join(filter(None, (caption, twins, _endings(case)))))
 
 
 def _endings(case: Case) -> str:
     """Say which lines end early, and why."""
     last = case.horizons[-1]
-    reasons = (
-        (_THOMPSON[0], "Thompson sampling", "P(best) in every state takes long"),
-        (_SEARCHES[0], "the two searches", "many sweeps for every step take long"),
-    )
-    told = [
-        f"{who} (T = {case.until[label]}: {why})"
-        for label, who, why in reasons
-        if case.until.get(label, last) < last
-    ]
+    thompson, searches = (case.until.get(labels[0], last) for labels in (_THOMPSON, _SEARCHES))
+    told = []
+    if thompson < last:
+        told.append(f"Thompson sampling (T = {thompson}: P(best) in every state takes long)")
+    if searches < last:
+        told.append(f"the two searches (T = {searches}: many sweeps for every step take long)")
     return _say("endings", told=listed(told)) if told else ""
 
 
@@ -261,7 +241,7 @@ def _depth_drawing(key: str, problem: str, rows: Rows, settings: Settings) -> Dr
 def _horizon_table(case: Case, rows: Rows) -> Table:
     body: list[list[Any]] = [["optimum: regret", *(f"{row['optimum']:.4f}" for row in rows.values())]]
     for label in (*POLICIES, "best fixed arm"):
-        shown = [f"{above(r[label], r['optimum']):.2f} %" if label in r else "" for r in rows.values()]
+        shown = (f"{above(row, label):.2f} %" if label in row else "" for row in rows.values())
         body.append([label, *shown])
     heads = ["regret above the optimum", *(f"T = {horizon}" for horizon in rows)]
     empty = " Empty: not evaluated." if _endings(case) else ""
@@ -269,10 +249,7 @@ def _horizon_table(case: Case, rows: Rows) -> Table:
 
 
 def _depth_table(problem: str, found: Rows) -> Table:
-    rows = [
-        [str(d), *(f"{above(row[label], row['optimum']):.3f} %" for label in VALUES)]
-        for d, row in found.items()
-    ]
+    rows = [[str(d), *(f"{above(row, label):.3f} %" for label in VALUES)] for d, row in found.items()]
     return Table(["depth", *VALUES], rows, _say("depth-table", problem=problem))
 
 
@@ -286,9 +263,9 @@ def _depth_claim(found: Rows, setting: str) -> Claim:
     ]
     down, up = min(changes, key=lambda c: c.percent), max(changes, key=lambda c: c.percent)
     deepest = max(found)
-    commit = [above(found[d]["commit"], found[d]["optimum"]) for d in (1, deepest)]
+    first, last = (above(found[d], "commit") for d in (1, deepest))
     measured = minus(_say("changes", down=down, up=up))
-    why = _say("not-search", deepest=deepest, first=commit[0], last=_least(commit[1]))
+    why = _say("not-search", deepest=deepest, first=first, last=_least(last))
     return claim("C3 exact", claims.no_difference(changes), measured, why)
 
 

@@ -6,10 +6,10 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from elsv._base.export import write_columns
 from elsv._base.files import Outputs, write_text
@@ -19,7 +19,7 @@ from elsv._version import __version__
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.cuda.sweeps import check_device, find_device
 from elsv.paper import depth, discount, growth, long_horizon, optimum, pictures, theorem
-from elsv.paper.base import Context, Experiment, Outcome, Shares, side_by_side
+from elsv.paper.base import Context, Experiment, Outcome, all_together, side_by_side
 from elsv.paper.claims import Claim, Verdict, minus, words
 from elsv.report import figures
 from elsv.report.comparison import check_extras
@@ -60,7 +60,6 @@ class Reproduction:
     """What was run and what it found, in the order of the page."""
 
     parts: tuple[tuple[Experiment, Outcome], ...]
-    seconds: tuple[float, ...]  # of each part
     seed: int
     quick: bool
     whole: float  # seconds of all together, some of them side by side
@@ -79,7 +78,6 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``; all but ``timing`` repeats with the seed."""
-        names = [experiment.name for experiment, _ in self.parts]
         summary = {
             "claims": [
                 {**vars(claim), "verdict": claim.verdict.value, "experiment": experiment.name}
@@ -96,13 +94,12 @@ class Reproduction:
             "settings": {"seed": self.seed, "quick": self.quick},
             "versions": versions(),
             "timing": {
-                "seconds": dict(zip(names, self.seconds, strict=True)),
+                "seconds": {experiment.name: outcome.seconds for experiment, outcome in self.parts},
                 "whole": self.whole,
                 **{e.name: outcome.timing for e, outcome in self.parts if outcome.timing},
             },
         }
-        found: dict[str, Any] = finite(summary)
-        return found
+        return cast(dict[str, Any], finite(summary))
 
 
 def reproduce(
@@ -148,34 +145,30 @@ def reproduce(
     outputs.begin(digest_of(("reproduce", about, quick, seed, __version__, *on_gpu)), overwrite)
     outputs.remove()  # so that page and files belong together
     weights = {experiment.name: experiment.weight for experiment in experiments}
-    shares, over = Shares(weights, progress or (lambda name, share: None)), threading.Event()
+    note, over = all_together(weights, progress or (lambda name, share: None)), threading.Event()
     began = time.perf_counter()
 
-    def task(experiment: Experiment) -> Callable[[], tuple[Outcome, float]]:
+    def run(experiment: Experiment) -> Outcome:
         def report(share: float) -> None:
             if over.is_set():
                 raise StoppedError
-            shares(experiment.name, share)
+            note(experiment.name, share)
 
-        def run() -> tuple[Outcome, float]:
-            start = time.perf_counter()
-            report(0.0)
-            outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
-            return outcome, time.perf_counter() - start
-
-        return run
+        start = time.perf_counter()
+        report(0.0)
+        outcome = experiment.run(experiment.settings(quick), Context(seed, jobs, report, device))
+        return replace(outcome, seconds=time.perf_counter() - start)
 
     # Two at once, the longest first: what one leaves idle the other uses. Meanwhile this thread draws. The
     # short ones run beside the first, so that the time left is known soon.
     first, *others = sorted(experiments, key=lambda experiment: -experiment.weight)
     order = [first, *sorted(others, key=lambda experiment: experiment.weight > 1)]
-    at_once, found = min(2, cores(jobs)), {}
-    for experiment, (outcome, seconds) in side_by_side({e: task(e) for e in order}, at_once, over):
+    found = {}
+    for experiment, outcome in side_by_side(run, order, min(2, cores(jobs)), over):
         _write(outputs, experiment, outcome, asdict(experiment.settings(quick)))
-        found[experiment.name] = outcome, seconds
-    parts = tuple((experiment, found[experiment.name][0]) for experiment in experiments)
-    each = tuple(found[experiment.name][1] for experiment in experiments)
-    reproduction = Reproduction(parts, each, seed, quick, time.perf_counter() - began)
+        found[experiment] = outcome
+    parts = tuple((experiment, found[experiment]) for experiment in experiments)
+    reproduction = Reproduction(parts, seed, quick, time.perf_counter() - began)
     reproduction_page(reproduction).write(outputs.path("report.html"))
     write_text(outputs.path("summary.json"), _json(reproduction.to_dict()))
     return reproduction
@@ -264,10 +257,10 @@ def _claims(page: Page, found: Reproduction) -> None:
 
 def _settings(page: Page, found: Reproduction) -> None:
     rows = []
-    for (experiment, _), seconds in zip(found.parts, found.seconds, strict=True):
+    for experiment, outcome in found.parts:
         settings = asdict(experiment.settings(found.quick))
         told = "; ".join(f"{name} {_plain(value)}" for name, value in settings.items())
-        rows.append([experiment.name, told, duration(seconds)])
+        rows.append([experiment.name, told, duration(outcome.seconds)])
     page.section("Settings")
     page.table(["experiment", "settings", "time"], rows, _say("settings"), "lwr")
     page.settings(

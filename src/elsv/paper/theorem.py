@@ -154,46 +154,40 @@ class LemmaSettings:
     instances: int = 500
 
 
-@dataclass(frozen=True)
-class Sides:
-    """Both sides of the lemma for one value function and one μ."""
-
-    regret: FloatArray  # [instances]
-    bound: FloatArray  # [instances]
-    least_slack: float  # of bound minus regret over all steps and instances
-
-
 def lemma(settings: LemmaSettings, context: Context) -> Outcome:
     """Compute both sides for every value function and every μ."""
     numbers: list[dict[str, Any]] = []
     rows = []
     cases = [(name, mu) for name in settings.indices for mu in settings.means]
     for k, (name, mu) in enumerate(cases):
-        sides = both_sides(name, np.array(mu), settings, np.random.default_rng([context.seed, k]))
-        (regret, regret_half), (bound, bound_half) = _mean(sides.regret), _mean(sides.bound)
+        *sides, slack = both_sides(name, np.array(mu), settings, np.random.default_rng([context.seed, k]))
+        (regret, regret_half), (bound, bound_half) = map(_mean, sides)
         numbers.append(
             {"index": name, "means": list(mu), "regret": regret, "regret_ci95": regret_half, "bound": bound,
-             "bound_ci95": bound_half, "least_slack": sides.least_slack}
+             "bound_ci95": bound_half, "least_slack": slack}
         )  # fmt: skip
-        rows.append(
-            [f"`{name}`", ", ".join(map(str, mu)), f"{regret:.2f} ± {regret_half:.2f}",
-             f"{bound:.2f} ± {bound_half:.2f}", f"{bound / regret:.1f} ×"]
-        )  # fmt: skip
+        shown = f"{regret:.2f} ± {regret_half:.2f}", f"{bound:.2f} ± {bound_half:.2f}"
+        rows.append([f"`{name}`", ", ".join(map(str, mu)), *shown, f"{bound / regret:.1f} ×"])
         context.progress((k + 1) / len(cases))
-    slack = min(case["least_slack"] for case in numbers)
-    said = {"slack": slack, "tightest": min(case["bound"] / case["regret"] for case in numbers)}
-    judged = at_most(-slack, _LEMMA_ROUNDING)
+    least = min(case["least_slack"] for case in numbers)
+    said = {"slack": least, "tightest": min(case["bound"] / case["regret"] for case in numbers)}
+    judged = at_most(-least, _LEMMA_ROUNDING)
     heads = ["value of", "μ", "regret", "bound of Lemma 1", "ratio"]
     return Outcome(
         text=words("decomposition", "text", s=settings),
-        numbers={"cases": numbers, "least_slack": slack},
+        numbers={"cases": numbers, "least_slack": least},
         tables=[Table(heads, rows, words("decomposition", "table"), "llrrr")],
         claims=[claim_in("decomposition", "C8", judged, rounding=_LEMMA_ROUNDING, **said)],
     )
 
 
-def both_sides(name: str, mu: FloatArray, settings: LemmaSettings, rng: np.random.Generator) -> Sides:
-    """Simulate one-step lookahead on a separable value and add up both sides of the lemma."""
+def both_sides(
+    name: str, mu: FloatArray, settings: LemmaSettings, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, float]:
+    """Simulate one-step lookahead on a separable value: regret and bound, ``[instances]``, and least slack.
+
+    The slack is bound minus regret, the least over all steps and instances.
+    """
     problem = Problem(rewards=np.ones(len(mu)), horizon=settings.horizon)
     value = SeparableValue(problem, index_from_name(name))
     state = State.initial(problem, (settings.instances,))
@@ -207,7 +201,7 @@ def both_sides(name: str, mu: FloatArray, settings: LemmaSettings, rng: np.rando
         least = min(least, float((allowed - now).min()))
         regret, bound = regret + now, bound + allowed
         state = state.observe(arm, rng.random(settings.instances) < mu[arm])
-    return Sides(regret, bound, least)
+    return regret, bound, least
 
 
 def _mean(values: FloatArray) -> tuple[float, float]:

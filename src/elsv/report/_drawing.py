@@ -30,18 +30,23 @@ def draw_lines(
     log_x: bool,
     log_y: bool,
     markers: bool,
+    labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Draw every series with its band, thinned to what the eye can tell apart; return the lines."""
+    """Draw every series with its band, thinned to what the eye can tell apart; return the lines by label.
+
+    Of those that share one of the `labels`, as `equal_series` gives them, the first is drawn.
+    """
     drawn: dict[str, Any] = {}
     abscissa = np.asarray(x, dtype=np.float64)
     keep = thinned(len(abscissa), log_x)
     for name, values in series.items():
-        y = np.asarray(values, dtype=np.float64)[keep]
-        style = look[name]
-        (drawn[name],) = axes.plot(
+        if (label := (labels or {}).get(name, name)) in drawn:
+            continue
+        y, style = np.asarray(values, dtype=np.float64)[keep], look[name]
+        (drawn[label],) = axes.plot(
             abscissa[keep],
             y,
-            label=name,
+            label=label,
             color=style.colour,
             linestyle=style.dash,
             marker=style.marker or ("o" if markers else None),
@@ -96,9 +101,7 @@ def logarithmic(axes: Any, log_x: bool, log_y: bool = False) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def name_lines(
-    axes: Any, drawn: Mapping[str, Any], ends: Mapping[str, float], labels: Labels | None, own: bool
-) -> None:
+def name_lines(axes: Any, drawn: Mapping[str, Any], labels: Labels | None, own: bool) -> None:
     """Say which line is which in a legend, in the order in which the lines end.
 
     ``"ends"`` puts the legend beside the lines, ``"legend"`` below the figure, or, on the user's axes, where
@@ -110,7 +113,7 @@ def name_lines(
     if labels == "none":
         return
     figure = axes.get_figure(root=True)
-    drawn = {name: drawn[name] for name in sorted(drawn, key=lambda name: -ends[name])}
+    drawn = dict(sorted(drawn.items(), key=lambda named: -last_finite(named[1].get_ydata())))
     lines = {wrapped(name, _LONGEST_LABEL): line for name, line in drawn.items()}
     tall = _LEGEND_LINE * sum(1 + label.count("\n") for label in lines)
     fits = tall < 0.9 * figure.get_figheight() and figure.get_figwidth() > NARROW
@@ -153,14 +156,6 @@ def _same(series: Mapping[str, ArrayLike], first: str, second: str) -> bool:
         return first not in series and second not in series
     one, other = (np.asarray(series[name], dtype=np.float64) for name in (first, second))
     return len(one) == len(other) and bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
-
-
-def merged(labels: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` by the labels of `equal_series`, the first of each."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found.setdefault(labels.get(name, name), value)
-    return found
 
 
 def wrapped(name: str, width: int) -> str:

@@ -17,11 +17,13 @@ from elsv._base.files import Outputs, write_text
 from elsv._base.html import block, note, table
 from elsv._base.numbers import duration, finite
 from elsv.errors import MissingExtraError
+from elsv.policies.single import choice_name
 from elsv.report import figures, headline
 from elsv.report.headline import earned, far_behind, ranking, shown_digits, verdict, with_half
 from elsv.report.page import Page, command_line, words
 from elsv.report.style import Style, for_notebook, require_matplotlib
 from elsv.simulation.compare import Comparison, versions
+from elsv.simulation.precision import HEADS
 from elsv.simulation.rehearsal import Rehearsal
 from elsv.simulation.store import is_chunk
 
@@ -36,13 +38,9 @@ _rehearsed = partial(words, "elsv.report", "rehearsal")
 def regret_of(comparison: Comparison, log_x: bool = False, leave_out: Collection[str] = ()) -> partial[Any]:
     """Return what draws the regret curves of a comparison."""
     results = {comparison.label(name): comparison[name] for name in comparison.names if name not in leave_out}
-    return partial(
-        figures.regret_curves,
-        {name: result.mean for name, result in results.items()},
-        {name: result.ci95 for name, result in results.items()},
-        log_x=log_x,
-        style=_styles(comparison),
-    )
+    means = {label: result.mean for label, result in results.items()}
+    halves = {label: result.ci95 for label, result in results.items()}
+    return partial(figures.regret_curves, means, halves, log_x=log_x, style=_styles(comparison))
 
 
 def _styles(comparison: Comparison) -> dict[str, Style]:
@@ -64,20 +62,20 @@ def pictures(comparison: Comparison) -> dict[str, partial[Any]]:
         found["regret-closer"] = regret_of(comparison, leave_out=behind)
     if comparison.horizon >= _LOG_X_FROM:
         found["regret-log"] = regret_of(comparison, log_x=True, leave_out=behind)
-    final = {label(name): float(comparison[name].mean[-1]) for name in comparison.names}
+    final, halves = ({label(name): comparison[name].final[k] for name in comparison.names} for k in (0, 1))
     found["final-regret"] = partial(
         figures.dot_plot,
         final,
-        {label(name): float(comparison[name].ci95[-1]) for name in comparison.names},
+        halves,
         x_label=f"cumulative regret after {comparison.horizon:,} steps",
         log_x=0 < 10 * min(final.values()) < max(final.values()),
         **look,
     )
     if others:
-        apart = {label(name): comparison.difference(name, best) for name in others}
-        differences, halves = ({name: pair[k] for name, pair in apart.items()} for k in (0, 1))
-        drawing = partial(figures.paired_differences, differences, halves, label(best), **look)
-        found["paired-differences"] = drawing
+        apart, halves = (
+            {label(name): comparison.difference(name, best)[k] for name in others} for k in (0, 1)
+        )
+        found["paired-differences"] = partial(figures.paired_differences, apart, halves, label(best), **look)
     shares = {label(name): comparison[name].pull_share for name in (best, *others)}
     found["pull-shares"] = partial(figures.pull_shares, shares, comparison.problem.names)
     return found
@@ -95,9 +93,7 @@ def comparison_page(comparison: Comparison, svgs: dict[str, list[str]], command:
     _result(page, comparison)
     _regret(page, comparison, svgs)
     _pulls(page, comparison, svgs)
-    _settings(page, comparison)
-    page.text(_say("repeat"))
-    page.code(command)
+    _settings(page, comparison, command)
     return page
 
 
@@ -143,8 +139,8 @@ def _regret(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> N
     steps = np.unique(np.rint(comparison.horizon * np.array([0.1, 0.25, 0.5, 0.75, 1])).astype(int).clip(1))
     rows = []
     for name in ranked:
-        result = comparison[name]
-        cells = (with_half(result.mean[t - 1], result.ci95[t - 1], digits) for t in steps)
+        means, halves = comparison[name].mean, comparison[name].ci95
+        cells = (with_half(means[t - 1], halves[t - 1], digits) for t in steps)
         rows.append([comparison.label(name), *cells])
     page.table(["policy", *(f"step {t:,}" for t in steps)], rows, _say("on-the-way"))
     page.section("Final regret")
@@ -170,7 +166,7 @@ def _pulls(page: Page, comparison: Comparison, svgs: dict[str, list[str]]) -> No
         page.table(["policy", *arms], rows, _say("pulls"))
 
 
-def _settings(page: Page, comparison: Comparison) -> None:
+def _settings(page: Page, comparison: Comparison, command: str) -> None:
     problem, steps = comparison.problem, f"{comparison.horizon:,}"
     goal = f"horizon {problem.horizon:,}" if problem.horizon else f"discount {problem.discount:g}"
     if problem.horizon not in (None, comparison.horizon):
@@ -191,9 +187,10 @@ def _settings(page: Page, comparison: Comparison) -> None:
             "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         }
     )
-    arms = zip(problem.names, problem.rewards.tolist(), problem.prior.tolist(), strict=True)
-    rows = [[name, reward, *counts] for name, reward, counts in arms]
-    page.table(["arm", "reward", "prior α", "prior β"], rows, _say("arms"))
+    arms = zip(problem.names, problem.rewards.tolist(), *problem.prior.T.tolist(), strict=True)
+    page.table(["arm", "reward", "prior α", "prior β"], list(arms), _say("arms"))
+    page.text(_say("repeat"))
+    page.code(command)
 
 
 def check_extras() -> None:
@@ -270,7 +267,7 @@ def summary_json(comparison: Comparison) -> str:
 def repeat_command(comparison: Comparison) -> str:
     """Return the command line that gives the same numbers, for means from the prior."""
     until = None if comparison.horizon == comparison.problem.horizon else comparison.horizon
-    against = None if comparison.against is None else comparison.problem.names[comparison.against]
+    against = None if comparison.against is None else choice_name(comparison.problem, comparison.against)
     options = {"instances": comparison.instances, "seed": comparison.seed, "until": until, "against": against}
     return command_line("compare", "problem.toml", comparison.names, options)
 
@@ -302,10 +299,9 @@ def gain_figure(rehearsal: Rehearsal) -> Any:
         markers=True,
         reference=(0.0, f"always {rehearsal.today}"),
     )
-    (panel,) = figure.axes
-    first = rows[rehearsal.policies[0]]
-    band = [row.low for row in first], [row.high for row in first]
-    panel.fill_between(sizes, *band, color=panel.lines[0].get_color(), alpha=0.15, linewidth=0)
+    (panel,), first = figure.axes, rows[rehearsal.policies[0]]
+    low, high = [row.low for row in first], [row.high for row in first]
+    panel.fill_between(sizes, low, high, color=panel.lines[0].get_color(), alpha=0.15, linewidth=0)
     return figure
 
 
@@ -331,14 +327,13 @@ def rehearsal_page(rehearsal: Rehearsal, command: str = "") -> Page:
         page.figure(svg, _rehearsed("gain", today=name), "gain")
     said = "; ".join(f"*{column}*: {meaning}" for column, meaning in rehearsal.legend().items())
     heads = ["customers", "policy", "earns", "gain", "per cent", "5–95 % of shops", "loses", "finds", "after"]
-    rows, align = [list(row.cells()) for row in rehearsal.outcomes], "rlrrrrrrr"
+    rows, align = [heads, *(list(row.cells()) for row in rehearsal.outcomes)], "rlrrrrrrr"
     if len(rehearsal.policies) == 1:  # it is named above
-        heads, rows, align = heads[:1] + heads[2:], [row[:1] + row[2:] for row in rows], align[:1] + align[2:]
-    page.table(heads, rows, f"{said}.", align=align)
+        rows, align = [row[:1] + row[2:] for row in rows], align[:1] + align[2:]
+    page.table(rows[0], rows[1:], f"{said}.", align)
     if rehearsal.truth is None:
         page.section("How precisely it will be known")
-        heads = ["holdout", "costs", "gain known to ±", "by holdout alone ±"]
-        page.table(heads, [list(row) for row in rehearsal.precision().cells()], _rehearsed("holdout"), "rrrr")
+        page.table(HEADS, rehearsal.precision().cells(), _rehearsed("holdout"), "rrrr")
     page.settings(
         {
             "assumed": rehearsal.problem.structure.describe(),

@@ -20,10 +20,8 @@ from elsv.report._drawing import (
     dot,
     draw_lines,
     equal_series,
-    last_finite,
     legend_below,
     logarithmic,
-    merged,
     name_lines,
     rows_on,
     thinned,
@@ -70,24 +68,20 @@ def lines(
     from matplotlib.colors import to_hex
 
     (panel,) = grid = panels_on(axes, 1, width, height)
-    shared, look = equal_series([series]), look_of(series, style)
-    look, series = merged(shared, look), merged(shared, series)
-    half_widths = None if half_widths is None else merged(shared, half_widths)
-    drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers)
+    look, shared = look_of(series, style), equal_series([series])
+    drawn = draw_lines(panel, x, series, half_widths, look, log_x, log_y, markers, shared)
     if x_ticks is not None:
         panel.set_xticks(x_ticks, minor=False)
         panel.xaxis.minorticks_off()
     panel.set_xlabel(x_label)
     panel.set_ylabel(y_label)
-    ends = {name: last_finite(y) for name, y in series.items()}
     if reference is not None:
         (value, label), ink = reference, to_hex(rcParams["text.color"])
         drawn[label] = panel.axhline(value, color=ink, linewidth=0.9, dashes=(2, 2), label=label)
-        ends[label] = value
     if from_zero and not log_y:
         # The user's axes may share theirs with a panel that is drawn later and needs more room.
         panel.set_ylim(bottom=0, auto=False if axes is None else None)
-    name_lines(panel, drawn, ends, labels, axes is None)
+    name_lines(panel, drawn, labels, axes is None)
     return figure_of(grid)
 
 
@@ -131,14 +125,12 @@ def line_panels(
 
     Lines that are equal in every panel are one, with all names; those that are in one panel are said there.
     """
-    every = [series for _, series, _ in panels.values()]
-    shared = equal_series(every)
-    look = merged(shared, look_of(shared, style))
+    shared = equal_series([series for _, series, _ in panels.values()])
+    look = look_of(shared, style)
     drawn: dict[str, Any] = {}
     grid = panels_on(axes, len(panels), width, height, 1 if width <= NARROW else 2, share_y)
     for panel, (title, (x, series, half_widths)) in zip(grid, panels.items(), strict=True):
-        half = None if half_widths is None else merged(shared, half_widths)
-        drawn |= draw_lines(panel, x, merged(shared, series), half, look, False, log_y, False)
+        drawn |= draw_lines(panel, x, series, half_widths, look, False, log_y, False, shared)
         here = {label for label in equal_series([series]).values() if " = " in label} - set(shared.values())
         panel.set_title("\n".join([title, *(wrapped(label, 38) for label in sorted(here))]))
     label_outside(grid, x_label, y_label, axes is None)

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from elsv._base.numbers import duration, many, whole, with_minus
-from elsv.policies.single import Gain, choice_name, rivals
+from elsv.policies.single import Gain, choice_name
 from elsv.problem import Problem
-from elsv.simulation.aggregate import QUANTILES
 from elsv.simulation.compare import Comparison
 
 REGRET = (
@@ -86,62 +85,49 @@ def _with(text: str, half: float | None, digits: int) -> str:
 
 
 REGRET_HEADERS = ("regret ± 95 %", "relative", "median", "5–95 %", "best arm", "time / decision")
-LOW, MEDIAN, HIGH = (QUANTILES.index(level) for level in (0.05, 0.5, 0.95))
 
 
 def ranking(comparison: Comparison) -> list[str]:
     """Return the policies from the least final regret to the largest."""
-    return sorted(comparison.names, key=lambda name: (float(comparison[name].mean[-1]), name))
+    return sorted(comparison.names, key=lambda name: (comparison[name].final[0], name))
 
 
 def headers(comparison: Comparison) -> list[str]:
     """Return the heads of the columns of `headline_rows`: what is earned, gains over single arms, regret."""
-    gains = gain_heads(comparison.problem, _rivals(comparison))
+    gains = gain_heads(comparison.problem, comparison.rivals)
     return ["policy", "earns", *(f"{head} ± 95 %" for head in gains), *REGRET_HEADERS]
 
 
 def headline_rows(comparison: Comparison, digits: int | None = None) -> list[list[str]]:
     """Return the cells under `headers`, the best policy first; so many decimals, or `shown_digits`."""
-    names, arms = ranking(comparison), _rivals(comparison)
+    names, arms = ranking(comparison), comparison.rivals
     digits = shown_digits(comparison) if digits is None else whole("digits", digits, 0)
     percent_digits = _percent_digits(comparison)
-    least = float(comparison[names[0]].mean[-1])
-    rows = []
+    least, rows = comparison[names[0]].final[0], []
     for name in names:
         result = comparison[name]
-        regret, half, quantiles = float(result.mean[-1]), float(result.ci95[-1]), result.quantiles[-1]
-        gains = (gain_cells(comparison.gain_over(name, arm), digits, percent_digits) for arm in arms)
-        rows.append(
-            [
-                comparison.label(name),
-                number(float(result.earnings[-1]), digits),
-                *(cell for cells in gains for cell in cells),
-                with_half(regret, half, digits),
-                f"{regret / least:.2f} ×" if least > 0 else "–",
-                number(quantiles[MEDIAN], digits),
-                f"{number(quantiles[LOW], digits)} – {number(quantiles[HIGH], digits)}",
-                f"{100 * result.best_share.mean():.1f} %",
-                duration(1e-6 * result.microseconds),
-            ]
-        )
+        regret, half = result.final
+        low, _, median, _, high = (number(x, digits) for x in result.quantiles[-1])
+        cells = [comparison.label(name), number(float(result.earnings[-1]), digits)]
+        for arm in arms:
+            cells += gain_cells(comparison.gain_over(name, arm), digits, percent_digits)
+        relative = f"{regret / least:.2f} ×" if least > 0 else "–"
+        cells += [with_half(regret, half, digits), relative, median, f"{low} – {high}"]
+        rows.append([*cells, f"{100 * result.best_share.mean():.1f} %", duration(1e-6 * result.microseconds)])
     return rows
 
 
 def segment_tables(comparison: Comparison) -> list[tuple[list[str], list[list[str]]]]:
     """Return heads and rows of what every policy earns from each segment; no table without segments."""
-    if not comparison.problem.segments.names:
-        return []
-    digits = shown_digits(comparison)
-    heads, rows = ["policy"], []
-    for part in comparison.totals.policies[0].by_segment:
-        heads += [f"{part.segment} earns ± 95 %", f"{part.segment} regret ± 95 %"]
+    names, digits, rows = comparison.problem.segments.names, shown_digits(comparison), []
+    heads = ["policy", *(f"{name} {what} ± 95 %" for name in names for what in ("earns", "regret"))]
     for name in ranking(comparison):
         cells = [comparison.label(name)]
         for part in comparison[name].by_segment:
-            pairs = (part.earnings, part.earnings_ci95), (part.regret, part.ci95)
-            cells += [with_half(value, half, digits) for value, half in pairs]
+            cells.append(with_half(part.earnings, part.earnings_ci95, digits))
+            cells.append(with_half(part.regret, part.ci95, digits))
         rows.append(cells)
-    return [(heads, rows)]
+    return [(heads, rows)] if names else []
 
 
 def customers_by_segment(comparison: Comparison) -> str:
@@ -153,15 +139,14 @@ def customers_by_segment(comparison: Comparison) -> str:
 
 def shown_digits(comparison: Comparison) -> int:
     """Return decimals that give the narrowest interval two significant digits."""
-    return decimals(
-        [float(result.ci95[-1]) for result in comparison.totals.policies], comparison.problem.scale
-    )
+    halves = [result.final[1] for result in comparison.totals.policies]
+    return decimals(halves, comparison.problem.scale)
 
 
 def earned(comparison: Comparison) -> str:
     """Say what the best policy earns, and how much more that is than always pulling one arm."""
     best, digits = ranking(comparison)[0], shown_digits(comparison)
-    gains = [comparison.gain_over(best, arm) for arm in _rivals(comparison)]
+    gains = [comparison.gain_over(best, arm) for arm in comparison.rivals]
     name = f"`{comparison.label(best)}` earns" + (" the most," if len(comparison.names) > 1 else "")
     sums, steps = number(float(comparison[best].earnings[-1]), digits), many(comparison.horizon, "step")
     return f"{name} {sums} in {steps}: {gains_in_words(gains, digits, _percent_digits(comparison))}."
@@ -173,20 +158,15 @@ def gains_in_words(gains: Iterable[Gain], digits: int, percent_digits: int) -> s
     return "; and ".join(told)
 
 
-def _rivals(comparison: Comparison) -> tuple[int, ...]:
-    return rivals(comparison.problem, comparison.against)
-
-
 def _percent_digits(comparison: Comparison) -> int:
     """Return one decimal of per cents, or two if all intervals are narrow."""
-    halves = comparison.totals.singles.percent_ci95[:, list(_rivals(comparison))]
-    widest = halves[np.isfinite(halves)].max(initial=0.0)
-    return 1 if widest >= 0.1 else 2
+    halves = comparison.totals.singles.percent_ci95[:, list(comparison.rivals)]
+    return 1 if halves[np.isfinite(halves)].max(initial=0.0) >= 0.1 else 2
 
 
 def far_behind(comparison: Comparison) -> list[str]:
     """Return the policies that would flatten the others in a figure: over four times the median."""
-    final = {name: float(comparison[name].mean[-1]) for name in comparison.names}
+    final = {name: comparison[name].final[0] for name in comparison.names}
     typical = sorted(final.values())[(len(final) - 1) // 2]
     return [name for name in ranking(comparison) if final[name] > 4 * typical > 0]
 
@@ -201,23 +181,20 @@ def tied_with_best(comparison: Comparison) -> list[str]:
 def verdict(comparison: Comparison) -> str:
     """Say in a sentence or two which policy did best and which cannot be told apart from it."""
     best, *others = ranking(comparison)
-    result, digits = comparison[best], shown_digits(comparison)
-    regret = with_half(float(result.mean[-1]), float(result.ci95[-1]), digits)
+    name, regret = comparison.label(best), with_half(*comparison[best].final, shown_digits(comparison))
     regret += f" after {many(comparison.horizon, 'step')}"
-    name = comparison.label(best)
     if not others:
         return f"`{name}` has a mean regret of {regret}."
     said = f"`{name}` has the least mean regret, {regret}."
     tied = tied_with_best(comparison)
-    instances = many(comparison.instances, "instance")
     if not tied:
         if len(others) == 1:
             other = comparison.label(others[0])
             return f"{said} The paired 95 % interval of its lead over `{other}` excludes zero."
         return f"{said} The paired 95 % intervals of its lead over the others all exclude zero."
     hold = "interval holds" if len(tied) == 1 else "intervals hold"
-    said += f" On {instances}, {labels_of(comparison, tied)} cannot be told apart from it:"
-    said += f" the paired 95 % {hold} zero."
+    said += f" On {many(comparison.instances, 'instance')}, {labels_of(comparison, tied)} cannot be told"
+    said += f" apart from it: the paired 95 % {hold} zero."
     behind = [name for name in others if name not in tied]
     if behind:
         said += f" {labels_of(comparison, behind)} {'has' if len(behind) == 1 else 'have'} more regret."

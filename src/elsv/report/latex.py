@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from elsv._base.export import latex_table
 from elsv.errors import InvalidInputError, unknown_name
 from elsv.exact.evaluate import OPTIMAL, Evaluation
-from elsv.policies.single import rivals
 from elsv.report.evaluation import latex_rows
 from elsv.report.headline import headers, headline_rows
 from elsv.simulation.compare import Comparison
@@ -104,7 +103,7 @@ def _part(
             f"results must be what compare or evaluate returned, got {type(result).__name__}; several of "
             "them are given by their titles: {'prices': …, 'doses': …}"
         )
-    keys = ["policy", "earns", *_GAINS * len(rivals(result.problem, result.against)), *last]
+    keys = ["policy", "earns", *_GAINS * len(result.rivals), *last]
     for key in columns or ():
         if key not in keys[1:]:
             raise unknown_name("column", key, dict.fromkeys(keys[1:]))

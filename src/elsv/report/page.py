@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from elsv._base.files import write_text
 from elsv._version import __version__
-from elsv.errors import MissingExtraError
+from elsv.errors import of_extra
 from elsv.report.style import dark_rules
 
 Cell = str | int | float | None
@@ -141,15 +141,13 @@ class Page:
 
 @cache
 def _template() -> Any:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingExtraError("writing a page", "plot") from error
-    found = Environment(
-        loader=PackageLoader("elsv.report", ""),
+    jinja2 = of_extra("jinja2", "writing a page", "plot")
+    from markupsafe import Markup
+
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("elsv.report", ""),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
@@ -180,9 +178,8 @@ def command_line(command: str, problem: object, names: Sequence[str], options: M
         if value is True:
             words.append(option)
         elif value is not None and value is not False:
-            words += [
-                word for each in (value if isinstance(value, list) else [value]) for word in (option, each)
-            ]
+            for each in value if isinstance(value, list) else [value]:
+                words += [option, each]
     return shlex.join(map(str, words))
 
 

@@ -22,7 +22,6 @@ from elsv.report.comparison import pictures, regret_of
 from elsv.report.style import WIDTH, look_of, require_matplotlib, users_axes
 from elsv.simulation.compare import Comparison
 
-Kind = Literal["regret", "final", "differences", "pulls"]
 _OPTIMAL = "optimal"
 _ROW = 0.3  # inches
 _MANY_LINES = 8  # of an index; more would hide one another
@@ -30,14 +29,13 @@ _MANY_LINES = 8  # of an index; more would hide one another
 
 def plot_comparison(
     comparison: Comparison,
-    ax: Any = None,
-    kind: Kind = "regret",
-    *,
-    policy: str | None = None,
-    leave_out: Collection[str] = (),
-    log_x: bool = False,
-    labels: Labels | None = None,
-    colours: Mapping[str, str] | None = None,
+    ax: Any,
+    kind: Literal["regret", "final", "differences", "pulls"],
+    policy: str | None,
+    leave_out: Collection[str],
+    log_x: bool,
+    labels: Labels | None,
+    colours: Mapping[str, str] | None,
 ) -> Any:
     """Draw a comparison; what the parameters mean is said at `elsv.Comparison.plot`."""
     for name in (*leave_out, *(colours or ()), *(() if policy is None else (policy,))):
@@ -181,18 +179,17 @@ def plot_index(
     shown = np.unique(np.rint(np.geomspace(1, levels - 1, min(_MANY_LINES, levels - 1))).astype(int)).tolist()
     # The lines of few pulls are dark and those of many are light: they are in order.
     colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(shown)))
-    drawn, ends = {}, {}
+    drawn = {}
     for n, colour in zip(shown, colours, strict=True):
         name, x, y = f"{n} {'pull' if n == 1 else 'pulls'}", mean[pulls == n], values[pulls == n]
         look = {"color": to_hex(colour), "marker": "o" if len(x) < 12 else "", "linestyle": "-"}
         (drawn[name],) = axes.plot(x, y, label=name, **look)
-        ends[name] = float(y[-1])
     ink = matplotlib.rcParams["text.color"]
     axes.plot([0, 1], [0, 1], color=ink, linestyle=":", marker="", linewidth=0.8)
     axes.set_xlim(0, 1)
     axes.set_xlabel("mean α / (α + β)")
     axes.set_ylabel(y_label)
-    name_lines(axes, drawn, ends, labels or "legend", own=False)
+    name_lines(axes, drawn, labels or "legend", own=False)
     return axes
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import math
 import re
 import threading
@@ -17,12 +18,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial, wraps
 from importlib import resources
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec
 
 from elsv._base.files import write_atomically, write_text
-from elsv.errors import InvalidInputError, MissingExtraError
+from elsv.errors import InvalidInputError, of_extra
 
 INK, SOFT_INK, RULE = "#222222", "#5a5f66", "#d9dce0"
 WIDTH = 6.0  # inches
@@ -85,7 +85,7 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
         if wanted is not None and wanted not in slots.values():
             slots[name] = wanted
     for name in names:
-        slot = slots.setdefault(name, next(k for k in count() if k not in slots.values()))
+        slot = slots.setdefault(name, next(k for k in itertools.count() if k not in slots.values()))
         turn, k = divmod(slot, len(_PALETTE))
         dash, marker = _DASHES[(k + turn) % len(_DASHES)], _MARKERS[turn % len(_MARKERS)]
         found[name] = Style(_PALETTE[k][0], dash, marker)
@@ -100,9 +100,8 @@ def look_of(names: Iterable[str], given: Mapping[str, Style] | None = None) -> d
     names, cycle, found = list(names), rcParams["axes.prop_cycle"], {}
     if cycle == rcParamsDefault["axes.prop_cycle"]:
         return {**styles(names), **(given or {})}
-    for k, name in enumerate(names):
-        turn, place = divmod(k, len(cycle))
-        entry = list(cycle)[place]
+    for k, (name, entry) in enumerate(zip(names, itertools.cycle(cycle), strict=False)):
+        turn = k // len(cycle)
         dash, marker = _DASHES[turn % len(_DASHES)], _MARKERS[turn % len(_MARKERS)]
         colour = to_hex(entry.get("color", rcParams["lines.color"]))
         found[name] = Style(colour, entry.get("linestyle", dash), entry.get("marker", marker))
@@ -111,10 +110,7 @@ def look_of(names: Iterable[str], given: Mapping[str, Style] | None = None) -> d
 
 def require_matplotlib() -> None:
     """Raise `MissingExtraError` if figures cannot be drawn."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("drawing figures", "plot") from error
+    of_extra("matplotlib.figure", "drawing figures", "plot")
 
 
 @contextmanager

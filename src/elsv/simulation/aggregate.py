@@ -45,6 +45,11 @@ class PolicyResult:
     earnings_ci95: FloatArray  # [T]
     by_segment: tuple[SegmentResult, ...] = ()  # what each segment brought, if there are some
 
+    @property
+    def final(self) -> tuple[float, float]:
+        """Regret over all steps, and the half-width of its 95 % interval."""
+        return float(self.mean[-1]), float(self.ci95[-1])
+
 
 @dataclass(frozen=True)
 class ArmTotals:

@@ -38,7 +38,7 @@ class Helpers:
     def __init__(self, threads: int = 1) -> None:
         self._threads, self._chunks = threads, 0
         self._change = threading.Lock()
-        self._pool = ThreadPoolExecutor(threads)  # starts a thread when there is work for it
+        self.pool = ThreadPoolExecutor(threads)  # starts a thread when there is work for it
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -53,29 +53,25 @@ class Helpers:
 
     def close(self) -> None:
         """Let the threads go."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self.pool.shutdown(wait=True, cancel_futures=True)
 
     def parts(self, states: int) -> int:
         """Return into how many parts to cut a batch."""
         each = self._threads // max(1, self._chunks)
         return 1 if each < 2 else max(1, min(_EACH * each, states // _LEAST))
 
-    def map(self, work: Callable[..., Any], parts: list[Any]) -> list[Any]:
-        """Return what `work` makes of every part."""
-        return list(self._pool.map(work, parts))
-
 
 class Asked:
     """A policy that is asked in parts while threads are idle, if it answers equal states alike."""
 
-    def __init__(self, policy: Callable[..., Any], helpers: Helpers | None) -> None:
-        self._policy = policy
-        self._helpers = helpers if getattr(policy, "merges", False) else None
+    def __init__(self, policy: BasePolicy, helpers: Helpers | None) -> None:
+        self.policy = policy
+        self._helpers = helpers if policy.merges else None
         self.longer = 0.0  # seconds that parts took together beyond what they took side by side
 
     def __call__(self, state: State, *rest: Any, what: str = "__call__") -> Any:
         """Return the arms ``[B]``, or the `scores` ``[B, N]``; further arrays have a row for each state."""
-        asked, states = getattr(self._policy, what), len(state.alpha)
+        asked, states = getattr(self.policy, what), len(state.alpha)
         if self._helpers is None or (count := self._helpers.parts(states)) == 1:
             return asked(state, *rest)
         began = time.perf_counter()
@@ -85,7 +81,7 @@ class Asked:
             given = (value[here] if isinstance(value, np.ndarray) else value for value in rest)
             return np.asarray(asked(state.part(here), *given)), time.perf_counter() - start
 
-        answers = self._helpers.map(work, np.array_split(np.arange(states), count))
+        answers = list(self._helpers.pool.map(work, np.array_split(np.arange(states), count)))
         spent = sum(seconds for _, seconds in answers)
         self.longer += max(spent - (time.perf_counter() - began), 0.0)
         return np.concatenate([answer for answer, _ in answers])
@@ -93,36 +89,36 @@ class Asked:
 
 def chooser(
     problem: Problem,
-    policy: BasePolicy,
     asked: Asked,
-    horizon: int,
-    instances: int,
-    arrivals: Arrivals | None,
+    arrivals: Arrivals,
     waiting: Waiting | None,
     asks: Callable[[int], bool] | None,
     rng: np.random.Generator,
 ) -> Chooser:
     """Return what picks the arms of a chunk at a step, from all successes and pulls ``[B, N]``.
 
-    `arrivals` is None without segments, `waiting` if all outcomes are in. `asks` says at which steps the
-    policy is asked, for all who may come, who keep their arms until then. None: at every step, for whoever
-    comes.
+    `waiting` is None if all outcomes are in. `asks` says at which steps the policy is asked, for all who may
+    come, who keep their arms until then. None: at every step, for whoever comes.
     """
-    index, prior, merges = policy.index_alone, problem.prior, policy.merges
-    tables = None if index is None else IndexTables(problem, index, horizon)
-    everyone = [] if arrivals is None else arrivals.everyone()
-    nobody = np.zeros(instances, dtype=np.int64)  # without segments
+    policy, prior, named = asked.policy, problem.prior, bool(problem.segments.names)
+    instances, segments = arrivals.shares.shape
+    everyone = [np.full(instances, g, dtype=np.int64) for g in range(segments)]  # who may come
+    index = policy.index_alone
+    tables = None if index is None else IndexTables(problem, index, arrivals.horizon)
 
     def planned(counts: Counts) -> State:
         state = State.trusted(prior[:, 0] + counts[0], prior[:, 1] + (counts[1] - counts[0]))
         return state if waiting is None else planning_state(problem, policy, state, counts[2], rng)
 
+    def kinds(counts: Counts, *more: AnyArray) -> tuple[State, IntArray, IntArray]:
+        first, inverse = distinct(*counts, *more)
+        return planned([count[first] for count in counts]), first, inverse
+
     def by_table(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
         assert tables is not None
         wins, pulls = counts[:2]
         if waiting is not None:
-            first, inverse = distinct(*counts)
-            state = planned([count[first] for count in counts])
+            state, _, inverse = kinds(counts)
             successes = state.alpha - prior[:, 0]
             wins = successes[inverse]
             pulls = np.rint(successes + (state.beta - prior[:, 1])).astype(np.int32)[inverse]
@@ -131,20 +127,19 @@ def chooser(
         return arms
 
     def by_scores(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
-        first, inverse = distinct(*counts)
-        scores = asked(planned([count[first] for count in counts]), step, rng, what="scores")[inverse]
+        state, _, inverse = kinds(counts)
+        scores = asked(state, step, rng, what="scores")[inverse]
         return [best_offered(problem, scores, segment, "scores") for segment in customers]
 
     def by_policy(counts: Counts, step: int, customers: list[IntArray]) -> list[IntArray]:
         return [ask(counts, step, segment) for segment in customers]
 
     def ask(counts: Counts, step: int, segment: IntArray) -> IntArray:
-        who = [] if arrivals is None else [segment]
-        if not merges:
+        who = [segment] if named else []
+        if not policy.merges:
             state = planned(counts)
             return check_answer(asked(state, step, rng, *who), state)
-        first, inverse = distinct(*counts, *(one[:, None] for one in who))
-        state = planned([count[first] for count in counts])
+        state, first, inverse = kinds(counts, *(one[:, None] for one in who))
         return check_answer(asked(state, step, rng, *(one[first] for one in who)), state)[inverse]
 
     pick = by_policy
@@ -152,8 +147,8 @@ def chooser(
         from elsv.simulation._engine_kernels import choose_by_table
 
         pick, of_arm, rewards = by_table, problem.segments.of_arm, problem.rewards
-        arms = [np.empty(instances, dtype=np.int64) for _ in everyone or [nobody]]
-    elif asks is not None and len(everyone) > 1 and compares_scores(policy):
+        arms = list(map(np.empty_like, everyone))
+    elif asks is not None and segments > 1 and compares_scores(policy):
         pick = by_scores  # which do not depend on who has come
     held: list[IntArray] = []
 
@@ -161,12 +156,12 @@ def chooser(
         counts = [successes, pulls]
         if waiting is not None:
             counts = [waiting.successes, waiting.pulls, waiting.open]
-        segment = nobody if arrivals is None else arrivals.at(step)
+        segment = arrivals.at(step)
         if asks is None:
             return pick(counts, step, [segment])[0]
         if asks(step):
-            held[:] = pick(counts, step, everyone or [segment])
-        return np.stack(held)[segment, np.arange(len(segment))] if everyone else held[0]
+            held[:] = pick(counts, step, everyone)
+        return np.stack(held)[segment, np.arange(instances)]
 
     return choose
 

@@ -28,7 +28,7 @@ from elsv.problem import Problem
 from elsv.simulation.aggregate import QUANTILES, PolicyResult, Totals, totals_of
 from elsv.simulation.engine import ChunkTally, Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
-from elsv.simulation.parallel import Steps, Workers, run_chunks
+from elsv.simulation.parallel import Workers, run_chunks
 from elsv.simulation.store import ChunkStore
 
 _MOST_CHECKPOINTS = 50
@@ -67,6 +67,11 @@ class Comparison(Columns):
         """Number of instances."""
         return self.totals.instances
 
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        """The arms (from 0) that gains are shown over: the best beforehand first."""
+        return single.rivals(self.problem, self.against)
+
     def difference(self, first: str, second: str) -> tuple[float, float]:
         """Return the mean final regret of `first` minus that of `second` and its 95 % half-width.
 
@@ -103,9 +108,8 @@ class Comparison(Columns):
             With segments one arm for each, such as ``"1+3"``.
         """
         self[policy]
-        if against is None:
-            return self.gain_over(policy, single.best_single_arm(self.problem))
-        return self.gain_over(policy, single.find_choice(self.problem, against))
+        arm = self.rivals[0] if against is None else single.find_choice(self.problem, against)
+        return self.gain_over(policy, arm)
 
     def gain_over(self, policy: str, arm: int) -> single.Gain:
         """Return the same over one of `elsv.policies.single.choices`: an arm, or one for each segment."""
@@ -118,8 +122,7 @@ class Comparison(Columns):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that goes into ``summary.json``."""
-        arms = single.rivals(self.problem, self.against)
-        regret_at = _spread(self.horizon, 10)
+        arms, regret_at = self.rivals, _spread(self.horizon, 10)
         policies = [
             {
                 "policy": name,
@@ -127,8 +130,8 @@ class Comparison(Columns):
                 "earnings": float(result.earnings[-1]),
                 "earnings_ci95": float(result.earnings_ci95[-1]),
                 "gains": [self.gain_over(name, arm).to_dict() for arm in arms],
-                "regret": float(result.mean[-1]),
-                "ci95": float(result.ci95[-1]),
+                "regret": result.final[0],
+                "ci95": result.final[1],
                 "regret_at": {str(t): float(result.mean[t - 1]) for t in regret_at},
                 "quantiles": dict(zip(map(str, QUANTILES), result.quantiles[-1].tolist(), strict=True)),
                 "pull_share": result.pull_share.mean(axis=0).tolist(),
@@ -248,8 +251,7 @@ class Comparison(Columns):
         """
         from elsv.report.plots import plot_comparison
 
-        shown = {"policy": policy, "leave_out": leave_out, "log_x": log_x, "labels": labels}
-        return plot_comparison(self, ax, kind, colours=colours, **shown)  # type: ignore[arg-type]
+        return plot_comparison(self, ax, kind, policy, leave_out, log_x, labels, colours)
 
     def _repr_html_(self) -> str:
         """Return the headline table and, with the extra ``plot``, the regret curves, for notebooks."""
@@ -352,16 +354,13 @@ def compare(
     kept = "" if out is None else "; --resume goes on with what was kept"
     remedy = f"use fewer instances or policies, or a shorter horizon{kept}"
     with watched(progress, "comparing", at_most=at_most, remedy=remedy) as report:
-        counted = Steps(run.chunks, run.steps_of_chunk, report)
 
         def tallies() -> Iterator[ChunkTally]:
             left = set(range(run.chunks))
             for tally in store.load() if store is not None and resume else ():
                 left.discard(tally.chunk)
-                counted.made[tally.chunk] = counted.each
                 yield tally
-            counted.show()
-            for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, counted):
+            for tally in run_chunks(run, sorted(left), jobs, workers, dask, stop, report):
                 if store is not None:
                     store.save(tally)
                 yield tally

@@ -83,11 +83,6 @@ class Run:
         return self.patience is None or step <= self.patience or step % (step // self.patience) == 0
 
     @property
-    def steps_of_chunk(self) -> int:
-        """Steps that all policies together make in a chunk."""
-        return len(self.policies) * self.horizon
-
-    @property
     def chunks(self) -> int:
         """Number of chunks."""
         return -(-self.instances // self.chunk_size)
@@ -152,7 +147,7 @@ class _World:
     worth: FloatArray  # [B, N], what a pull earns in expectation, in units
     best: FloatArray  # [B, G], what the best arm of each segment is worth
     gaps: FloatArray  # [B, N], what an arm loses to the best one of its segment
-    arrivals: Arrivals | None  # None without segments
+    arrivals: Arrivals
     keys: tuple[np.uint64, np.uint64]  # of the outcomes and of their delays
 
     @classmethod
@@ -164,16 +159,14 @@ class _World:
         means = run.source.means(start, stop, np.random.default_rng(for_means))
         worth = means * (run.problem.rewards / run.unit)
         best = np.stack([worth[:, list(arms)].max(axis=1) for arms in segments.groups], axis=1)
-        arrivals = None
-        if segments.names:
-            arrivals = Arrivals.of(segments, stop - start, run.horizon, for_arrivals)
-        outcomes, lateness = for_outcomes.generate_state(2, np.uint64)
         gaps = best[:, segments.of_arm] - worth
+        arrivals = Arrivals.of(segments, stop - start, run.horizon, for_arrivals)
+        outcomes, lateness = for_outcomes.generate_state(2, np.uint64)
         return cls(means, worth, best, gaps, arrivals, (outcomes, lateness))
 
     def alone(self, run: Run) -> tuple[FloatArray, FloatArray]:
         """Return what always pulling each arm, or one for each segment, earns and loses, ``[B, K]``."""
-        if self.arrivals is None:
+        if not run.problem.segments.names:
             return run.horizon * self.worth, run.horizon * self.gaps
         came = self.arrivals.counts()
         earned = [(came * self.worth[:, list(arms)]).sum(axis=1) for arms in choices(run.problem)]
@@ -182,32 +175,22 @@ class _World:
 
 
 def run_chunk(
-    run: Run,
-    chunk: int,
-    stopped: Callable[[], bool] | None = None,
-    count: Callable[[int], None] | None = None,
-    helpers: Helpers | None = None,
+    run: Run, chunk: int, go_on: Callable[[int], None] | None = None, helpers: Helpers | None = None
 ) -> ChunkTally:
     """Run every policy on the instances of one chunk; a pure function of `run` and `chunk`.
 
-    `stopped` is asked at every step whether to give up, with `StoppedError`. `count` is told how many steps
-    all policies together have made. `helpers` are idle threads.
+    `go_on` is told before every step how many steps all policies together have made; it may raise
+    `StoppedError`. `helpers` are idle threads.
     """
     # One stream for the means, one for the outcomes, one for the policies' own draws, one for who comes. The
     # policies' is the same for each, so that its result does not depend on which others run beside it.
     streams = np.random.SeedSequence(run.seed, spawn_key=(chunk,)).spawn(4)
     for_policy = streams.pop(2)
     world = _World.of(run, chunk, streams)
-    played = []
-    for p, policy in enumerate(run.made):
-
-        def go_on(step: int, before: int = p * run.horizon) -> None:
-            if stopped is not None and stopped():
-                raise StoppedError
-            if count is not None:
-                count(before + step - 1)
-
-        played.append(_play(run, policy, world, np.random.default_rng(for_policy), go_on, helpers))
+    played = [
+        _play(run, p, world, np.random.default_rng(for_policy), go_on or (lambda made: None), helpers)
+        for p in range(len(run.made))
+    ]
     final = np.array([one.pop("final") for one in played])  # [P, B]
     apart = final[:, None] - final[None]
     alone, lost = world.alone(run)
@@ -224,19 +207,16 @@ def run_chunk(
 
 def _play(
     run: Run,
-    policy: BasePolicy,
+    p: int,
     world: _World,
     rng: np.random.Generator,
     go_on: Callable[[int], None],
     helpers: Helpers | None,
 ) -> dict[str, Any]:
-    """Return one policy's part of the tally by field, and the final regret of every instance.
-
-    `go_on` is called with each step before it is made.
-    """
+    """Return the part of policy p of the tally, by field, and the final regret of every instance."""
     from elsv.simulation import _engine_kernels as kernels
 
-    (instances, arms), horizon, arrivals = world.means.shape, run.horizon, world.arrivals
+    (instances, arms), horizon, segmented = world.means.shape, run.horizon, bool(run.problem.segments.names)
     successes, pulls = (np.zeros((instances, arms), dtype=np.int32) for _ in range(2))
     regret, most, largest = np.zeros(instances), np.zeros(instances), world.best[:, 0]
     sums, earnings, products = np.empty((2, horizon)), np.empty((2, horizon)), np.empty(horizon)
@@ -245,11 +225,11 @@ def _play(
     counts_of = dict(zip(run.checkpoints.tolist(), histogram, strict=True))
     curves = np.empty((horizon, instances)) if run.keep_raw else None
     waiting = None if run.delays is None else Waiting(run.delays, world.means, horizon, world.keys)
-    asked, asks = Asked(policy, helpers), run.asks if run.patience else None
-    choose = chooser(run.problem, policy, asked, horizon, instances, arrivals, waiting, asks, rng)
+    asked, asks = Asked(run.made[p], helpers), run.asks if run.patience else None
+    choose = chooser(run.problem, asked, world.arrivals, waiting, asks, rng)
     seconds = 0.0
     for t in range(1, horizon + 1):
-        go_on(t)
+        go_on(p * horizon + t - 1)
         if waiting is not None:
             waiting.deliver(t)
         began = time.perf_counter()
@@ -260,17 +240,17 @@ def _play(
         sums[0, t - 1], sums[1, t - 1], best[t - 1] = kernels.advance(
             arm, successes, pulls, world.means, world.gaps, world.keys[0], horizon, regret, arm_counts[t - 1]
         )
-        if arrivals is None:
-            products[t - 1] = (largest * regret).sum()
-        else:
-            most += world.best[np.arange(instances), arrivals.at(t)]
+        if segmented:
+            most += world.best[np.arange(instances), world.arrivals.at(t)]
             earned = most - regret
             earnings[:, t - 1] = earned.sum(), (earned * earned).sum()
+        else:
+            products[t - 1] = (largest * regret).sum()
         if t in counts_of:
             kernels.histogram(regret, run.smallest, BINS_PER_NAT, counts_of[t])
         if curves is not None:
             curves[t - 1] = regret
-    if arrivals is None:  # the best arm earns as much at every step
+    if not segmented:  # the best arm earns as much at every step
         steps = np.arange(1, horizon + 1)
         earnings[0] = steps * largest.sum() - sums[0]
         earnings[1] = steps**2.0 * (largest * largest).sum() - 2 * steps * products + sums[1]
@@ -282,7 +262,7 @@ def _play(
         "best": best,
         "histogram": histogram,
         "seconds": seconds + asked.longer,
-        "by_segment": None if arrivals is None else _by_segment(run, world, pulls),
+        "by_segment": _by_segment(run, world, pulls) if segmented else None,
         "curves": curves,
     }
     return {name: value for name, value in found.items() if value is not None}

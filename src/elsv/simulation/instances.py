@@ -9,7 +9,7 @@ a step is, and whether it is lost, depends on instance and step alone: every pol
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -44,19 +44,15 @@ class FromPrior:
         return f"drawn from the prior{', ' if short else ''}{short}"
 
 
-@dataclass(frozen=True, eq=False)
 class GivenMeans:
     """Means that are given, row after row, the whole list repeated as often as instances ask for."""
 
-    table: FloatArray = field(repr=False)  # [rows, N]
-
     def __init__(self, means: ArrayLike, arms: int) -> None:
-        table = numbers("means", means)
+        self.table = table = numbers("means", means)  # [rows, N]
         if table.ndim != 2 or table.shape[1] != arms or len(table) == 0:
             raise InvalidInputError(f"means must have shape [rows, {arms}], got {table.shape}")
         if not (fine := (table >= 0) & (table <= 1)).all():
             raise InvalidInputError(f"means must lie between 0 and 1, got {table[~fine].flat[0]:g}")
-        object.__setattr__(self, "table", table)
 
     def means(self, start: int, stop: int, rng: np.random.Generator) -> FloatArray:
         """Return the rows of the instances from `start` to `stop`."""
@@ -72,7 +68,7 @@ class Arrivals:
     """Customers of a chunk of instances: a function of instance and step alone, the same for every policy.
 
     Known shares of the segments hold in every instance. Shares that are learnt are drawn for each instance
-    from their Dirichlet prior.
+    from their Dirichlet prior. Where nobody named segments, all customers are of the one that there is.
     """
 
     shares: FloatArray  # [B, G], the true ones
@@ -92,13 +88,10 @@ class Arrivals:
         """Return the segment of each instance's customer at `step`, ``[B]``."""
         from elsv.simulation._engine_kernels import arrive
 
-        out = np.empty(len(self.shares), dtype=np.int64)
-        arrive(self.shares, self.key, step, self.horizon, out)
+        out = np.zeros(len(self.shares), dtype=np.int64)
+        if self.shares.shape[1] > 1:
+            arrive(self.shares, self.key, step, self.horizon, out)
         return out
-
-    def everyone(self) -> list[IntArray]:
-        """Return all who may come: for each segment its number in every instance, ``[B]``."""
-        return [np.full(len(self.shares), g, dtype=np.int64) for g in range(self.shares.shape[1])]
 
     def counts(self) -> IntArray:
         """Return how many customers of each segment come in all, ``[B, G]``."""
@@ -113,9 +106,7 @@ def grid(arms: int, points: int = 11, structure: Structure | Order | None = None
 
     With 3 arms, 11 points and ``"decreasing"``: the 286 instances of the authors' program.
     """
-    levels = np.linspace(0.0, 1.0, points)
-    rows = np.array(list(product(range(points), repeat=arms)))
-    means: FloatArray = levels[rows]
+    means = np.array(list(product(np.linspace(0.0, 1.0, points).tolist(), repeat=arms)))
     return means[structure_of(structure).holds(means)]
 
 
@@ -156,8 +147,6 @@ def delays_of(delay: object = None, batch: int | None = None, lost: float | None
     >>> delays_of("geometric:60", lost=0.1)
     Delays(customers=60.0, geometric=True, batch=1, lost=0.1)
     """
-    if delay is None and batch is None and lost is None:
-        return None
     customers, geometric = _delay(delay)
     found = Delays(customers, geometric, 1 if batch is None else batch, 0.0 if lost is None else lost)
     return None if found == Delays() else found
@@ -188,9 +177,13 @@ class Waiting:
     def __init__(
         self, delays: Delays, means: FloatArray, horizon: int, keys: tuple[np.uint64, np.uint64]
     ) -> None:
-        self._delays, self._means, self._horizon, self._keys = delays, means, horizon, keys
+        mean, geometric = delays.customers, delays.geometric
+        # A geometric delay has P(at least k) = (m / (m + 1))^k; quantiles need the logarithm of the ratio.
+        ratio = math.log(mean / (mean + 1)) if geometric and mean > 0 else 0.0
+        self._late = 0 if geometric else int(mean), ratio, delays.batch, delays.lost
+        self._means, self._horizon, self._keys = means, horizon, keys
         self.successes, self.pulls, self.open = (np.zeros(means.shape, dtype=np.int32) for _ in range(3))
-        room = min(horizon, int(delays.customers) + delays.batch) if not delays.geometric else 64
+        room = 64 if geometric else min(horizon, int(mean) + delays.batch)
         self._under_way = np.empty((len(means), room, 3), dtype=np.int32)  # arm, success, due
         self._count = np.zeros(len(means), dtype=np.int64)
 
@@ -207,12 +200,5 @@ class Waiting:
         if self._count.max(initial=0) >= self._under_way.shape[1]:
             more = np.empty_like(self._under_way)
             self._under_way = np.concatenate((self._under_way, more), axis=1)
-        delays = self._delays
-        # A geometric delay has P(at least k) = (m / (m + 1))^k; quantiles need the logarithm of the ratio.
-        mean = delays.customers
-        ratio = math.log(mean / (mean + 1)) if delays.geometric and mean > 0 else 0.0
-        fixed = 0 if delays.geometric else int(mean)
-        kernels.send(
-            step, arm, made, self._means, self._horizon, *self._keys, fixed, ratio, delays.batch, delays.lost,
-            self._under_way, self._count, self.open,
-        )  # fmt: skip
+        known = self._means, self._horizon, *self._keys, *self._late
+        kernels.send(step, arm, made, *known, self._under_way, self._count, self.open)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
 from operator import setitem
@@ -23,9 +23,9 @@ import numpy as np
 from elsv._base.machine import cores
 from elsv._base.progress import Progress
 from elsv._base.typing import IntArray
-from elsv.errors import InvalidInputError, MissingExtraError, unknown_name
+from elsv.errors import InvalidInputError, of_extra, unknown_name
 from elsv.simulation.choosing import Helpers
-from elsv.simulation.engine import ChunkTally, Run, run_chunk
+from elsv.simulation.engine import ChunkTally, Run, StoppedError, run_chunk
 
 Workers = Literal["threads", "processes"]
 SECONDS = 0.1  # between two reports
@@ -46,18 +46,18 @@ class Steps:
         self.made: IntArray = np.zeros(chunks, dtype=np.int64)
         self._shown, self._latest = -1, 0.0
 
-    def show(self) -> None:
-        """Report, unless nothing has changed; a chunk that had to start over takes nothing back."""
-        self._latest = time.perf_counter()
-        total = int(self.made.sum())
-        if self.progress is not None and total > self._shown:
+    def show(self, pause: float = 0.0) -> None:
+        """Report what has changed, if the last look was `pause` seconds ago.
+
+        A chunk that had to start over takes nothing back.
+        """
+        now = time.perf_counter()
+        if self.progress is None or now - self._latest < pause:
+            return
+        self._latest, total = now, int(self.made.sum())
+        if total > self._shown:
             self._shown = total
             self.progress(total, self.each * len(self.made))
-
-    def show_at_times(self) -> None:
-        """Report if the last time was a while ago."""
-        if self.progress is not None and time.perf_counter() - self._latest > SECONDS:
-            self.show()
 
     @contextmanager
     def across_processes(self) -> Iterator[Path | None]:
@@ -93,22 +93,22 @@ def run_chunks(
     workers: Workers = "threads",
     dask: str | None = None,
     stop: threading.Event | None = None,
-    steps: Steps | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[ChunkTally]:
     """Yield the chunks as they finish, in any order; see `elsv.compare` for where they run.
 
-    Steps are counted in `steps`, and shown while waiting; on a cluster only finished chunks count.
+    Steps are reported while waiting; on a cluster only finished chunks count. Other chunks count as made.
     """
-    steps = steps or Steps(run.chunks, run.steps_of_chunk)
-    if dask is None and jobs is not None and jobs < 1:
-        raise InvalidInputError(f"jobs must be at least 1, got {jobs}")
-    threads = jobs or cores()
+    steps = Steps(run.chunks, len(run.policies) * run.horizon, progress)
+    steps.made[:] = steps.each
+    steps.made[list(chunks)] = 0
+    steps.show()
     if dask is not None:
         found = _on_dask(run, chunks, dask)
     elif workers == "threads":
-        found = _on_threads(run, chunks, threads, stop, steps)
+        found = _on_threads(run, chunks, cores(jobs), stop, steps)
     elif workers == "processes":
-        found = _on_processes(run, chunks, min(threads, max(1, len(chunks))), steps)
+        found = _on_processes(run, chunks, min(cores(jobs), max(1, len(chunks))), steps)
     else:
         raise unknown_name("kind of workers", str(workers), ("threads", "processes"))
     for tally in found:
@@ -122,19 +122,18 @@ def _on_threads(
 ) -> Iterator[ChunkTally]:
     over, helpers, jobs = threading.Event(), Helpers(threads), min(threads, max(1, len(chunks)))
 
-    def stopped() -> bool:
-        return over.is_set() or (stop is not None and stop.is_set())
-
     def work(chunk: int) -> ChunkTally:
-        def count(made: int) -> None:
+        def go_on(made: int) -> None:
+            if over.is_set() or (stop is not None and stop.is_set()):
+                raise StoppedError
             steps.made[chunk] = made
             if jobs == 1:  # this thread makes the reports too
-                steps.show_at_times()
+                steps.show(SECONDS)
 
         with helpers.at_work():
-            return run_chunk(run, chunk, stopped, count, helpers)
+            return run_chunk(run, chunk, go_on, helpers)
 
-    try:
+    with closing(helpers):
         if jobs == 1:
             yield from map(work, chunks)
             return
@@ -143,9 +142,7 @@ def _on_threads(
                 yield from _as_completed(lambda chunk: pool.submit(work, chunk), chunks, jobs, steps)
             finally:
                 over.set()  # after an error or an interruption nobody waits for the rest
-                pool.shutdown(wait=True, cancel_futures=True)
-    finally:
-        helpers.close()
+                pool.shutdown(cancel_futures=True)
 
 
 def _as_completed(
@@ -164,11 +161,7 @@ def _as_completed(
 
 
 def _in_process(run: Run, chunk: int, path: Path | None) -> ChunkTally:
-    return run_chunk(run, chunk, count=counter_in(path, chunk))
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return run_chunk(run, chunk, counter_in(path, chunk))
 
 
 def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> Iterator[ChunkTally]:
@@ -179,7 +172,8 @@ def _on_processes(run: Run, chunks: Sequence[int], jobs: int, steps: Steps) -> I
     left = list(chunks)
     with steps.across_processes() as path:
         for attempt in range(_RETRIES):
-            pool = get_reusable_executor(jobs, timeout=30, initializer=_leave_interrupts_to_parent)
+            ignored = signal.SIGINT, signal.SIG_IGN  # the parent answers interrupts
+            pool = get_reusable_executor(jobs, timeout=30, initializer=signal.signal, initargs=ignored)
             submit = partial(pool.submit, _in_process, run, path=path)
             try:
                 for tally in _as_completed(submit, tuple(left), jobs, steps):
@@ -228,20 +222,17 @@ def _check_answers(address: str) -> None:
 
 def _on_dask(run: Run, chunks: Sequence[int], address: str) -> Iterator[ChunkTally]:
     """Run on a cluster; the scheduler gives the chunks of a lost worker to another."""
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise MissingExtraError("running on a dask cluster", "dask") from error
+    distributed = of_extra("distributed", "running on a dask cluster", "dask")
     _check_answers(address)
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"no dask scheduler answers at {address!r}: {error}") from error
     with client:
         # The run travels with every chunk: data scattered to one worker would be lost with it.
         futures = [client.submit(run_chunk, run, chunk, pure=False, retries=_RETRIES) for chunk in chunks]
         try:
-            for future in as_completed(futures, loop=client.loop):
+            for future in distributed.as_completed(futures, loop=client.loop):
                 yield future.result()
                 future.release()
         finally:

@@ -37,7 +37,7 @@ from elsv.problem import Problem
 from elsv.simulation.compare import name_of
 from elsv.simulation.engine import Run, check_size
 from elsv.simulation.instances import FromPrior, GivenMeans, delays_of
-from elsv.simulation.parallel import Steps, run_chunks
+from elsv.simulation.parallel import run_chunks
 from elsv.simulation.precision import Z95
 from elsv.simulation.rehearsal import Elsewhere, Outcome, Rehearsal
 from elsv.state import State
@@ -110,12 +110,12 @@ def rehearse(
     if not sizes:
         raise InvalidInputError("customers must name at least one number, got none; for example [100, 1000]")
     policies = default_policies(problem) if policies is None else policies
-    several = isinstance(policies, Sequence) and not isinstance(policies, str)
-    given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    present = best_single_arm(problem) if against is None else find_choice(problem, against)
+    given: list[Any] = [policies] if isinstance(policies, str) or callable(policies) else list(policies)
+    likely = best_single_arm(problem)
+    present = likely if against is None else find_choice(problem, against)
     rates = None if truth is None else _truth(problem, truth)
     late = delays_of(delay, batch, lost)
-    fixed = dict.fromkeys(fixed_name(problem, arm) for arm in (best_single_arm(problem), present))
+    fixed = dict.fromkeys(fixed_name(problem, arm) for arm in (likely, present))
     runs = [
         Run(
             problem=(sized := problem.with_horizon(size)),
@@ -144,19 +144,19 @@ def rehearse(
     with watched(progress, "rehearsing", at_most=at_most, remedy=remedy) as told:
         for run, (begin, end) in zip(everything, pairwise(ends), strict=True):
             played.append(_played(run, jobs, part_of(told, begin, end, ends[-1])))
-    worth = expected_rewards(problem, rates)
-    beforehand, today = worth[best_single_arm(problem)], worth[present]
-    exact, found = late is None and rates is None, list[Outcome]()
+    beforehand, today = expected_rewards(problem, rates)[[likely, present]]
+    exact = late is None and rates is None
+    found: list[Outcome] = []
     for run, parts in zip(runs, played, strict=False):
         found += _outcomes(run, given, parts, beforehand, today, exact)
     elsewhere = []
     for times, run, parts in zip(_TIMES, others, played[len(runs) :], strict=False):
         lost, lost_today = (run.unit * float(part[:, 0].mean()) for part in parts)
         elsewhere.append(Elsewhere(times, lost_today - lost, lost))
-    words = "" if late is None else late.describe()
+    known = "" if late is None else late.describe()
     shown = None if rates is None else tuple(rates.tolist())
     return Rehearsal(
-        problem, present, instances, seed, words, tuple(found), unit, asked, shown, tuple(elsewhere)
+        problem, present, instances, seed, known, tuple(found), unit, asked, shown, tuple(elsewhere)
     )
 
 
@@ -196,8 +196,7 @@ def _elsewhere(run: Run, times: float) -> Run:
 
 def _played(run: Run, jobs: int | None, report: Progress | None) -> list[FloatArray]:
     """Return what `_summary` says of every policy ``[B, 3]``."""
-    steps = Steps(run.chunks, run.steps_of_chunk, report)
-    tallies = run_chunks(run, range(run.chunks), jobs, steps=steps)
+    tallies = run_chunks(run, range(run.chunks), jobs, progress=report)
     found = {tally.chunk: list(map(_summary, cast(FloatArray, tally.curves))) for tally in tallies}
     return [np.concatenate([found[c][p] for c in range(run.chunks)]) for p in range(len(run.policies))]
 
