@@ -88,15 +88,13 @@ def lookahead(
 
     arms, of_arm = problem.arms, problem.segments.of_arm
     tree = make_tree(arms, reach)
-    alpha = state.alpha.reshape(-1, 1, arms)
-    beta = state.beta.reshape(-1, 1, arms)
+    alpha, beta = state.alpha.reshape(-1, 1, arms), state.beta.reshape(-1, 1, arms)
     q = np.empty((len(alpha), arms))
     size = max(1, _CHUNK // tree.successes.size)
     for start in range(0, len(alpha), size):
         here = slice(start, start + size)
         later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
-        inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
-        outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
+        inner, outer = later.part(np.s_[:, : tree.interior]), later.part(np.s_[:, tree.interior :])
         mean = np.ascontiguousarray(mean_of(belief, inner, rng))
         frontier = values_at(value, outer, step + reach)
         coming = np.ascontiguousarray(problem.segments.chances_in(inner, problem))
