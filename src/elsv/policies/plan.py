@@ -25,7 +25,7 @@ is optimal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,7 @@ class Plan(BestScore):
     points: int = rules.POINTS
     belief: Belief | None = None
     far: int = rules.FAR
+    _known: dict[int, Plan] = field(init=False, repr=False, default_factory=dict)  # see `_sharing`
 
     def __post_init__(self) -> None:
         check_count(self.points)
@@ -188,10 +189,6 @@ class Plan(BestScore):
             )
             part.__dict__["_pointed"] = self._pointed  # its draws are made once
         return self._known[count]
-
-    @cached_property
-    def _known(self) -> dict[int, Plan]:
-        return {}
 
     def _free(self, state: State, left: float) -> FloatArray:
         """Return scores ``[B, N]`` of independent arms."""
