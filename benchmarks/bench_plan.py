@@ -17,7 +17,7 @@ from benchmarks.shared import row, seconds
 from elsv import Problem, State, compare
 from elsv.exact import evaluate
 from elsv.policies.plan import Plan
-from elsv.policies.plan_rules import way_ahead
+from elsv.policies.plan_rules import ENDLESS, way_ahead
 
 # arms, milliseconds aimed for
 DECISIONS = ((3, 1.5), (10, 3), (50, 15))
@@ -124,7 +124,7 @@ def _growth() -> list[dict]:
         problem = Problem(np.linspace(0.4, 1, arms), "decreasing", 200)
         for effort in EFFORTS:
             decide = partial(Plan(problem, effort), _played(problem, 12), 13)
-            depth = way_ahead(arms, effort, None).depth
+            depth = way_ahead(arms, effort, ENDLESS).depth
             rows.append(
                 row(
                     f"plan, one decision, {arms} ordered arms, effort {effort}: {depth} pulls ahead",

@@ -17,7 +17,6 @@ from elsv.lattice.numbering import Layer
 from elsv.lattice.small import singles
 from elsv.lattice.sweeps import Sweeps
 from elsv.policies.plan_layers import PlannedSearch
-from elsv.values.commit import CommitValue
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class BySteps(PlannedSearch):
         """Compare what the arms are worth."""
         left = sweeps.horizon - layer.made
         within = [step for step, made in zip(self.steps, accumulate(self.steps), strict=True) if made <= left]
-        weights = sweeps.weights(layer.made, self.belief)
+        weights = sweeps.weights(layer.made, self.problem.belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         return sweeps.best_arms(self._ahead(sweeps, layer, tuple(within)) / unit)
 
@@ -59,7 +58,7 @@ def main() -> None:
             for part in (6, 4, 3, 2)
         }
         for name, steps in ways.items():
-            search = BySteps(CommitValue(problem), problem.belief, 2, 1, horizon, steps=steps)
+            search = BySteps(problem, 1, steps=steps)
             optimum, row = evaluate(problem, ["optimal", search], progress=False)
             print(
                 f"({first}, 1), T = {horizon}, {name}: {100 * (row.regret / optimum.regret - 1):.3f} %",

@@ -127,8 +127,7 @@ def test_run_out_and_band_take_little_of_the_tolerance(discount, state):
 
     def root(tolerance, longer=0):
         source = _gittins_solver.Source(*state, discount, tolerance)
-        g = _gittins_solver.ground(source, 1 + longer, None)
-        return sum(solve_state(discount, source.base, 1e-13, g.annuity, g.cut, g.counts)) / 2
+        return sum(solve_state(1e-13, _gittins_solver.ground(source, 1 + longer, None))) / 2
 
     far = root(1e-12, longer=int(10 / (1 - discount)))
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-9):

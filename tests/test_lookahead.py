@@ -123,9 +123,9 @@ def test_the_tree_has_the_promised_number_of_states():
     for i in range(3):
         for won in (0, 1):
             after = tree.successors[:, i, won]
-            assert (total[after] == total[: tree.interior] + 1).all()
+            assert (total[after] == total[: len(tree.successors)] + 1).all()
             gained = (tree.successes if won else tree.failures)[after, i]
-            assert (gained == (tree.successes if won else tree.failures)[: tree.interior, i] + 1).all()
+            assert (gained == (tree.successes if won else tree.failures)[: len(tree.successors), i] + 1).all()
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from elsv.policies.layers import StateByState
 from elsv.policies.plan import Plan
 from elsv.policies.plan_rules import (
     EFFORT,
+    ENDLESS,
     FAR,
     FARTHEST,
     FIRST,
@@ -34,14 +35,13 @@ from elsv.policies.plan_rules import (
     Way,
     candidates,
     depth_of,
-    most_stops,
     prefer,
     searches_free,
     undecided,
     unsettled,
     way_ahead,
 )
-from elsv.search.points_search import Customers, PointsSearch
+from elsv.search.points_search import PointsSearch, Roots
 from elsv.segments import Segments
 from elsv.structure import grid
 
@@ -138,9 +138,8 @@ def searched(counts, rewards, depth, left):
     """Return the compiled search's scores of all arms."""
     problem, state = Problem([float(r) for r in rewards], horizon=left, **ORDERED), state_of(counts)
     root = State(state.alpha[None], state.beta[None])
-    worth, everyone = problem.rewards * Chain().mean(root), Customers.of(problem, root, float(left))
-    search = PointsSearch(problem, Chain(), 768)
-    return search.ahead(root, everyone, worth, np.arange(len(counts))[None], singles(depth))[0]
+    roots = Roots(problem, root, problem.rewards * Chain().mean(root), float(left))
+    return PointsSearch(Chain(), 768).ahead(roots, np.arange(len(counts))[None], singles(depth))[0]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +167,8 @@ def test_arms_that_are_not_searched_still_count_in_the_belief(chosen):
     state = state_of(counts)
     problem = Problem([float(r) for r in rewards], horizon=20, **ORDERED)
     root = State(state.alpha[None], state.beta[None])
-    worth, everyone = problem.rewards * Chain().mean(root), Customers.of(problem, root, 20.0)
-    search = PointsSearch(problem, Chain(), 768)
-    q = search.ahead(root, everyone, worth, np.array([chosen]), singles(3))
+    roots = Roots(problem, root, problem.rewards * Chain().mean(root), 20.0)
+    q = PointsSearch(Chain(), 768).ahead(roots, np.array([chosen]), singles(3))
     assert q[0] == pytest.approx(expected, rel=1e-8 if len(chosen) <= 3 else 2e-3)
 
 
@@ -196,8 +194,8 @@ def test_a_search_by_steps_equals_the_plain_recursion(arms, steps, gamma):
     root = State(state.alpha[None], state.beta[None])
     goal = {"horizon": 20} if gamma == 1 else {"discount": float(gamma)}
     problem = Problem([float(r) for r in rewards], **goal, **ORDERED)
-    worth, everyone = problem.rewards * Chain().mean(root), Customers.of(problem, root, 20.0)
-    q = PointsSearch(problem, Chain(), 768).ahead(root, everyone, worth, np.arange(arms)[None], steps)
+    roots = Roots(problem, root, problem.rewards * Chain().mean(root), 20.0)
+    q = PointsSearch(Chain(), 768).ahead(roots, np.arange(arms)[None], steps)
     assert q[0] == pytest.approx([float(x) for x in expected], rel=1e-6)
 
 
@@ -315,7 +313,7 @@ def test_a_search_looks_as_far_as_its_states_allow_by_the_finest_steps():
     far = (*singles(8), 2, 2, 3, 3, 4)
     assert way_ahead(3, EFFORT, 75) == Way(far, 75)
     assert way_ahead(3, EFFORT, 76) == Way(far, 76)
-    assert way_ahead(3, EFFORT, None) == way_ahead(3, EFFORT, 10_000) == Way(far, PATIENCE)
+    assert way_ahead(3, EFFORT, ENDLESS) == way_ahead(3, EFFORT, 10_000) == Way(far, PATIENCE)
     assert way_ahead(3, EFFORT, 76, far=6).depth == 27
     assert way_ahead(2, EFFORT, 60).depth == FARTHEST
     problem = Problem([0.8, 1.0], horizon=100, **ORDERED)
@@ -450,12 +448,12 @@ def test_nothing_is_searched_where_one_arm_is_clearly_the_best():
 
 
 @pytest.mark.parametrize("effort", [1, 7, 100, 512, EFFORT])
-@pytest.mark.parametrize("left", [1, 2, 9, 200, None])
+@pytest.mark.parametrize("left", [1, 2, 9, 200, ENDLESS])
 def test_the_effort_bounds_the_states(effort, left):
     for arms in (2, 3):
         depth = depth_of(arms, effort, left)
         assert depth == 1 or comb(depth + 2 * arms, 2 * arms) <= effort
-        assert left is None or max(depth, most_stops(left)) <= left
+        assert depth <= left
 
 
 @pytest.mark.parametrize("effort", [0, -3, 1.5, True])

@@ -17,7 +17,7 @@ from elsv.policies import make_policy
 from elsv.policies.plan import Plan
 from elsv.policies.plan_rules import POINTS, stands
 from elsv.search.lookahead import lookahead
-from elsv.search.points_search import Customers, PointsSearch
+from elsv.search.points_search import PointsSearch, Roots
 from elsv.segments import Segments
 from elsv.structure import decreasing, grid, mixture, samples
 from elsv.structure.restricted import restricted
@@ -255,9 +255,9 @@ def test_a_search_on_points_equals_lookahead_on_commit(belief, depth, arms):
     problem = Problem(np.linspace(0.4, 1, arms), getattr(belief, "order", None), 40)
     state = State(*rng.integers(1, 12, (2, 4, arms)).astype(float))
     expected = lookahead(problem, state, 11, CommitValue(problem, belief), belief, depth)
-    search, everyone = PointsSearch(problem, belief, POINTS), Customers.of(problem, state, 30.0)
+    roots = Roots(problem, state, problem.rewards * belief.mean(state), 30.0)
     chosen = np.broadcast_to(np.arange(arms), (4, arms))
-    found = search.ahead(state, everyone, problem.rewards * belief.mean(state), chosen, singles(depth))
+    found = PointsSearch(belief, POINTS).ahead(roots, chosen, singles(depth))
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -325,10 +325,11 @@ def test_points_add_up_to_the_same_in_any_order():
     theta, weight = Chain().points(state, 200)
     mixed = rng.permutation(weight.size)
     problem = Problem([0.4, 0.7, 1.0], "decreasing", 26)
-    search, everyone = PointsSearch(problem, Chain(), 200), Customers.of(problem, state, 26.0)
     worth, chosen = problem.rewards * Chain().mean(state), np.arange(3)[None]
-    in_order = search.ahead(state, everyone, worth, chosen, singles(6), (theta, weight))
-    shuffled = search.ahead(state, everyone, worth, chosen, singles(6), (theta[:, mixed], weight[:, mixed]))
+    in_order, shuffled = (
+        PointsSearch(Chain(), 200).ahead(Roots(problem, state, worth, 26.0, points), chosen, singles(6))
+        for points in ((theta, weight), (theta[:, mixed], weight[:, mixed]))
+    )
     assert in_order == pytest.approx(shuffled, rel=1e-12)
 
 

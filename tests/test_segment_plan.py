@@ -13,7 +13,7 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.lattice.small import singles
 from elsv.policies.plan import Plan
-from elsv.search.points_search import Customers, PointsSearch
+from elsv.search.points_search import PointsSearch, Roots
 from paper_segments import commit, lookahead, optimum, stop_when_better
 from test_segment_policies import GRID, GROUPS, REWARDS, SEEN, grid_mean, problem, state, who
 
@@ -27,6 +27,10 @@ def rows(counts=SEEN):
     return State(one.alpha[None], one.beta[None])
 
 
+def roots(given, left):
+    return Roots(given, rows(), given.rewards * given.belief.mean(rows()), left)
+
+
 @SHARES
 @STRUCTURES
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -38,11 +42,8 @@ def test_the_search_averages_over_who_comes(shares, structure, depth):
     exact = lookahead(
         plain, SEEN, depth, REWARDS, mean, lambda s: commit(plain, s, left - depth, REWARDS, mean)
     )
-    search = PointsSearch(given, given.belief, 4096)
-    worth = given.rewards * given.belief.mean(rows())
-    found = search.ahead(
-        rows(), Customers.of(given, rows(), left), worth, np.arange(4)[None], singles(depth)
-    )[0]
+    search = PointsSearch(given.belief, 4096)
+    found = search.ahead(roots(given, left), np.arange(4)[None], singles(depth))[0]
     assert found == pytest.approx([float(q) for q in exact], abs=5e-4)
 
 
@@ -54,30 +55,23 @@ def test_one_arm_for_many_customers_of_its_segment(shares, structure):
     mean = paper.independent_mean if structure is None else grid_mean
     left, most = 12, 3
     exact = [float(stop_when_better(plain, SEEN, i, most, left, REWARDS, mean)) for i in range(4)]
-    search = PointsSearch(given, given.belief, 4096)
-    worth = given.rewards * given.belief.mean(rows())
-    found = search.stops(rows(), Customers.of(given, rows(), left), worth, most)
+    found = PointsSearch(given.belief, 4096).stops(roots(given, left), most)
     assert found[0] == pytest.approx(exact, abs=2e-3)
 
 
 def test_no_more_customers_of_a_segment_than_may_come():
     given = problem(structure=known.grid(2, 2))
-    search = PointsSearch(given, given.belief, 512)
-    worth = given.rewards * given.belief.mean(rows())
-    customers = Customers.of(given, rows(), 5.0)
-    few, many = (search.stops(rows(), customers, worth, most) for most in (2, 30))
+    search = PointsSearch(given.belief, 512)
+    few, many = (search.stops(roots(given, 5.0), most) for most in (2, 30))
     assert np.isfinite(many).all()
     assert many[0, 2:] == pytest.approx(few[0, 2:])  # one more of 4 is expected
 
 
 def test_a_discount_counts_between_customers():
     given = problem(horizon=None, discount=0.9, structure=known.grid(2, 2))
-    search = PointsSearch(given, given.belief, 512)
-    worth = given.rewards * given.belief.mean(rows())
-    customers, of_arm = Customers.of(given, rows(), 10.0), given.segments.of_arm
-    sure = customers.all(customers.best(worth, of_arm))[:, of_arm]
-    ahead = search.ahead(rows(), customers, worth, np.arange(4)[None], singles(3))
-    for q in (search.stops(rows(), customers, worth, 6), ahead):
+    search, root = PointsSearch(given.belief, 512), roots(given, 10.0)
+    sure = root.all(root.best(root.worth))[:, given.segments.of_arm]
+    for q in (search.stops(root, 6), search.ahead(root, np.arange(4)[None], singles(3))):
         best = [q[0, list(arms)].max() - sure[0, arms[0]] for arms in GROUPS]
         assert min(best) > -1e-9
         assert max(best) < 1.0

@@ -17,6 +17,7 @@ linear in :math:`\lambda`, so that tangents bound the root below and chords abov
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,16 @@ from elsv._base.jit import borrowing, helper, inlined, kernel
 from elsv._base.typing import FloatArray, IntArray
 
 LONE = 0.125  # expected successes, or failures, below which one outcome decides
+
+
+class Ground(NamedTuple):
+    """What all sweeps from one prior share, by level or by successes."""
+
+    discount: float
+    base: float  # alpha + beta of the prior
+    annuity: FloatArray  # [end + 1], by level
+    cut: FloatArray  # [end + 1], the excess below which the band ends
+    counts: FloatArray  # [end + 2], the prior's alpha plus successes
 
 
 @helper
@@ -51,14 +62,7 @@ def decay_rate(lam: float, discount: float) -> tuple[float, float]:
 
 @helper
 def last_level(
-    lam: float,
-    discount: float,
-    total: float,
-    annuity: float,
-    cut: float,
-    counts: FloatArray,
-    excess: FloatArray,
-    slopes: FloatArray,
+    lam: float, ground: Ground, spread: float, excess: FloatArray, slopes: FloatArray
 ) -> tuple[int, int]:
     r"""Fill the band of the last level of a sweep; return its boundary and its highest cell.
 
@@ -71,13 +75,14 @@ def last_level(
     .. math:: \log F = -u - \tfrac{\varepsilon}{4}(u^2 + u)
               + \tfrac{\varepsilon^2}{32}(6u^2 + 11u + 1) + O(\varepsilon^3).
     """
-    end = counts.shape[0] - 2
+    counts, end = ground.counts, ground.annuity.shape[0] - 1
+    total, annuity, cut = ground.base + end, ground.annuity[end], spread * ground.cut[end]
     if annuity == 0.0 or lam * (1.0 - lam) * total < LONE:
         boundary = min(max(math.ceil(lam * total - counts[0]), 0), end + 1)
         return boundary, boundary - 1  # one stops at once or never: no cells
-    theta, theta_slope = decay_rate(lam, discount)
+    theta, theta_slope = decay_rate(lam, ground.discount)
     k, k_slope = theta * total, theta_slope * total
-    epsilon = discount * annuity / total
+    epsilon = ground.discount * annuity / total
     boundary = math.ceil((lam + (0.25 * epsilon - 1.0) / k) * total - counts[0])
     boundary = min(max(boundary, 0), end + 1)
     s = boundary
@@ -126,32 +131,26 @@ def record(records: FloatArray, row: int, lam: float, advantage: float, slope: f
 @helper
 def sweep(
     lam: float,
-    discount: float,
-    base: float,
     lowest: int,
     first: int,
     levels: int,
-    annuity: FloatArray,
-    cut: FloatArray,
-    counts: FloatArray,
+    ground: Ground,
     excess: FloatArray,
     slopes: FloatArray,
     records: FloatArray,
 ) -> None:
     """Go from the last level down to `lowest` for one lambda; record D beside the boundary.
 
-    `annuity` and `cut` are by level ``[end + 1]``; `counts`, `excess` and `slopes` by successes
-    ``[end + 2]``, counts[s] being the prior's alpha plus s; `base` is alpha + beta of the prior. The band is
-    followed until the excess is below `cut`, and further where lambda is extreme and cells are coarse.
-    `records` ``[states, 6]`` belongs to the states of levels first … levels-1.
+    `excess` and `slopes` are by successes ``[end + 2]``. The band is followed until the excess is below the
+    cut, and further where lambda is extreme and cells are coarse. `records` ``[states, 6]`` belongs to the
+    states of levels first … levels-1.
     """
+    discount, base, annuity, cut, counts = ground
     end = annuity.shape[0] - 1
     spread = 4.0 * lam * (1.0 - lam)
     excess[:] = 0.0
     slopes[:] = 0.0
-    boundary, top = last_level(
-        lam, discount, base + end, annuity[end], spread * cut[end], counts, excess, slopes
-    )
+    boundary, top = last_level(lam, ground, spread, excess, slopes)
     offset = first * (first + 1) // 2
     n = end - 1
     while n >= lowest and boundary <= n + 1:
@@ -185,15 +184,13 @@ def sweep(
 
 
 @kernel
-def start_records(
-    records: FloatArray, base: float, first: int, levels: int, annuity: FloatArray, counts: FloatArray
-) -> None:
+def start_records(records: FloatArray, first: int, levels: int, ground: Ground) -> None:
     """Write what is known before any sweep: D and D' at lambda = 0 (never stop) and at 1 (stop at once)."""
     row = 0
     for n in range(first, levels):
         for s in range(n + 1):
-            mean = counts[s] / (base + n)
-            records[row, 0], records[row, 1], records[row, 2] = 0.0, mean * annuity[n], -annuity[n]
+            mean, annuity = ground.counts[s] / (ground.base + n), ground.annuity[n]
+            records[row, 0], records[row, 1], records[row, 2] = 0.0, mean * annuity, -annuity
             records[row, 3], records[row, 4], records[row, 5] = 1.0, mean - 1.0, -1.0
             row += 1
 
@@ -209,47 +206,29 @@ def bracket(records: FloatArray, row: int) -> tuple[float, float]:
 
 
 @kernel
-def solve_state(
-    discount: float,
-    base: float,
-    width: float,
-    annuity: FloatArray,
-    cut: FloatArray,
-    counts: FloatArray,
-) -> tuple[float, float]:
+def solve_state(width: float, ground: Ground) -> tuple[float, float]:
     """Return bounds, at most `width` apart, on the index of the prior's own state."""
     records = np.empty((1, 6))
-    excess, slopes = np.empty(counts.shape[0]), np.empty(counts.shape[0])
-    start_records(records, base, 0, 1, annuity, counts)
+    excess, slopes = np.empty(ground.counts.shape[0]), np.empty(ground.counts.shape[0])
+    start_records(records, 0, 1, ground)
     lower, upper = bracket(records, 0)
     while upper - lower > width:
         lam = 0.5 * (lower + upper)
         if not lower < lam < upper:
             break
-        sweep(lam, discount, base, 0, 0, 1, annuity, cut, counts, excess, slopes, records)
+        sweep(lam, 0, 0, 1, ground, excess, slopes, records)
         lower, upper = bracket(records, 0)
     return lower, upper
 
 
 @kernel
 def sweep_all(
-    points: FloatArray,
-    lowest: IntArray,
-    discount: float,
-    base: float,
-    first: int,
-    levels: int,
-    annuity: FloatArray,
-    cut: FloatArray,
-    counts: FloatArray,
-    records: FloatArray,
+    points: FloatArray, lowest: IntArray, first: int, levels: int, ground: Ground, records: FloatArray
 ) -> None:
     """Sweep every lambda of `points` down to its own lowest level."""
-    excess, slopes = np.empty(counts.shape[0]), np.empty(counts.shape[0])
+    excess, slopes = np.empty(ground.counts.shape[0]), np.empty(ground.counts.shape[0])
     for i in range(points.shape[0]):
-        sweep(
-            points[i], discount, base, lowest[i], first, levels, annuity, cut, counts, excess, slopes, records
-        )
+        sweep(points[i], lowest[i], first, levels, ground, excess, slopes, records)
 
 
 @kernel

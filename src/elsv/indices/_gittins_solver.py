@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,12 +31,9 @@ _CELLS_PER_SWEEP = 2.0
 _STATES_AT_ONCE = 2_000_000  # of one solver
 _STATES_LOOKED_AT, _SWEEPS_AT_ONCE = 20_000, 8  # parts of the work of a solver, about a millisecond each
 _SWEEP_SECONDS = 1e-9  # for a level to the power 3/2, since the band widens; measured, and rather too much
-
-STATE_SWEEPS = 8
-"""About how many sweeps one state takes."""
-
 _MOST_LEVELS = 4096  # of a table for states that are given one by one
 _WORTH = 4.0  # a table is built when the states asked for would take a quarter of its time
+_STATE_SWEEPS = 8  # that one state takes, about
 
 
 def check_tolerance(value: object) -> float:
@@ -61,9 +58,8 @@ def check_pulls_left(pulls: int) -> None:
 
 def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return alpha and beta as float arrays of one shape if they are positive and finite."""
-    checked = []
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        counts = numbers(name, value)
+    a, b = numbers("alpha", alpha), numbers("beta", beta)
+    for name, counts in (("alpha", a), ("beta", b)):
         outside = (counts < _LEAST_COUNT) | (counts > _MOST_COUNT)
         for bad, rule in (
             (~(np.isfinite(counts) & (counts > 0.0)), "be positive and finite"),
@@ -72,12 +68,11 @@ def check_counts(alpha: ArrayLike, beta: ArrayLike) -> tuple[FloatArray, FloatAr
             if bad.any():
                 found = counts[bad].flat[0]
                 raise InvalidInputError(f"{name} must {rule}, got {found:g}; the uniform prior is 1")
-        checked.append(counts)
     try:
-        a, b = np.broadcast_arrays(*checked)
+        a, b = np.broadcast_arrays(a, b)
     except ValueError as error:
         raise InvalidInputError(
-            f"alpha and beta must have shapes that fit, got {checked[0].shape} and {checked[1].shape}"
+            f"alpha and beta must have shapes that fit, got {a.shape} and {b.shape}"
         ) from error
     return a, b
 
@@ -91,7 +86,7 @@ def table_pays(distinct: int, base: float, levels: int, discount: float, toleran
     """Return whether a table is worth its time for so many distinct states."""
     reach = run_out(discount, tolerance)
     table = table_sweeps(base + levels, tolerance) * (levels + reach)
-    return levels <= _MOST_LEVELS and _WORTH * distinct * STATE_SWEEPS * reach > table
+    return levels <= _MOST_LEVELS and _WORTH * distinct * _STATE_SWEEPS * reach > table
 
 
 class Source(NamedTuple):
@@ -113,16 +108,10 @@ class Source(NamedTuple):
         return 2.0 * _BRACKET_SHARE * self.tolerance
 
 
-class Ground(NamedTuple):
-    """What every sweep from one prior shares, by level or by successes."""
+def ground(source: Source, levels: int, pulls_left: int | None) -> Any:
+    """Return the kernels' `Ground` of sweeps that serve all states with fewer than `levels` pulls."""
+    from elsv.indices._gittins_kernels import Ground
 
-    annuity: FloatArray  # [end + 1], by level
-    cut: FloatArray  # [end + 1], the excess below which the band ends
-    counts: FloatArray  # [end + 2], alpha plus successes
-
-
-def ground(source: Source, levels: int, pulls_left: int | None) -> Ground:
-    """Lay out the levels of sweeps that serve all states with fewer than `levels` pulls."""
     alpha, base, discount, tolerance = source.alpha, source.base, source.discount, source.tolerance
     if pulls_left is None:
         end = levels - 1 + run_out(discount, tolerance)
@@ -134,7 +123,7 @@ def ground(source: Source, levels: int, pulls_left: int | None) -> Ground:
         annuity = left if discount == 1.0 else -np.expm1(left * math.log(discount)) / (1.0 - discount)
         cut = np.full(pulls_left + 1, _BAND_SHARE * tolerance)
     counts = alpha + np.arange(0.0, len(annuity) + 1.0)
-    return Ground(annuity, cut, counts)
+    return Ground(discount, base, annuity, cut, counts)
 
 
 def run_out(discount: float, tolerance: float) -> int:
@@ -188,12 +177,12 @@ def one_by_one(
 def _bounds(source: Source, pulls_left: int | None) -> tuple[float, float]:
     from elsv.indices import _gittins_kernels as kernels
 
-    return kernels.solve_state(source.discount, source.base, source.width, *ground(source, 1, pulls_left))
+    return kernels.solve_state(source.width, ground(source, 1, pulls_left))
 
 
 def part_stop(start: int, levels: int, states: int | None = None) -> int:
     """Return where the levels from `start` on have so many states; by default those of one solver."""
-    most = (math.isqrt(8 * (triangle.size(start) + (states or _STATES_AT_ONCE)) + 1) - 1) // 2
+    most = triangle.level_of(triangle.size(start) + (states or _STATES_AT_ONCE))
     return min(levels, max(start + 1, most))
 
 
@@ -233,9 +222,7 @@ class LevelSolver:
         self._ground = ground(source, levels, pulls_left)
         self._table = np.empty(triangle.size(levels) - triangle.size(first))
         self._records = np.empty((len(self._table), 6))
-        self._swept = np.empty(0)
-        self._points = _first_points(source, first, levels, pulls_left)
-        self._lowest = np.full(len(self._points), first)
+        self._at_once = len(self._ground.annuity)  # about how many states a sweep's time is enough to look at
         self._open = True  # whether some state is unresolved
         self._work = self._rounds()
 
@@ -249,7 +236,7 @@ class LevelSolver:
         """About how much work there is in all, in sweeps, by measurement and rather too much."""
         total = min(self.source.base, self.levels) + self.levels
         sweeps = (1.2 + 0.9 * min(1.0, 256 / self.levels)) * table_sweeps(total, self.source.tolerance)
-        return sweeps + 12 * len(self._table) / self._states_of_a_sweep
+        return sweeps + 12 * len(self._table) / self._at_once
 
     def advance(self, until: float) -> None:
         """Work until so much is spent in all, or until all is done."""
@@ -261,44 +248,39 @@ class LevelSolver:
         from elsv.indices import _gittins_kernels as kernels
 
         self.advance(math.inf)
-        if self._open:
-            source, before = self.source, triangle.size(self.first)
-            for row in kernels.unresolved(self._records, source.width).tolist():
-                n = triangle.level_of(before + row)
-                s = before + row - triangle.size(n)
-                left = None if self.pulls_left is None else self.pulls_left - n
-                alpha, beta = source.alpha + s, source.beta + n - s
-                self._table[row] = solve_state(alpha, beta, source.discount, source.tolerance, left)
+        source, before = self.source, triangle.size(self.first)
+        rows = kernels.unresolved(self._records, source.width).tolist() if self._open else []
+        for row in rows:
+            n = triangle.level_of(before + row)
+            s = before + row - triangle.size(n)
+            left = None if self.pulls_left is None else self.pulls_left - n
+            alpha, beta = source.alpha + s, source.beta + n - s
+            self._table[row] = solve_state(alpha, beta, source.discount, source.tolerance, left)
         return self._table
-
-    @property
-    def _states_of_a_sweep(self) -> float:
-        """How many states can be looked at in the time of one sweep, about."""
-        return float(len(self._ground.annuity))
 
     def _rounds(self) -> Iterator[float]:
         """Do the work, and yield after every small part what it took, in sweeps."""
         from elsv.indices import _gittins_kernels as kernels
 
-        g, source, first, levels = self._ground, self.source, self.first, self.levels
+        source, first, levels = self.source, self.first, self.levels
         for start, stop, rows in self._runs():
-            kernels.start_records(self._records[rows], source.base, start, stop, g.annuity, g.counts)
-            yield 3.0 * (rows.stop - rows.start) / self._states_of_a_sweep  # the memory is new
-        while len(self._points):
-            for k in range(0, len(self._points), _SWEEPS_AT_ONCE):
-                points, lowest = self._points[k : k + _SWEEPS_AT_ONCE], self._lowest[k : k + _SWEEPS_AT_ONCE]
-                kernels.sweep_all(
-                    points, lowest, source.discount, source.base, first, levels, *g, self._records
-                )
-                yield float(len(points))
-            swept = self._swept = np.union1d(self._swept, self._points)
-            total, count = np.zeros(len(swept) + 1), np.zeros(len(swept) + 1)
+            kernels.start_records(self._records[rows], start, stop, self._ground)
+            yield 3.0 * (rows.stop - rows.start) / self._at_once  # the memory is new
+        points, swept = _first_points(source, first, levels, self.pulls_left), np.empty(0)
+        lowest = np.full(len(points), first)
+        while len(points):
+            for k in range(0, len(points), _SWEEPS_AT_ONCE):
+                some, least = points[k : k + _SWEEPS_AT_ONCE], lowest[k : k + _SWEEPS_AT_ONCE]
+                kernels.sweep_all(some, least, first, levels, self._ground, self._records)
+                yield float(len(some))
+            swept = np.union1d(swept, points)
+            total, count = np.zeros((2, len(swept) + 1))
             lowest = np.full(len(swept) + 1, levels)
             for start, stop, rows in self._runs():
                 records, table = self._records[rows], self._table[rows]
                 kernels.gather(swept, source.width, start, stop, records, table, total, count, lowest)
-                yield (rows.stop - rows.start) / self._states_of_a_sweep
-            self._points, self._lowest = _next_points(swept, total, count, lowest)
+                yield (rows.stop - rows.start) / self._at_once
+            points, lowest = _next_points(swept, total, count, lowest)
             self._open = bool(count.any())
         self.done = True
 

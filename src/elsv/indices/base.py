@@ -86,9 +86,12 @@ class IndexBase:
     """Base of the built-in indices, which depend on the step and need no tables unless they say otherwise."""
 
     uses_step: ClassVar[bool] = True
+    needs_horizon: ClassVar[tuple[str, ...]] = ()  # who needs one, and what to do without; none: nobody does
 
     def check(self, setting: Setting) -> None:
-        """Raise if the index has no values there, such as without a horizon; by default it has."""
+        """Raise if the index has no values there, such as without a horizon."""
+        if self.needs_horizon:
+            horizon_of(setting, *self.needs_horizon)
 
     def prepare(self, setting: Setting, pulls: int) -> None:
         """Do nothing."""

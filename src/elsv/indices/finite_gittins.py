@@ -119,16 +119,11 @@ class FiniteGittins(IndexBase):
         object.__setattr__(self, "discount", _check_discount(self.discount))
         object.__setattr__(self, "tolerance", check_tolerance(self.tolerance))
 
-    def check(self, setting: Setting) -> None:
-        """Raise if there is no horizon."""
-        self._horizon(setting)
-
-    def _horizon(self, setting: Setting) -> int:
-        return horizon_of(setting, "the finite-horizon Gittins index", "use the index gittins")
+    needs_horizon = "the finite-horizon Gittins index", "use the index gittins"
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the index of every state at `step`, elementwise."""
-        horizon = self._horizon(setting)
+        horizon = horizon_of(setting, *self.needs_horizon)
         left = horizon - step + 1
         if left < 1:
             raise InvalidInputError(f"step must lie between 1 and the horizon {horizon}, got {step}")

@@ -146,17 +146,11 @@ class MOSS(IndexBase):
     """
 
     uses_step = False
-
-    def check(self, setting: Setting) -> None:
-        """Raise if there is no horizon."""
-        self._horizon(setting)
-
-    def _horizon(self, setting: Setting) -> int:
-        return horizon_of(setting, "moss", "give horizon=200 or use kl-ucb")
+    needs_horizon = "moss", "give horizon=200 or use kl-ucb"
 
     def __call__(self, alpha: FloatArray, beta: FloatArray, step: int, setting: Setting) -> FloatArray:
         """Return the bound, elementwise."""
-        share = self._horizon(setting) / setting.arms
+        share = horizon_of(setting, *self.needs_horizon) / setting.arms
 
         def bound(mean: FloatArray, pulls: FloatArray) -> FloatArray:
             return mean + np.sqrt(np.maximum(np.log(share / pulls), 0.0) / pulls)

@@ -129,7 +129,8 @@ class StepPanels:
     def __init__(self, evaluate: AtLogStep, alpha: FloatArray, beta: FloatArray, levels: int) -> None:
         """Serve ``evaluate(alpha, beta, log t)`` on the triangle `alpha`, `beta` ``[size(levels)]``."""
         self._evaluate, self._alpha, self._beta, self._levels = evaluate, alpha, beta, levels
-        self._first, self._last = 1, 0  # steps of the panel, both included; empty at first
+        self._first = 0  # the panel serves this step and those below twice as many; none at first
+        self._middle, self._half = 0.0, 0.0  # of the panel in log t
         self._coefficients: FloatArray = np.empty((0, _NODES))  # [states of the panel, _NODES]
         self._rough: IntArray = np.empty(0, dtype=np.int64)  # states that interpolation does not serve
 
@@ -141,10 +142,9 @@ class StepPanels:
     def _at(self, step: int, size: int) -> FloatArray:
         if step < _FIRST_PANEL:
             return self._exact(slice(0, size), math.log(step))
-        if not self._first <= step <= self._last:
+        if not self._first <= step < 2 * self._first:
             self._build(step)
-        middle, half = self._interval()
-        angle = math.acos(min(max((math.log(step) - middle) / half, -1.0), 1.0))
+        angle = math.acos(min(max((math.log(step) - self._middle) / self._half, -1.0), 1.0))
         values: FloatArray = self._coefficients[:size] @ np.cos(np.arange(_NODES) * angle)
         rough = self._rough[: np.searchsorted(self._rough, size)]
         values[rough] = self._exact(rough, math.log(step))
@@ -152,12 +152,12 @@ class StepPanels:
 
     def _build(self, step: int) -> None:
         """Interpolate every state that the steps from `step` to ``2 step - 1`` ask for."""
-        self._first, self._last = step, 2 * step - 1
-        size = triangle.size(min(self._last, self._levels))
-        middle, half = self._interval()
+        low, high = math.log(step), math.log(2 * step)
+        self._first, self._middle, self._half = step, 0.5 * (low + high), 0.5 * (high - low)
+        size = triangle.size(min(2 * step - 1, self._levels))
         values = np.empty((size, _NODES))
         for k, angle in enumerate(_ANGLES):
-            values[:, k] = self._exact(slice(0, size), middle + half * math.cos(angle))
+            values[:, k] = self._exact(slice(0, size), self._middle + self._half * math.cos(angle))
         infinite = ~np.isfinite(values).all(axis=1)
         values[infinite] = 0.0
         transform = np.cos(np.outer(_ANGLES, np.arange(_NODES))) * (2.0 / _NODES)
@@ -165,11 +165,6 @@ class StepPanels:
         self._coefficients = values @ transform
         last = np.abs(self._coefficients[:, -2:]).sum(axis=1)
         self._rough = np.flatnonzero(infinite | (last > _TOLERANCE))
-
-    def _interval(self) -> tuple[float, float]:
-        """Return the middle and the half-width of the panel in log t."""
-        low, high = math.log(self._first), math.log(self._last + 1)
-        return 0.5 * (low + high), 0.5 * (high - low)
 
     def _exact(self, states: slice | IntArray, log_step: float) -> FloatArray:
         return self._evaluate(self._alpha[states], self._beta[states], log_step)

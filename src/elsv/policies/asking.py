@@ -37,12 +37,7 @@ from elsv.policies.layers import check_answer
 from elsv.problem import Problem
 from elsv.state import State
 
-Drawing = Rng | Callable[[], Rng] | None
-"""A generator, or what makes it; None for a policy that draws nothing."""
-
-COPIES = 1024
-"""How often a policy is asked that may draw and does not say with which probabilities."""
-
+COPIES = 1024  # times that a policy is asked which may draw and does not say with which probabilities
 FEW_OPEN = 12  # open decisions whose outcomes a planner tells apart; with hundreds it would put off exploring
 APART = 8  # outcomes for each of which it searches
 GROUPS = 4  # into which more of them are parted: 2, 4 and 8 lose the same (docs/planning.md)
@@ -62,8 +57,7 @@ class Awaiting(State):
 
     def __init__(self, seen: State, expected: FloatArray, waiting: FloatArray) -> None:
         alpha, beta = seen.alpha + waiting * expected, seen.beta + waiting * (1.0 - expected)
-        if waiting.shape != alpha.shape:
-            waiting = np.broadcast_to(waiting, alpha.shape)
+        waiting = np.broadcast_to(waiting, alpha.shape)
         vars(self).update(alpha=alpha, beta=beta, seen=seen, expected=expected, waiting=waiting)
 
     def part(self, here: Any) -> Awaiting:
@@ -97,10 +91,10 @@ def possible_outcomes(
 
     .. math:: P(y) = \sum_m w_m \prod_i \binom{k_i}{y_i} \theta_{mi}^{y_i} (1 - \theta_{mi})^{k_i - y_i}
 
-    on joint points of the belief. Up to `APART` outcomes are groups by themselves. More of them are parted
-    into `GROUPS`, time and again that group at its mean in which an arm's expected reward differs most. A
-    group stands for the mean of its outcomes, and so do all outcomes of arms beyond the `PARTED` whose open
-    decisions may change most. With more than `FEW_OPEN` open decisions there is one group.
+    on joint points of the belief. Up to `APART` outcomes are groups by themselves. More of them make `GROUPS`
+    groups: the one in which an arm's expected reward differs most is parted at its mean, again and again. A
+    group stands for the mean of its outcomes. Only outcomes of the `PARTED` arms whose open decisions may
+    change most are told apart. With more than `FEW_OPEN` open decisions there is one group.
     """
     seen, waiting, expected = state.seen, state.waiting, state.alpha - state.seen.alpha
     if not 0 < waiting.sum() <= FEW_OPEN:
@@ -157,13 +151,12 @@ def averaged(
     """
     alpha, beta = state.seen.rows()
     waiting, q = state.waiting.reshape(alpha.shape), np.empty(alpha.shape)
-    parted: dict[int, list[tuple[int, FloatArray, FloatArray]]] = {}
-    for row, place in enumerate(np.ndindex(state.shape)):
-        won, chance = possible_outcomes(belief, rewards, state.part(place), points)
-        parted.setdefault(len(chance), []).append((row, won, chance))
-    for count, several in parted.items():
-        rows = np.array([row for row, _, _ in several])
-        won, chance = np.stack([won for _, won, _ in several]), np.stack([chance for _, _, chance in several])
+    states = map(state.part, np.ndindex(state.shape))
+    each = [possible_outcomes(belief, rewards, one, points) for one in states]
+    groups = np.array([len(chance) for _, chance in each])
+    for count in dict.fromkeys(groups.tolist()):
+        rows = np.flatnonzero(groups == count)
+        won, chance = (np.stack(parts) for parts in zip(*(each[row] for row in rows), strict=True))
         a, b = alpha[rows, None] + won, beta[rows, None] + (waiting[rows, None] - won)
         if count == 1:  # the expected state to the last digit
             a, b = (counts[rows, None] for counts in state.rows())
@@ -198,27 +191,22 @@ def chances_of(
     policy: BasePolicy,
     state: State,
     step: int,
-    rng: Drawing,
+    rng: Rng | Callable[[], Rng] | None,
     problem: Problem,
     segment: int | None = None,
 ) -> FloatArray:
-    """Return the probability of each arm in one state, ``[N]``.
+    """Return the probability of each arm in one state, ``[N]``; 0 for arms not on offer to the `segment`.
 
-    With segments these are the chances of the arms on offer to the `segment` that has come (from 0), and 0
-    for all others.
-
-    A policy that draws may say so itself: `chances(state, step)` returns the probabilities, those of each
-    segment's arms given that it has come. A deterministic policy has a single arm. Any other is asked
-    `COPIES` times, and its frequencies are the probabilities that are then drawn from: so they are exact
-    whatever the policy is.
+    A policy may give its `chances`. A deterministic one has a single arm. Any other is asked `COPIES` times,
+    and its frequencies are the probabilities that are then drawn from: so they are exact whatever it is.
+    `rng` may be what makes the generator, or None for a policy that draws nothing.
     """
-    mask = offered(problem, segment, ())
-    own = policy.chances(state, step)
-    if own is not None:
+    if (own := policy.chances(state, step)) is not None:
         chances = np.asarray(own, dtype=np.float64)
-        if chances.shape == (state.arms,) and mask is not None:
+        whole, mask = chances.shape == (state.arms,), offered(problem, segment, ())
+        if whole and mask is not None:
             chances = np.where(mask, chances, 0.0)
-        if chances.shape != (state.arms,) or not chances.min() >= -1e-6 or not 0.99 < chances.sum() < 1.01:
+        if not (whole and chances.min() >= -1e-6 and 0.99 < chances.sum() < 1.01):
             raise InvalidInputError(
                 f"chances of a policy must be {state.arms} probabilities that add up to 1, got {chances}"
             )

@@ -159,7 +159,7 @@ class BeliefScore(BestScore):
 
 
 def compares_scores(policy: BasePolicy) -> bool:
-    """Return whether equal states have the same scores, and nothing but these decides for whoever comes."""
+    """Return whether the scores alone decide, for whoever comes, and equal states have equal scores."""
     scored = isinstance(policy, BestScore) and still_holds(policy, "scores", "__call__")
     return scored and policy.deterministic
 
@@ -194,7 +194,14 @@ class FunctionPolicy(BasePolicy):
         check_width(state, self.problem)
         who = {"segment": segment} if segment is not None and takes_segment(self.function) else {}
         arms = check_answer(self.function(state, step, rng, **who), state)
-        return check_offered(self.problem, arms, segment)
+        mask = offered(self.problem, segment, arms.shape)
+        if mask is None or (fine := np.take_along_axis(mask, arms[..., None], axis=-1)[..., 0]).all():
+            return arms
+        raise InvalidInputError(
+            "a policy must choose among the arms on offer to the segment that has come, got arm "
+            f"{arms[~fine].flat[0] + 1}; give the policy `scores`, or a fourth argument `segment`: "
+            "numbers from 0"
+        )
 
     deterministic, costly, steady = _declared("deterministic"), _declared("costly"), _declared("steady")
 
@@ -281,26 +288,6 @@ def best_offered(problem: Problem, scores: FloatArray, segment: Segment, what: s
     return best_arm(np.where(hopeless, 0.0, seen), problem.scale, what)
 
 
-def chances_offered(problem: Problem, chances: FloatArray, segment: Segment) -> FloatArray:
-    """Return the probabilities ``[..., N]`` of the arms on offer, and 0 for all others."""
-    mask = offered(problem, segment, chances.shape[:-1])
-    if mask is None:
-        return chances
-    own = np.where(mask, chances, 0.0)
-    return np.asarray(own / own.sum(axis=-1, keepdims=True))
-
-
-def check_offered(problem: Problem, arms: IntArray, segment: Segment) -> IntArray:
-    """Return a policy's answer ``[...]`` if every arm is on offer."""
-    mask = offered(problem, segment, arms.shape)
-    if mask is None or (fine := np.take_along_axis(mask, arms[..., None], axis=-1)[..., 0]).all():
-        return arms
-    raise InvalidInputError(
-        "a policy must choose among the arms on offer to the segment that has come, got arm "
-        f"{arms[~fine].flat[0] + 1}; give the policy `scores`, or a fourth argument `segment`: numbers from 0"
-    )
-
-
 def fits_segments(policy: object, problem: Problem) -> bool:
     """Return whether a policy can be told all that it must be told of who has come."""
     return not problem.segments.names or takes_segment(policy)
@@ -315,16 +302,24 @@ def takes_segment(function: object) -> bool:
     return "segment" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def discount_within(problem: Problem, segment: int) -> float | None:
+    """Return the discount from one customer of a segment to the next: E[γ^K] with K geometric."""
+    if problem.discount is None:
+        return None
+    share, gamma = float(problem.segments.chances(np.zeros(problem.arms))[segment]), problem.discount
+    return share * gamma / (1.0 - (1.0 - share) * gamma)
+
+
 def distinct_states(state: State) -> tuple[State, IntArray]:
     """Return the distinct states of a batch, one row for each, and which of them every instance is in."""
     rows, place = np.unique(np.hstack(state.rows()), axis=0, return_inverse=True)
     return State.trusted(rows[:, : state.arms].copy(), rows[:, state.arms :].copy()), place.reshape(-1)
 
 
-def within_segments(segments: Segments, count: int, answer: Callable[[list[int]], FloatArray]) -> FloatArray:
+def within_segments(segments: Segments, answer: Callable[[list[int]], FloatArray]) -> FloatArray:
     """Return ``[..., N]`` from answers ``[..., n]`` for the arms of one segment after another."""
     parts = [answer(list(arms)) for arms in segments.groups]
-    out = np.empty((*parts[0].shape[:-1], count), dtype=parts[0].dtype)
+    out = np.empty((*parts[0].shape[:-1], len(segments.of_arm)), dtype=parts[0].dtype)
     for arms, part in zip(segments.groups, parts, strict=True):
         out[..., list(arms)] = part
     return out

@@ -183,10 +183,7 @@ class Search(LayerPolicy):
         """Back the frontier up to the layer and compare."""
         actions = sweeps.room_for_arms(layer)
         top = sweeps.layer(min(layer.made + self.depth, sweeps.horizon))
-        if self.value is None:
-            values = nothing(sweeps, top)
-        else:
-            values = layer_values(self.value, sweeps, top, self.belief)
+        values = layer_values(self.value, sweeps, top, self.belief)
         for made in range(top.made - 1, layer.made, -1):
             values = sweeps.maximise(sweeps.layer(made), values, self.belief)
         sweeps.give(sweeps.maximise(layer, values, self.belief, actions))
@@ -207,8 +204,8 @@ class Search(LayerPolicy):
         if value is None:
             return gain_sweep(problem, None, step) if self.depth == 1 else None
         named: Sweep | None = value.search_sweep(problem, step, self.depth) if names_sweep(value) else None
-        knows_first = self.first is None or (named is not None and named.name == "gain")
-        return named if knows_first else None
+        # Of these the gains alone know which arms come first.
+        return named if self.first is None or (named and named.name == "gain") else None
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,15 @@ They are what a campaign draws from and logs, so that its propensities are exact
 the errors are a thousandth of it, and another two digits would double the time of a decision."""
 
 
-def _bonus(policy: Any, state: State, step: int) -> FloatArray:
-    """Return reward times index minus mean, ``[..., N]``, of a policy that has an index."""
+def _values(policy: Any, state: State, step: int) -> FloatArray:
+    """Return the index of every arm, ``[..., N]``, of a policy that has one."""
     setting = Setting.of(policy.problem, alone=state.shape == ())
-    value = policy.index(state.alpha, state.beta, step, setting)
-    return np.asarray(policy.problem.rewards * (value - state.mean))
+    return np.asarray(policy.index(state.alpha, state.beta, step, setting))
+
+
+def _bonus(policy: Any, state: State, step: int) -> FloatArray:
+    """Return reward times index minus mean, ``[..., N]``."""
+    return np.asarray(policy.problem.rewards * (_values(policy, state, step) - state.mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +50,9 @@ class IndexPolicy(BestScore):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the indices of all arms, reward included."""
         check_width(state, self.problem)
-        setting = Setting.of(self.problem, alone=state.shape == ())
-        return self.problem.rewards * self.index(state.alpha, state.beta, step, setting)
+        return self.problem.rewards * _values(self, state, step)
 
     bonus = _bonus
-
     deterministic = True  # an index draws nothing
 
     @property

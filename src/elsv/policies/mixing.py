@@ -28,8 +28,8 @@ from elsv.policies.base import (
     BasePolicy,
     Segment,
     best_offered,
-    chances_offered,
     distinct_states,
+    offered,
     within_segments,
 )
 from elsv.policies.layers import ByChance, LayerPolicy, by_chances
@@ -40,7 +40,7 @@ POINTS = 512
 _CHUNK = 1 << 16  # numbers in one array of points
 _NO_LOSS = 1e-12  # of the largest reward; below is rounding
 _NO_NEWS = _NO_LOSS**2
-_NOTHING_SHOWN = 1e15
+_NOTHING_TOLD = 1e15
 BETA = 0.5
 _ROUNDS = (1, 4, 16, 64, 256)  # draws in which a challenger is looked for, round by round
 _MOST = sum(_ROUNDS)
@@ -79,7 +79,10 @@ class InformationDirected(BasePolicy):
         check_width(state, self.problem)
         distinct, place = distinct_states(state)
         chances = self.chances(distinct, step)[place].reshape(state.alpha.shape)
-        return drawn(chances_offered(self.problem, chances, segment), rng)
+        if (mask := offered(self.problem, segment, state.shape)) is not None:
+            own = np.where(mask, chances, 0.0)
+            chances = own / own.sum(axis=-1, keepdims=True)
+        return drawn(chances, rng)
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``; two of a segment at most have one above zero."""
@@ -89,14 +92,15 @@ class InformationDirected(BasePolicy):
         size = max(1, _CHUNK // (self.points * state.arms))
         for first in range(0, len(alpha), size):
             here = slice(first, first + size)
-            theta, weight = joint_points(self.belief, State.trusted(alpha[here], beta[here]), self.points)
-            worth = theta * (self.problem.rewards / self.problem.scale)
-
-            def chosen(arms: list[int], worth: FloatArray = worth, weight: FloatArray = weight) -> FloatArray:
-                return least_ratio(*losses_and_news(worth[..., arms], weight))
-
-            out[here] = within_segments(self.problem.segments, state.arms, chosen)
+            out[here] = self._least(State.trusted(alpha[here], beta[here]))
         return out.reshape(state.alpha.shape)
+
+    def _least(self, state: State) -> FloatArray:
+        theta, weight = joint_points(self.belief, state, self.points)
+        worth = theta * (self.problem.rewards / self.problem.scale)
+        return within_segments(
+            self.problem.segments, lambda own: least_ratio(*losses_and_news(worth[..., own], weight))
+        )
 
     on_layers = by_chances
 
@@ -132,7 +136,10 @@ def least_ratio(loss: FloatArray, news: FloatArray) -> FloatArray:
         flat = a / b - 2 * c / d
     between = (flat > 0) & (flat < 1)
     q = np.where(between, flat, 1.0)
-    ratio = np.where(between | (one == other), _ratio(a + b * q, c + d * q), np.inf)
+    lost, told = a + b * q, c + d * q
+    # Where nothing is told the ratio is a number that is large as the loss is.
+    ratio = np.where(told > 0, lost**2 / np.where(told > 0, told, 1.0), _NOTHING_TOLD * lost)
+    ratio = np.where(between | (one == other), ratio, np.inf)
     at = best_arm(-ratio)
     rows = np.arange(len(loss))
     chances = np.zeros(loss.shape)
@@ -141,18 +148,11 @@ def least_ratio(loss: FloatArray, news: FloatArray) -> FloatArray:
     return chances
 
 
-def _ratio(loss: FloatArray, news: FloatArray) -> FloatArray:
-    """Return the squared loss over what is shown; where nothing is, a number that is large as the loss is."""
-    some = np.where(news > 0, news, 1.0)
-    return np.where(news > 0, loss**2 / some, _NOTHING_SHOWN * loss)
-
-
 @lru_cache(maxsize=16)
-def _pairs(arms: int) -> tuple[IntArray, IntArray]:
-    """Return every arm with itself, then every pair of arms, the lower number first."""
-    first, second = np.triu_indices(arms, 1)
+def _pairs(arms: int) -> IntArray:
+    """Return every arm with itself, then every pair of arms, the lower number first: ``[2, pairs]``."""
     alone = np.arange(arms)
-    return np.concatenate([alone, first]), np.concatenate([alone, second])
+    return np.hstack([(alone, alone), np.triu_indices(arms, 1)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,16 +181,16 @@ class TopTwo(BasePolicy):
     def __call__(self, state: State, step: int, rng: Rng, segment: Segment = None) -> IntArray:
         """Return an arm for every instance."""
         check_width(state, self.problem)
-        alpha, beta = state.rows()
+        rows = State.trusted(*state.rows())
         who = None if segment is None else np.broadcast_to(np.asarray(segment), state.shape).reshape(-1)
-        arm = self._best_of_draw(alpha, beta, who, rng)
+        arm = self._best_of_draw(rows, who, rng)
         waiting = np.flatnonzero(rng.random(len(arm)) >= self.beta)
         for count in _ROUNDS:
             if len(waiting) == 0:
                 break
             again = np.repeat(waiting, count)
             came = None if who is None else who[again]
-            drawn = self._best_of_draw(alpha[again], beta[again], came, rng).reshape(-1, count)
+            drawn = self._best_of_draw(rows.part(again), came, rng).reshape(-1, count)
             differs = drawn != arm[waiting, None]
             found, place = differs.any(axis=1), differs.argmax(axis=1)
             arm[waiting[found]] = drawn[found, place[found]]
@@ -203,9 +203,7 @@ class TopTwo(BasePolicy):
         return self._challenged(best_in_groups(self.belief, state, self.problem.rewards, groups)[0])
 
     def _challenged(self, best: FloatArray) -> FloatArray:
-        """Return the chances ``[..., N]`` from those that the arms are best."""
-        segments, arms = self.problem.segments, self.problem.arms
-        return within_segments(segments, arms, lambda own: top_two(best[..., own], self.beta))
+        return within_segments(self.problem.segments, lambda own: top_two(best[..., own], self.beta))
 
     def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return each arm with its chance, from the chances that the arms are best."""
@@ -213,9 +211,8 @@ class TopTwo(BasePolicy):
             return super().on_layers(problem)
         return ByChance(self.belief, self._challenged)
 
-    def _best_of_draw(self, alpha: FloatArray, beta: FloatArray, segment: Segment, rng: Rng) -> IntArray:
-        """Return the best arm on offer of one draw for each row."""
-        worth = self.problem.rewards * self.belief.draw(State.trusted(alpha, beta), rng)
+    def _best_of_draw(self, state: State, segment: Segment, rng: Rng) -> IntArray:
+        worth = self.problem.rewards * self.belief.draw(state, rng)
         return best_offered(self.problem, worth, segment, "draws of top-two")
 
 

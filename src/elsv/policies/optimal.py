@@ -79,8 +79,7 @@ class Actions(LayerPolicy):
         if len(arms) != prod(shape) or arms.max() >= self.problem.arms:
             raise CorruptFileError(f"the arms of step {step} are not those of this problem; {_REMEDY}")
         self._latest.clear()
-        self._latest[step] = arms.reshape(shape)
-        return arms.reshape(shape)
+        return self._latest.setdefault(step, arms.reshape(shape))
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return the arms of the layer's step."""

@@ -25,14 +25,13 @@ is optimal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
 from elsv._base.numbers import whole
-from elsv._base.typing import FloatArray, IntArray
+from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
 from elsv.beliefs import Belief
 from elsv.beliefs.abilities import apart, factors, moments, repeats, weighs
 from elsv.beliefs.base import mean_of
@@ -43,12 +42,12 @@ from elsv.indices.finite_gittins import FiniteGittins
 from elsv.indices.gittins import Gittins
 from elsv.policies import plan_rules as rules
 from elsv.policies.asking import GROUPS, Awaiting, averaged
-from elsv.policies.base import BestScore, Segment
+from elsv.policies.base import BestScore, Segment, discount_within
 from elsv.policies.layers import LayerPolicy
 from elsv.policies.plan_layers import plan_on_layers
 from elsv.problem import Problem
 from elsv.search.lookahead import check_step
-from elsv.search.points_search import Customers, PointsSearch, search_independent
+from elsv.search.points_search import PointsSearch, Roots, search_independent
 from elsv.state import State, check_width
 from elsv.values.commit import remaining
 
@@ -87,6 +86,7 @@ class Plan(BestScore):
     points: int = rules.POINTS
     belief: Belief | None = None
     far: int = rules.FAR
+    _known: dict[int, Plan] = field(init=False, repr=False, default_factory=dict)  # see `_sharing`
 
     def __post_init__(self) -> None:
         check_count(self.points)
@@ -105,11 +105,9 @@ class Plan(BestScore):
         """If it is deterministic."""
         return self.deterministic
 
-    def __call__(
-        self, state: State, step: int, rng: np.random.Generator | None = None, segment: Segment = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng | None = None, segment: Segment = None) -> IntArray:
         """Return the arm for every instance, shape ``[...]``; an exact belief does not use `rng`."""
-        return super().__call__(state, step, cast(np.random.Generator, rng), segment)
+        return super().__call__(state, step, rng, segment)  # type: ignore[arg-type]
 
     def on_layers(self, problem: Problem) -> LayerPolicy:
         """Return the same search from all states of a layer at once, with exact weights instead of points."""
@@ -117,7 +115,7 @@ class Plan(BestScore):
             return super().on_layers(problem)
         return plan_on_layers(problem, self.effort, self.far, self, self._first_arm)
 
-    def scores(self, state: State, step: int, rng: np.random.Generator | None = None) -> FloatArray:
+    def scores(self, state: State, step: int, rng: Rng | None = None) -> FloatArray:
         """Return what pulling each arm is worth, or reward times index, shape ``[..., N]``.
 
         Each arm's score is given that its segment has come. Where segments are planned for one by one it
@@ -137,8 +135,11 @@ class Plan(BestScore):
         roots = State.trusted(*state.rows())
         if self._independent:
             return self._free(roots, left).reshape(state.alpha.shape)
-        if (alone := self._alone) is not None:
-            return self._by_segment(alone, roots, left).reshape(state.alpha.shape)
+        if self._alone is not None:
+            q = np.empty(roots.alpha.shape)
+            for g, here, now in self._turns(roots, left):
+                q[here] = self._alone[g].scores(roots.part(here), now)
+            return q.reshape(state.alpha.shape)
         a, b = self.problem.prior.T
         if step == 1 and (roots.alpha == a).all() and (roots.beta == b).all() and self._first is not None:
             return np.broadcast_to(self._first, state.alpha.shape).copy()
@@ -152,14 +153,13 @@ class Plan(BestScore):
     @cached_property
     def _first(self) -> FloatArray | None:
         """Scores ``[N]`` before anything has been seen; None if they are found as in any other state."""
-        far, left = (
-            rules.far_first(self.problem.segments, self._pointed, self.far),
-            remaining(self.problem, 1),
-        )
-        if far == self.far or not self.deterministic or not self._way(left).stops:
+        left = remaining(self.problem, 1)
+        # Points that are products are quickly added up.
+        products = self.problem.segments.count == 1 and hasattr(self._pointed, "some_points")
+        if not (products and self.deterministic and self._way(left).stops):
             return None
         start = State.trusted(*State.initial(self.problem).rows())
-        found: FloatArray = replace(self, far=far)._plan(start, left, None)[0]
+        found: FloatArray = replace(self, far=rules.FIRST * self.far)._plan(start, left, None)[0]
         return found
 
     def _first_arm(self) -> int | None:
@@ -173,10 +173,11 @@ class Plan(BestScore):
 
     def _by_index(self, left: float) -> bool:
         """Return whether an index decides, with so many pulls left."""
-        if not self._independent:
-            return False
-        problem, states = self.problem, rules.states_of(self.problem.segments, self.effort)
-        return problem.horizon is None or not rules.searches_free(problem.arms, states, round(left))
+        states = rules.states_of(self.problem.segments, self.effort)
+        return self._independent and not rules.searches_free(self.problem.arms, states, self._pulls(left))
+
+    def _pulls(self, left: float) -> int:
+        return rules.ENDLESS if self.problem.horizon is None else round(left)
 
     def _sharing(self, count: int) -> Plan:
         """Return what makes one of `count` searches, which share the states that may be expanded."""
@@ -189,36 +190,36 @@ class Plan(BestScore):
             part.__dict__["_pointed"] = self._pointed  # its draws are made once
         return self._known[count]
 
-    @cached_property
-    def _known(self) -> dict[int, Plan]:
-        return {}
-
     def _free(self, state: State, left: float) -> FloatArray:
         """Return scores ``[B, N]`` of independent arms."""
         problem, segments = self.problem, self.problem.segments
         if not self._by_index(left):
             depth = rules.depth_of(problem.arms, rules.states_of(segments, self.effort), round(left))
             return search_independent(problem, state, depth, left)
-        q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
-        for g, arms in enumerate(segments.groups):
-            own = np.array(arms)
-            if problem.discount is not None:
-                share, gamma = float(segments.chances(np.zeros(problem.arms))[g]), problem.discount
-                index = Gittins(share * gamma / (1.0 - (1.0 - share) * gamma))
-                setting = Setting.of(problem, alone=len(q) == 1)
+        q = np.empty(state.alpha.shape)
+        if problem.discount is not None:
+            setting = Setting.of(problem, alone=len(q) == 1)
+            for g, own in enumerate(segments.places):
+                index = Gittins(discount_within(problem, g))
                 q[:, own] = index(state.alpha, state.beta, 1, setting)[:, own]
-                continue
-            for rows, step in self._turns(left, coming[:, g]):
-                setting = Setting.of(problem, alone=len(rows) == 1)
-                found = FiniteGittins()(state.alpha[rows], state.beta[rows], step, setting)
-                q[np.ix_(rows, own)] = found[:, own]
+            return problem.rewards * q
+        for _, here, step in self._turns(state, left):
+            rows, own = here[0][:, 0], here[1][0]
+            setting = Setting.of(problem, alone=len(rows) == 1)
+            q[here] = FiniteGittins()(state.alpha[rows], state.beta[rows], step, setting)[:, own]
         return problem.rewards * q
 
-    def _turns(self, left: float, share: FloatArray) -> Iterator[tuple[IntArray, int]]:
-        """Yield rows that expect as many customers of a segment, and the step as if no others came."""
-        expected = np.rint(1.0 + (left - 1.0) * share).astype(np.int64)
-        for customers in np.unique(expected).tolist():
-            yield np.flatnonzero(expected == customers), self.problem.steps - customers + 1
+    def _turns(self, state: State, left: float) -> Iterator[tuple[int, tuple[AnyArray, ...], int]]:
+        """Yield each segment, states that expect as many of its customers, and the step as if no others came.
+
+        The states come with the segment's arms, as the index of an array ``[B, N]``.
+        """
+        segments = self.problem.segments
+        expected = np.rint(1.0 + (left - 1.0) * segments.chances_in(state, self.problem)).astype(np.int64)
+        for g, arms in enumerate(segments.groups):
+            for customers in np.unique(expected[:, g]).tolist():
+                rows = np.flatnonzero(expected[:, g] == customers)
+                yield g, np.ix_(rows, np.array(arms)), self.problem.steps - customers + 1
 
     @cached_property
     def _alone(self) -> tuple[Plan, ...] | None:
@@ -236,32 +237,23 @@ class Plan(BestScore):
             found.append(Plan(part, self.effort, self.points, own_belief, self.far))
         return tuple(found)
 
-    def _by_segment(self, alone: tuple[Plan, ...], state: State, left: float) -> FloatArray:
-        """Return scores ``[B, N]``, each segment with the customers that it may expect."""
-        problem, segments = self.problem, self.problem.segments
-        q, coming = np.empty(state.alpha.shape), segments.chances_in(state, problem)
-        for g, (arms, plan) in enumerate(zip(segments.groups, alone, strict=True)):
-            for rows, step in self._turns(left, coming[:, g]):
-                here = np.ix_(rows, np.array(arms))
-                q[here] = plan.scores(state.part(here), step)
-        return q
-
-    def _plan(self, state: State, left: float, rng: np.random.Generator | None) -> FloatArray:
+    def _plan(self, state: State, left: float, rng: Rng | None) -> FloatArray:
         """Return q ``[B, N]`` by searches on points of the belief."""
         problem, segments = self.problem, self.problem.segments
         belief = self._pointed
         few = problem.arms <= rules.MOST_CANDIDATES
         mean, variance = (mean_of(belief, state, rng), None) if few else moments(belief, state, rng)
-        worth, customers = problem.rewards * mean, Customers.of(problem, state, left)
+        worth = problem.rewards * mean
+        roots = Roots(problem, state, worth, left)
         # A pull from which nothing is learnt: the search can only find more.
-        q = worth + customers.later(customers.best(worth, segments.of_arm))[:, segments.of_arm]
+        q = worth + roots.later(roots.best(worth))[:, segments.of_arm]
         if problem.arms == 1:
             return q
         here = np.arange(len(q))
         if variance is not None:
             here = np.flatnonzero(rules.undecided(segments, worth, problem.rewards * np.sqrt(variance)))
         if len(here):
-            q[here] = self._by_need(state.part(here), customers.part(here), worth[here], q[here])
+            q[here] = self._by_need(roots.part(here), q[here])
         return q
 
     @cached_property
@@ -269,64 +261,56 @@ class Plan(BestScore):
         """The belief, with points that cost no draws in every state."""
         return with_points(self.problem.belief if self.belief is None else self.belief, self.problem)
 
-    def _by_need(self, roots: State, customers: Customers, worth: FloatArray, q: FloatArray) -> FloatArray:
+    def _by_need(self, roots: Roots, q: FloatArray) -> FloatArray:
         """Return q ``[B, N]`` by a search; on twice as many points where they are draws and leave doubts."""
-        problem, segments, belief = self.problem, self.problem.segments, self._pointed
-        points, every = rules.points_of(segments, self.points), most_points(belief)
-        found = self._search(PointsSearch(problem, belief, points), roots, customers, worth, q)
+        segments, every = self.problem.segments, most_points(self._pointed)
+        # Evenly spread points, as with segments, come in powers of two: 512 of 768.
+        points = self.points if segments.count == 1 else max(1, 2 * self.points // 3)
+        found = self._search(points, roots, q)
         if every is None:
             return found
-        committed, open_ = customers.all(customers.best(worth, segments.of_arm)), np.arange(len(q))
-        most = min(every, self._affordable(customers, points))
+        # More points take no longer than these do with all the states that may be expanded.
+        states = self._way(roots.left).states(rules.candidate_count(segments))
+        most = min(every, points * self.far * rules.states_of(segments, self.effort, self._pointed) // states)
+        committed, open_ = roots.all(roots.best(roots.worth)), np.arange(len(q))
         while len(open_) and points < most:
             points = min(2 * points, most)
-            search = PointsSearch(problem, belief, points)
-            finer = self._search(search, roots.part(open_), customers.part(open_), worth[open_], q[open_])
+            finer = self._search(points, roots.part(open_), q[open_])
             clear = rules.stands(segments, found[open_], finer, committed[open_])
             found[open_] = finer
             open_ = open_[~clear]
         return found
 
-    def _affordable(self, customers: Customers, points: int) -> int:
-        """Return how many points take no longer than `points` do with all the states that may be expanded."""
-        way, count = self._way(customers.left), rules.candidate_count(self.problem.segments)
-        most = self.far * rules.states_of(self.problem.segments, self.effort, self._pointed)
-        return points * most // way.states(count)
-
     def _way(self, left: float) -> rules.Way:
         """Return the way of a search among the candidates."""
-        segments, pulls = self.problem.segments, None if self.problem.horizon is None else round(left)
+        segments, pulls = self.problem.segments, self._pulls(left)
         states = rules.states_of(segments, self.effort, self._pointed)
         return rules.way_ahead(rules.candidate_count(segments), states, pulls, self.far, segments.count)
 
-    def _search(
-        self, search: PointsSearch, roots: State, customers: Customers, worth: FloatArray, q: FloatArray
-    ) -> FloatArray:
-        """Return q ``[B, N]`` with what a search finds for the candidates."""
+    def _search(self, points: int, roots: Roots, q: FloatArray) -> FloatArray:
+        """Return q ``[B, N]`` with what a search on so many points finds for the candidates."""
         problem, segments = self.problem, self.problem.segments
-        pulls = None if problem.horizon is None else round(customers.left)
-        way, count = self._way(customers.left), rules.candidate_count(segments)
+        search = PointsSearch(self._pointed, points)
+        way, count = self._way(roots.left), rules.candidate_count(segments)
         everyone = np.broadcast_to(np.arange(problem.arms), q.shape)
         if count == problem.arms and not way.stops:
-            return search.ahead(roots, customers, worth, everyone, way.steps)
+            return search.ahead(roots, everyone, way.steps)
         patience = rules.PATIENCE if segments.count == 1 else rules.LONG_PATIENCE * way.depth
-        q, most = q.copy(), way.stops or rules.most_stops(pulls, patience)
-        for block in search.blocks(len(q)):
-            here, root = np.arange(len(q))[block], roots.part(block)
-            who, paid, shared = customers.part(block), worth[block], search.shared_points(root)
-            stops = search.stops(root, who, paid, most, shared)
-            committed = who.all(who.best(paid, segments.of_arm))
-            learns = rules.unsettled(segments, stops, committed, paid)
-            if way.stops and not learns.all():
+        q, most = q.copy(), way.stops or min(self._pulls(roots.left), patience)
+        for block in search.blocks(roots):
+            here, some = np.arange(len(q))[block], search.with_points(roots.part(block))
+            stops, committed = search.stops(some, most), some.all(some.best(some.worth))
+            if way.stops:
+                learns = rules.unsettled(segments, stops, committed, some.worth)
                 if not learns.any():
                     continue
-                here, root = here[learns], root.part(learns)
-                who, paid, stops, committed = who.part(learns), paid[learns], stops[learns], committed[learns]
-                shared = shared and (shared[0][learns], shared[1][learns])
+                here, some = here[learns], some.part(learns)
+                stops, committed = stops[learns], committed[learns]
             chosen = everyone[here]
             if count < problem.arms:
-                chosen = rules.candidates(segments, paid, stops - committed[:, segments.of_arm], count)
+                gain = stops - committed[:, segments.of_arm]
+                chosen = rules.candidates(segments, some.worth, gain, count)
             found, row = q[here], np.arange(len(here))[:, None]
-            found[row, chosen] = search.ahead(root, who, paid, chosen, way.steps, shared)
+            found[row, chosen] = search.ahead(some, chosen, way.steps)
             q[here] = rules.prefer(segments, found, stops, committed) if way.stops else found
         return q

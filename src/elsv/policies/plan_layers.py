@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from elsv._base.typing import AnyArray, FloatArray
-from elsv.beliefs import Belief
 from elsv.beliefs.abilities import factors
 from elsv.beliefs.samples import with_points
 from elsv.errors import InvalidInputError
@@ -20,8 +19,8 @@ from elsv.lattice.sweeps import Sweep, Sweeps
 from elsv.policies import plan_rules as rules
 from elsv.policies.layers import ByIndex, LayerPolicy, OneArm, Room, Search, StateByState
 from elsv.problem import Problem
-from elsv.values.base import layer_values, nothing
-from elsv.values.commit import CommitValue
+from elsv.values.base import nothing
+from elsv.values.commit import CommitValue, committed
 
 MOST_SEARCHES = 200_000  # a few minutes
 _SEARCH_ROOM, _FREE_ROOM = 7e6, 0.5e6  # bytes of a search from single states; of arms apart from each other
@@ -37,19 +36,18 @@ def plan_on_layers(
     free, segments = factors(problem.belief), problem.segments
     each = StateByState(policy, bytes=_FREE_ROOM if free else _SEARCH_ROOM, repeats=True)
     if segments.count > 1:
-        plan = SearchOr(problem, rules.states_of(segments, effort), each)
         if problem.arms > rules.MOST_OF_SEGMENTS:
             return _limited(problem, each)
+        plan = SearchOr(problem, rules.states_of(segments, effort), each)
         return plan if plan.searches(problem.steps) else _limited(problem, plan)
     if free:
         return SearchOr(problem, effort, ByIndex(IndexTables(problem, FiniteGittins(), problem.steps)))
     if problem.arms == 1:
         return OneArm(0)
-    if problem.arms <= rules.MOST_CANDIDATES:
-        states = rules.states_of(segments, effort, with_points(problem.belief, problem))
-        value = CommitValue(problem)
-        return PlannedSearch(value, problem.belief, problem.arms, states, problem.steps, far, first)
-    return _limited(problem, each)
+    if problem.arms > rules.MOST_CANDIDATES:
+        return _limited(problem, each)
+    states = rules.states_of(segments, effort, with_points(problem.belief, problem))
+    return PlannedSearch(problem, states, far, first)
 
 
 def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
@@ -66,13 +64,13 @@ def _limited(problem: Problem, form: LayerPolicy) -> LayerPolicy:
 
 @dataclass(frozen=True)
 class PlannedSearch(LayerPolicy):
-    """Search of all arms, or many pulls of one where they find more; the first decision is given."""
+    """Search of all arms, or many pulls of one where they find more; the first decision is given.
 
-    value: CommitValue
-    belief: Belief
-    arms: int
-    effort: int
-    horizon: int
+    Values and scores are W times the worth of a state.
+    """
+
+    problem: Problem
+    effort: int  # states that a search expands
     far: int = rules.FAR
     first: Callable[[], int | None] = lambda: None
     _latest: dict[int, list[FloatArray]] = field(init=False, repr=False, default_factory=dict)
@@ -80,106 +78,103 @@ class PlannedSearch(LayerPolicy):
     @property
     def reach(self) -> int:
         """The longest way to a frontier, and one layer for the commit value there."""
-        ways = [self._way(left) for left in range(1, self.horizon + 1)]
+        ways = [self._way(left) for left in range(1, self.problem.steps + 1)]
         return 1 + max(max(way.depth, way.stops if way.stops == rules.PATIENCE else 0) for way in ways)
 
     def _way(self, left: int) -> rules.Way:
-        return rules.way_ahead(self.arms, self.effort, left, self.far)
+        return rules.way_ahead(self.problem.arms, self.effort, left, self.far)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Compare what the arms are worth, per unit of weight."""
         if layer.made == 0 and (first := self.first()) is not None:
             return OneArm(first).decide(sweeps, layer)
-        left = sweeps.horizon - layer.made
-        way = self._way(left)
-        many = self._stops(sweeps, layer, left)
+        left, belief = sweeps.horizon - layer.made, self.problem.belief
+        way, many = self._way(left), self._stops(sweeps, layer, left)
         if not way.stops:
-            return Search(self.value, self.belief, way.depth).decide(sweeps, layer)
-        weights = sweeps.weights(layer.made, self.belief)
+            return Search(CommitValue(self.problem), belief, way.depth).decide(sweeps, layer)
+        weights = sweeps.weights(layer.made, belief)
         unit = np.where(weights > 0, weights, 1.0)[:, None]
         stops = np.stack(many, axis=1) / unit
-        committed = self._commit(sweeps, layer.made)
-        sure = (committed / unit[:, 0])[:, None]
-        sweeps.give(committed)
-        one_pull = self._each(sweeps, layer, nothing(sweeps, sweeps.layer(layer.made + 1)))
-        segments, paid = self.value.problem.segments, one_pull / unit
-        scores = rules.prefer(segments, self._ahead(sweeps, layer, way.steps) / unit, stops, sure)
+        commit = self._commit(sweeps, layer.made)
+        sure = commit[:, None] / unit
+        sweeps.give(commit)
+        paid = self._each(sweeps, layer, nothing(sweeps, sweeps.layer(layer.made + 1))) / unit
+        segments, ahead = self.problem.segments, self._ahead(sweeps, layer, way.steps) / unit
+        scores = rules.prefer(segments, ahead, stops, sure)
         settled = ~rules.unsettled(segments, stops, sure, paid)
         scores[settled] = paid[settled]
         return sweeps.best_arms(scores)
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes."""
-        searched = 6.5 * self.arms + 1 if self._way(problem.steps - made).stops else 0.125
-        return Room(shared=4, passing=searched, kept=self.arms)
+        searched = 6.5 * problem.arms + 1 if self._way(problem.steps - made).stops else 0.125
+        return Room(shared=4, passing=searched, kept=problem.arms)
 
-    def kernel(self, problem: Problem, step: int) -> Sweep | None:
+    def kernel(self, problem: Problem, step: int) -> Sweep:
         """Return how a GPU searches ahead."""
-        if self.belief != problem.belief:
-            return None
         if step == 1 and (first := self.first()) is not None:
             return Sweep("arm", arm=first)
         way = self._way(problem.steps - step + 1)
         return Sweep("search", steps=way.steps, stops=way.stops)
 
     def _commit(self, sweeps: Sweeps, made: int) -> FloatArray:
-        return layer_values(self.value, sweeps, sweeps.layer(made), self.belief)
+        return committed(sweeps, sweeps.layer(made), self.problem.belief)
+
+    def _pulls(self, sweeps: Sweeps, made: int, count: int, values: FloatArray, arm: int) -> FloatArray:
+        """Return the worth of `count` pulls of an arm in the layer `made`, before `values`."""
+        worth = _copied(sweeps, values)
+        for at in range(made + count - 1, made - 1, -1):
+            worth = sweeps.pull(sweeps.layer(at), worth, arm, self.problem.belief)
+        return worth
 
     def _ahead(self, sweeps: Sweeps, layer: Layer, steps: tuple[int, ...]) -> FloatArray:
-        """Return W times the worth of pulling each arm, searching on and committing, ``[states, N]``."""
+        """Return the worth of pulling each arm, searching on and committing, ``[states, N]``."""
         made = layer.made + sum(steps)
         values = self._commit(sweeps, made)
         for step in reversed(steps[1:]):
             made -= step
             if step == 1:
-                values = sweeps.maximise(sweeps.layer(made), values, self.belief)
+                values = sweeps.maximise(sweeps.layer(made), values, self.problem.belief)
             else:
                 values = self._leap(sweeps, made, step, values)
         return self._each(sweeps, layer, values)
 
     def _leap(self, sweeps: Sweeps, made: int, step: int, values: FloatArray) -> FloatArray:
-        """Return W times the worth of `step` pulls of whichever arm is best so; `values` is given back."""
-        best: FloatArray | None = None
-        for arm in range(self.arms):
-            worth = _copied(sweeps, values)
-            for at in range(made + step - 1, made - 1, -1):
-                worth = sweeps.pull(sweeps.layer(at), worth, arm, self.belief)
-            if best is None:
-                best = worth
-            else:
-                np.maximum(best, worth, out=best)
-                sweeps.give(worth)
+        """Return the worth of `step` pulls of whichever arm is best so; `values` is given back."""
+        best = self._pulls(sweeps, made, step, values, 0)
+        for arm in range(1, self.problem.arms):
+            worth = self._pulls(sweeps, made, step, values, arm)
+            np.maximum(best, worth, out=best)
+            sweeps.give(worth)
         sweeps.give(values)
-        assert best is not None
         return best
 
     def _each(self, sweeps: Sweeps, layer: Layer, values: FloatArray) -> FloatArray:
-        """Return W times the worth of pulling each arm ``[states, N]``; `values` is given back."""
-        q = np.empty((layer.size, self.arms))
-        for arm in range(self.arms):
-            worth = sweeps.pull(layer, _copied(sweeps, values), arm, self.belief)
+        """Return the worth of pulling each arm ``[states, N]``; `values` is given back."""
+        q = np.empty((layer.size, self.problem.arms))
+        for arm in range(self.problem.arms):
+            worth = self._pulls(sweeps, layer.made, 1, values, arm)
             q[:, arm] = worth
             sweeps.give(worth)
         sweeps.give(values)
         return q
 
     def _stops(self, sweeps: Sweeps, layer: Layer, left: int) -> list[FloatArray]:
-        """Return W times the worth of pulling each arm up to `PATIENCE` times, then committing.
+        """Return the worth of pulling each arm up to `PATIENCE` times, then committing.
 
         Up to the end they follow from those of the next layer, which are kept.
         """
-        later, most = self._latest.pop(layer.made + 1, None), min(left, rules.PATIENCE)
+        later, found = self._latest.pop(layer.made + 1, None), []
         self._latest.clear()
-        found = []
-        for arm in range(self.arms):
-            first = layer.made + most - 1 if later is None or left > rules.PATIENCE else layer.made
-            if first > layer.made or later is None:
-                worth = self._commit(sweeps, first + 1)
+        for arm in range(self.problem.arms):
+            if later is not None and left <= rules.PATIENCE:
+                last, worth = layer.made, _copied(sweeps, later[arm])
+                self._or_commit(sweeps, last + 1, worth)
             else:
-                worth = _copied(sweeps, later[arm])
-                self._or_commit(sweeps, layer.made + 1, worth)
-            for made in range(first, layer.made - 1, -1):
-                worth = sweeps.pull(sweeps.layer(made), worth, arm, self.belief)
+                last = layer.made + min(left, rules.PATIENCE) - 1
+                worth = self._commit(sweeps, last + 1)
+            for made in range(last, layer.made - 1, -1):
+                worth = sweeps.pull(sweeps.layer(made), worth, arm, self.problem.belief)
                 if made > layer.made:
                     self._or_commit(sweeps, made, worth)
             found.append(worth.copy())
@@ -190,9 +185,9 @@ class PlannedSearch(LayerPolicy):
 
     def _or_commit(self, sweeps: Sweeps, made: int, worth: FloatArray) -> None:
         """Set `worth` to what committing in the layer is worth where that is more."""
-        committed = self._commit(sweeps, made)
-        np.maximum(worth, committed, out=worth)
-        sweeps.give(committed)
+        sure = self._commit(sweeps, made)
+        np.maximum(worth, sure, out=worth)
+        sweeps.give(sure)
 
 
 def _copied(sweeps: Sweeps, values: FloatArray) -> FloatArray:
@@ -244,4 +239,4 @@ class SearchOr(LayerPolicy):
         """Return whether all states of a layer are searched at once."""
         if factors(self.problem.belief):
             return rules.searches_free(self.problem.arms, self.effort, left)
-        return not rules.is_long_way(self._depth(left), left)
+        return left <= rules.LONG_WAY * self._depth(left)

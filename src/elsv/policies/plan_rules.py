@@ -39,6 +39,7 @@ LONG_PATIENCE = 3  # and how many times as many of them are weighed as are searc
 WORTHWHILE = 1e-3  # and what they must find beyond the search, in parts of what committing is worth
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
+ENDLESS = 1 << 62  # pulls left with a discount
 
 
 def candidate_count(segments: Segments) -> int:
@@ -52,16 +53,6 @@ def states_of(segments: Segments, effort: int, belief: Belief | None = None) -> 
     if segments.count > 1:
         return max(1, effort // 8)
     return effort if belief is None or most_points(belief) is None else max(1, effort // DRAWN)
-
-
-def far_first(segments: Segments, belief: Belief, far: int) -> int:
-    """Return `far` of the first decision: larger where points are products, which are quickly added up."""
-    return FIRST * far if segments.count == 1 and hasattr(belief, "some_points") else far
-
-
-def points_of(segments: Segments, points: int) -> int:
-    """Return how many points it asks for: 512 of 768, for evenly spread ones come in powers of two."""
-    return points if segments.count == 1 else max(1, 2 * points // 3)
 
 
 def shared_points(points: int, searches: int) -> int:
@@ -143,27 +134,22 @@ class Way:
         return sum(layer_size(arms, made) for made in (*accumulate(self.steps), self.depth + 1))
 
 
-def way_ahead(arms: int, states: int, left: int | None, far: int = FAR, segments: int = 1) -> Way:
+def way_ahead(arms: int, states: int, left: int, far: int = FAR, segments: int = 1) -> Way:
     """Return the way that `far` times so many states allow: as near the end as they reach.
 
     A step is a row of pulls of one arm, which takes customers of one segment: with several there are none.
     """
     if segments > 1:
         depth = depth_of(arms, states, left)
-        return Way(singles(depth), most_stops(left, LONG_PATIENCE * depth) if is_long_way(depth, left) else 0)
-    steps = steps_within(arms, far * states, FARTHEST if left is None else max(1, min(left - 1, FARTHEST)))
-    exact = left is not None and sum(steps) >= left - 1 and max(steps) == 1
-    return Way(steps, 0 if exact else most_stops(left))
+        return Way(singles(depth), min(left, LONG_PATIENCE * depth) if left > LONG_WAY * depth else 0)
+    steps = steps_within(arms, far * states, max(1, min(left - 1, FARTHEST)))
+    exact = sum(steps) >= left - 1 and max(steps) == 1
+    return Way(steps, 0 if exact else min(left, PATIENCE))
 
 
-def most_stops(left: int | None, most: int = PATIENCE) -> int:
-    """Return how many pulls of one arm are weighed."""
-    return most if left is None else min(most, left)
-
-
-def depth_of(arms: int, states: int, left: int | None) -> int:
+def depth_of(arms: int, states: int, left: int) -> int:
     """Return how many pulls of `arms` arms so many states allow to look ahead; at least 1."""
-    return depth_within(arms, states, DEEPEST if left is None else min(left, DEEPEST))
+    return depth_within(arms, states, min(left, DEEPEST))
 
 
 def searches_free(arms: int, states: int, left: int) -> bool:
@@ -173,8 +159,3 @@ def searches_free(arms: int, states: int, left: int) -> bool:
     """
     depth = depth_of(arms, states, left)
     return arms <= MOST_FREE and left <= min(depth, TRUSTED) * depth
-
-
-def is_long_way(depth: int, left: int | None) -> bool:
-    """Return whether many more pulls are left than a search of this depth sees."""
-    return left is None or left > LONG_WAY * depth

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from elsv._base.numbers import whole
 from elsv.beliefs import Belief, Independent
 from elsv.errors import InvalidInputError, unknown_name
-from elsv.indices import INDEX_NAMES, Index, Setting, make_index, parameters_of
-from elsv.indices.base import IndexBase
-from elsv.indices.formulas import BayesUCB
+from elsv.indices import INDEX_NAMES, Setting, make_index, parameters_of
 from elsv.names import Name, convert, parse
 from elsv.policies.asking import with_pending
 from elsv.policies.base import BasePolicy, Policy, own_policy
@@ -62,15 +62,14 @@ def policy_names(problem: Problem | None = None) -> tuple[str, ...]:
     Some need a structure, such as a single peak, or a horizon, and `optimal` needs its file.
     """
     names = tuple(sorted({*_BUILDERS, *INDEX_NAMES}))
-    return names if problem is None else tuple(name for name in names if _makes(name, problem))
-
-
-def _makes(name: str, problem: Problem) -> bool:
-    try:
-        make_policy(name, problem)
-    except InvalidInputError:
-        return False
-    return True
+    if problem is None:
+        return names
+    taken = []
+    for name in names:
+        with suppress(InvalidInputError):
+            make_policy(name, problem)
+            taken.append(name)
+    return tuple(taken)
 
 
 _BELIEF_PARAMETERS: dict[str, type] = {"order": bool, "belief": str, "draws": int, "samples": int}
@@ -97,11 +96,10 @@ def _belief(problem: Problem, owner: str, given: dict[str, Any]) -> Belief:
     return sampled
 
 
-def _index(problem: Problem, name: str, given: dict[str, Any]) -> Index:
+def _index(problem: Problem, name: str, given: dict[str, Any]) -> Any:
     """Return an index that has values in the problem: some need a horizon."""
-    index = make_index(name, **given)
-    if isinstance(index, IndexBase):
-        index.check(Setting.of(problem))
+    index: Any = make_index(name, **given)
+    index.check(Setting.of(problem))
     return index
 
 
@@ -111,23 +109,17 @@ def _elsv(problem: Problem, spec: Name) -> BasePolicy:
     given = convert(spec.name, spec.parameters, known)
     given.pop("index", None)
     belief = _belief(problem, spec.name, given)
-    depth, weight = _checked_depth(given.pop("depth", 1)), given.pop("weight", 1.0)
+    depth, weight = whole("depth", given.pop("depth", 1)), given.pop("weight", 1.0)
     return Elsv(problem, SeparableValue(problem, _index(problem, name, given), weight), belief, depth)
 
 
 def _commit(problem: Problem, belief: Belief, depth: int = 1) -> BasePolicy:
-    return Commit(problem, CommitValue(problem, belief), belief, _checked_depth(depth))
+    return Commit(problem, CommitValue(problem, belief), belief, whole("depth", depth))
 
 
 def _block(problem: Problem, belief: Belief, depth: int = 1, blocks: str = "1+2+4+8+16") -> BasePolicy:
     lengths = _parts(blocks, int, "blocks must be lengths joined by +, such as 1+2+4+8")
-    return Commit(problem, BlockCommitValue(problem, lengths, belief), belief, _checked_depth(depth))
-
-
-def _checked_depth(depth: int) -> int:
-    if depth < 1:
-        raise InvalidInputError(f"depth must be a whole number, at least 1, got {depth}")
-    return depth
+    return Commit(problem, BlockCommitValue(problem, lengths, belief), belief, whole("depth", depth))
 
 
 def _parts(text: str, kind: Callable[[str], Any], rule: str) -> tuple[Any, ...]:
@@ -154,8 +146,7 @@ def _glm_ucb(problem: Problem, prices: str | None = None, **given: Any) -> BaseP
 def _bayes_ucb(problem: Problem, belief: str = "independent", **given: Any) -> BasePolicy:
     if belief not in ("independent", "structured"):
         raise unknown_name("belief of bayes-ucb", belief, ("independent", "structured"))
-    index = BayesUCB(**given)
-    index.check(Setting.of(problem))
+    index = _index(problem, "bayes-ucb", given)
     if belief == "independent":
         return IndexPolicy(problem, index)
     return StructuredBayesUCB(problem, index, problem.belief)
@@ -189,8 +180,7 @@ def _on_belief(policy: Callable[..., BasePolicy], **known: type) -> Builder:
 
     def build(problem: Problem, spec: Name) -> BasePolicy:
         given = convert(spec.name, spec.parameters, known)
-        belief = _belief(problem, spec.name, given)
-        return policy(problem, belief, **given)
+        return policy(problem, _belief(problem, spec.name, given), **given)
 
     return build
 
@@ -261,7 +251,7 @@ def meaning(policy: str) -> str | None:
 
 
 def legend(policies: Mapping[str, object]) -> dict[str, str]:
-    """Return what every policy does that needs a word, by its name without parameters or its user's label.
+    """Return what each policy of the package does, by its name without parameters or the user's label.
 
     `policies` gives what each name stands for: the text that `make_policy` read, or something of the user's.
     """

@@ -64,7 +64,7 @@ def leading(problem: Problem, state: State, arms: list[int], every: int | None =
     be pulled.
     """
     check_width(state, problem)
-    pulled = Setting.of(problem).pulls(state.alpha, state.beta)[..., arms]
+    pulled = state.pulls_made(problem)[..., arms]
     divisor = np.maximum(pulled, 1.0)
     mean = np.clip(np.rint((state.alpha - problem.prior[:, 0])[..., arms]), 0.0, divisor) / divisor
     away = np.abs(np.arange(len(arms)) - best_arm(problem.rewards[arms] * mean, problem.scale)[..., None])
@@ -89,12 +89,12 @@ class Uts(BestScore):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return draws of the means, times the rewards; minus infinity for arms that are not looked at."""
         problem = self.problem
-        allowed = within_segments(problem.segments, state.arms, lambda a: leading(problem, state, a).allowed)
+        allowed = within_segments(problem.segments, lambda arms: leading(problem, state, arms).allowed)
         return np.where(allowed, problem.rewards * Independent().draw(state, rng), -np.inf)
 
     def chances(self, state: State, step: int) -> FloatArray:
         """Return the probability of each arm, ``[..., N]``."""
-        return within_segments(self.problem.segments, state.arms, lambda arms: self._chances(state, arms))
+        return within_segments(self.problem.segments, lambda arms: self._chances(state, arms))
 
     def _chances(self, state: State, arms: list[int]) -> FloatArray:
         allowed = leading(self.problem, state, arms).allowed.reshape(-1, len(arms))
@@ -138,7 +138,7 @@ class Osub(BestScore):
 
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return reward times bound; minus infinity for arms that are not looked at."""
-        return within_segments(self.problem.segments, state.arms, lambda arms: self._bounds(state, arms))
+        return within_segments(self.problem.segments, lambda arms: self._bounds(state, arms))
 
     def _bounds(self, state: State, arms: list[int]) -> FloatArray:
         lead = leading(self.problem, state, arms, every=min(len(arms) - 1, 2) + 1)
@@ -190,12 +190,10 @@ class IsotonicKLUCB(BestScore):
         facts, rewards = self._facts(), self.problem.rewards
         own = self._index(state.alpha, state.beta, step, Setting.of(self.problem))
         most = 1.0 if facts.bounds is None else np.array([high for _, high in facts.bounds])
-        bound = np.minimum(own, most)
         above = closure(self.problem.arms, facts.order) | np.eye(self.problem.arms, dtype=bool)
-        if facts.scale == "reward":
-            bound = rewards * bound
-        least: FloatArray = np.where(above, bound[..., :, None], np.inf).min(axis=-2)
-        return least if facts.scale == "reward" else rewards * least
+        before, after = (rewards, 1.0) if facts.scale == "reward" else (1.0, rewards)
+        bound = before * np.minimum(own, most)
+        return np.asarray(after * np.where(above, bound[..., :, None], np.inf).min(axis=-2))
 
     def _facts(self) -> Facts:
         facts = ranking_of(self.problem.structure)
@@ -260,7 +258,7 @@ class GlmUCB(BestScore):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the optimistic expected rewards, ``[..., N]``."""
         check_width(state, self.problem)
-        pulls = Setting.of(self.problem).pulls(state.alpha, state.beta)
+        pulls = state.pulls_made(self.problem)
         successes = np.clip(np.rint(state.alpha - self.problem.prior[:, 0]), 0.0, pulls)
         features = self._features()
         theta = logistic_fit(features, successes, pulls, self.ridge)
@@ -317,9 +315,7 @@ class StructuredBayesUCB(BeliefScore, chooses_alike=True):
     def scores(self, state: State, step: int, rng: Rng) -> FloatArray:
         """Return the quantiles of all arms, reward included; the means where the level is not positive."""
         check_width(state, self.problem)
-        log_tail = self.index.log_tail(math.log(step), Setting.of(self.problem))
-        level = -math.expm1(log_tail)
+        level = -math.expm1(self.index.log_tail(math.log(step), Setting.of(self.problem)))
         if level <= 0.0:
             return self.problem.rewards * mean_of(self.belief, state, rng)
-        found: FloatArray = quantiles(self.belief, state, (min(level, 1 - 2**-53),))[0]
-        return self.problem.rewards * found
+        return np.asarray(self.problem.rewards * quantiles(self.belief, state, (min(level, 1 - 2**-53),))[0])

@@ -17,7 +17,7 @@ from elsv._base.typing import AnyArray, IntArray, Rng
 from elsv.beliefs.base import Order
 from elsv.beliefs.ladder.ranking import closure, covers
 from elsv.errors import InvalidInputError
-from elsv.policies.base import BasePolicy, Segment, distinct_states
+from elsv.policies.base import BasePolicy, Segment, discount_within, distinct_states
 from elsv.policies.layers import check_answer
 from elsv.problem import Problem
 from elsv.segments import Segments
@@ -25,16 +25,14 @@ from elsv.state import State, check_width
 from elsv.structure.base import Free
 from elsv.structure.facts import Facts, ranking_of, steps
 
-MakePolicy = Any  # (policy, problem) -> policy
-
 
 @dataclass(frozen=True, eq=False)
 class Separate(BasePolicy):
-    """One bandit for each segment, made by ``make(name, its problem)``."""
+    """One bandit for each segment, made for its own problem."""
 
     problem: Problem
     name: Any
-    make: MakePolicy = field(repr=False)
+    make: Any = field(repr=False)  # (name, problem) -> policy
     _parts: tuple[Problem, ...] = field(init=False, repr=False)
     _known: dict[tuple[int, int | None], Any] = field(init=False, repr=False, default_factory=dict)
 
@@ -56,22 +54,21 @@ class Separate(BasePolicy):
         check_width(state, self.problem)
         segments, horizon = self.problem.segments, self.problem.horizon
         came = np.broadcast_to(segments.numbers(segment), state.shape).reshape(-1)
-        alpha, beta = state.rows()
-        coming = segments.chances_in(State.trusted(alpha, beta), self.problem)
-        out = np.empty(len(alpha), dtype=np.int64)
-        for g, arms in enumerate(segments.groups):
-            here, own = np.flatnonzero(came == g), list(arms)
-            prior = self.problem.prior[own]
-            won, lost = alpha[here][:, own], beta[here][:, own]
-            made = np.rint((won - prior[:, 0] + lost - prior[:, 1]).sum(axis=1)).astype(np.int64)
+        rows = State.trusted(*state.rows())
+        coming = segments.chances_in(rows, self.problem)
+        out = np.empty(len(came), dtype=np.int64)
+        for g, arms in enumerate(map(np.array, segments.groups)):
+            here, prior = np.flatnonzero(came == g), self.problem.prior[arms]
+            own = rows.part(np.ix_(here, arms))
+            gained = own.alpha - prior[:, 0] + own.beta - prior[:, 1]
+            made = np.rint(gained.sum(axis=1)).astype(np.int64)
             left = np.zeros_like(made)  # customers that a segment's bandit may expect
             if horizon is not None:
                 left = np.maximum(np.rint(coming[here, g] * (horizon - step + 1)).astype(np.int64), 1)
             for pulls, rest in np.unique(np.stack([made, left], axis=1), axis=0).tolist():
                 same = (made == pulls) & (left == rest)
                 policy = self._policy(g, None if horizon is None else pulls + rest)
-                asked = State.trusted(won[same], lost[same])
-                out[here[same]] = np.array(own)[_ask_once(policy, asked, pulls + 1, rng)]
+                out[here[same]] = arms[_ask_once(policy, own.part(same), pulls + 1, rng)]
         return out.reshape(state.shape)
 
     def _policy(self, g: int, end: int | None) -> Any:
@@ -87,7 +84,7 @@ class Pooled(BasePolicy):
 
     problem: Problem
     name: Any
-    make: MakePolicy = field(repr=False)
+    make: Any = field(repr=False)  # (name, problem) -> policy
     _levels: Problem = field(init=False, repr=False)
     _policy: Any = field(init=False, repr=False)
 
@@ -125,16 +122,13 @@ def segments_of(problem: Problem, owner: str) -> Segments:
 def part_of(problem: Problem, arms: tuple[int, ...]) -> Problem:
     """Return the problem of some arms alone, with what is known of them among themselves."""
     own = list(arms)
-    share = float(problem.segments.chances(np.zeros(problem.arms))[problem.segments.of_arm[own[0]]])
-    # From one customer of the segment to the next: E[γ^K] with K geometric.
-    rarer = problem.discount and share * problem.discount / (1.0 - (1.0 - share) * problem.discount)
     return Problem(
         problem.rewards[own],
         prior=problem.prior[own],
         names=[problem.names[arm] for arm in own],
         structure=_stated(_facts(problem), [own]),
         horizon=problem.horizon,
-        discount=rarer,
+        discount=discount_within(problem, int(problem.segments.of_arm[own[0]])),
     )
 
 

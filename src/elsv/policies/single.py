@@ -113,7 +113,7 @@ def find_choice(problem: Problem, against: str | int | Sequence[str | int]) -> i
     """
     segments, known = problem.segments, choices(problem)
     if isinstance(against, str):
-        names = [choice_name(problem, k) for k in range(len(known))]
+        names = [called(problem, arms) for arms in known]
         if against in names:
             return names.index(against)
     arms = sorted(find_arms(problem, against), key=lambda arm: segments.of_arm[arm])

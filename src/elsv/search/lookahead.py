@@ -88,15 +88,14 @@ def lookahead(
 
     arms, of_arm = problem.arms, problem.segments.of_arm
     tree = make_tree(arms, reach)
-    alpha = state.alpha.reshape(-1, 1, arms)
-    beta = state.beta.reshape(-1, 1, arms)
+    interior = len(tree.successors)
+    alpha, beta = state.alpha.reshape(-1, 1, arms), state.beta.reshape(-1, 1, arms)
     q = np.empty((len(alpha), arms))
     size = max(1, _CHUNK // tree.successes.size)
     for start in range(0, len(alpha), size):
         here = slice(start, start + size)
         later = State.trusted(alpha[here] + tree.successes, beta[here] + tree.failures)
-        inner = State.trusted(later.alpha[:, : tree.interior], later.beta[:, : tree.interior])
-        outer = State.trusted(later.alpha[:, tree.interior :], later.beta[:, tree.interior :])
+        inner, outer = later.part(np.s_[:, :interior]), later.part(np.s_[:, interior:])
         mean = np.ascontiguousarray(mean_of(belief, inner, rng))
         frontier = values_at(value, outer, step + reach)
         coming = np.ascontiguousarray(problem.segments.chances_in(inner, problem))
@@ -110,11 +109,6 @@ class Tree(NamedTuple):
     successes: FloatArray  # [states, N], gained since the root
     failures: FloatArray  # [states, N]
     successors: IntArray  # [interior, N, 2]: the state after a failure, after a success
-
-    @property
-    def interior(self) -> int:
-        """Number of states above the frontier."""
-        return len(self.successors)
 
 
 @remembered

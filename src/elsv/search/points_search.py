@@ -14,7 +14,8 @@ that could be followed.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,170 +35,161 @@ _kept = threading.local()
 
 
 @dataclass(frozen=True)
-class Customers:
-    """Who comes to roots ``[B, N]``; `left` customers are to come, the one who is here among them."""
+class Roots:
+    """States ``[B, N]`` to search from, and who comes: one customer is here already."""
 
-    of_arm: IntArray  # [N], the segment of each arm
-    came: FloatArray  # [B, G], the shares, or where they are learnt the counts that they follow from
-    coming: FloatArray  # [B, G, G], the chance of every segment after a customer of each has come
-    learnt: bool
-    left: float  # discounted if the problem is
+    problem: Problem
+    state: State
+    worth: FloatArray  # [B, N], the expected reward of a pull
+    left: float  # customers, the one who is here among them; discounted if the problem is
+    points: Points | None = None  # joint points of all arms, if they serve both searches
 
-    @classmethod
-    def of(cls, problem: Problem, state: State, left: float) -> Customers:
-        """Return those of the roots of a problem."""
-        segments, batch = problem.segments, len(state.alpha)
+    @cached_property
+    def came(self) -> FloatArray:
+        """The shares of the segments, or where they are learnt the counts they follow from, ``[B, G]``."""
+        return came_to(self.problem, self.state)
+
+    @cached_property
+    def coming(self) -> FloatArray:
+        """The chance of every segment after a customer of each has come, ``[B, G, G]``."""
+        segments = self.problem.segments
         if segments.shares is not None:
-            came = np.tile(segments.shares, (batch, 1))
-            coming = np.tile(segments.shares, (batch, segments.count, 1))
-            return cls(segments.of_arm, came, coming, False, left)
-        came = segments.counts(state.pulls_made(problem))
-        after = came[:, None] + np.eye(segments.count)
-        return cls(segments.of_arm, came, after / after.sum(axis=-1, keepdims=True), True, left)
+            return np.tile(self.came[:, None], (1, segments.count, 1))
+        after = self.came[:, None] + np.eye(segments.count)
+        return np.asarray(after / after.sum(axis=-1, keepdims=True))
 
-    @property
-    def count(self) -> int:
-        """G, the number of segments."""
-        return int(self.came.shape[1])
-
-    def best(self, worth: FloatArray, segment: IntArray) -> FloatArray:
+    def best(self, worth: FloatArray, segment: IntArray | None = None) -> FloatArray:
         """Return the best of `worth` ``[..., C]`` in each segment, ``[..., G]``; `segment` is as long."""
-        if self.count == 1:
+        segments = self.problem.segments
+        if segments.count == 1:
             return np.asarray(worth.max(axis=-1, keepdims=True))
-        each = [np.where(segment == g, worth, 0.0).max(axis=-1) for g in range(self.count)]
+        of_arm = segments.of_arm if segment is None else segment
+        each = [np.where(of_arm == g, worth, 0.0).max(axis=-1) for g in range(segments.count)]
         return np.stack(each, axis=-1)
 
     def later(self, best: FloatArray) -> FloatArray:
         """Return what the customers after the one who is here pay ``[B, G]``, given theirs, by `best`."""
-        if self.count == 1:
+        if self.problem.segments.count == 1:
             return (self.left - 1.0) * best
         return np.asarray((self.left - 1.0) * np.einsum("bgh,bh->bg", self.coming, best))
 
     def all(self, best: FloatArray) -> FloatArray:
         """Return what all customers pay ``[B, ..., G]``, given who is here, by `best` ``[B, ..., G]``."""
-        if self.count == 1:
+        if self.problem.segments.count == 1:
             return self.left * best
-        number = (self.left - 1.0) * self.coming + np.eye(self.count)
+        number = (self.left - 1.0) * self.coming + np.eye(self.problem.segments.count)
         return np.asarray(np.einsum("bgh,b...h->b...g", number, best))
 
-    def part(self, here: slice | AnyArray) -> Customers:
-        """Return those of some roots."""
-        return Customers(self.of_arm, self.came[here], self.coming[here], self.learnt, self.left)
+    def part(self, here: slice | AnyArray) -> Roots:
+        """Return some of the roots."""
+        points = self.points and (self.points[0][here], self.points[1][here])
+        return Roots(self.problem, self.state.part(here), self.worth[here], self.left, points)
+
+
+def came_to(problem: Problem, state: State) -> FloatArray:
+    """Return the shares of the segments ``[B, G]``, or where they are learnt the counts they follow from."""
+    segments = problem.segments
+    if segments.shares is None:
+        return segments.counts(state.pulls_made(problem))
+    return np.tile(segments.shares, (len(state.alpha), 1))
 
 
 @dataclass(frozen=True)
 class PointsSearch:
     """Searches for one belief, which is asked for so many joint points at the root."""
 
-    problem: Problem
     belief: Belief
     points: int
 
-    def blocks(self, states: int) -> list[slice]:
+    def blocks(self, roots: Roots) -> list[slice]:
         """Return parts of a batch for one search after the other, so that points are asked for once."""
-        arms = self.problem.arms
+        states, arms = roots.worth.shape
         return _chunks(states, max(ALONE * arms, self.points) * arms)
 
-    def shared_points(self, state: State) -> Points | None:
-        """Return joint points of all arms that serve both searches; None if the belief has better ones."""
+    def with_points(self, roots: Roots) -> Roots:
+        """Return the roots with joint points that serve both searches, unless the belief has better ones."""
         if hasattr(self.belief, "arm_points") or hasattr(self.belief, "some_points"):
-            return None
-        return joint_points(self.belief, state, self.points)
+            return roots
+        return replace(roots, points=joint_points(self.belief, roots.state, self.points))
 
-    def ahead(
-        self,
-        state: State,
-        customers: Customers,
-        worth: FloatArray,
-        chosen: IntArray,
-        steps: tuple[int, ...],
-        shared: Points | None = None,
-    ) -> FloatArray:
+    def ahead(self, roots: Roots, chosen: IntArray, steps: tuple[int, ...]) -> FloatArray:
         """Return the worth of pulling each of the arms `chosen` ``[B, C]``, searching on and committing.
 
-        `state` ``[B, N]`` holds the roots, `worth` the expected rewards there. Every segment has one of the
-        `chosen`. `steps` are the pulls of one arm in a row before choosing anew, up to the frontier.
+        Every segment has one of the `chosen`. `steps` are the pulls of one arm in a row before choosing anew,
+        up to the frontier.
         """
-        q, problem = np.empty(chosen.shape), self.problem
-        layers = search_layers(chosen.shape[1], steps)
-        after = customers.left - sum(steps) if problem.discount is None else customers.left
+        q, problem = np.empty(chosen.shape), roots.problem
         for here in _chunks(len(q), self.points * chosen.shape[1]):
-            if shared is None:
-                theta, weight = joint_points(self.belief, state.part(here), self.points, chosen[here])
+            some, arms = roots.part(here), chosen[here]
+            if some.points is None:
+                theta, weight = joint_points(self.belief, some.state, self.points, arms)
             else:
-                theta = np.take_along_axis(shared[0][here], chosen[here][:, None], axis=-1)
-                weight = shared[1][here]
-            rewards, segment = problem.rewards[chosen[here]], customers.of_arm[chosen[here]]
-            row = np.arange(len(rewards))[:, None]
-            paid = worth[here][row, chosen[here]]
-            if customers.count > 1 or not hasattr(self.belief, "some_points"):
+                theta, weight = np.take_along_axis(some.points[0], arms[:, None], axis=-1), some.points[1]
+            rewards, segment = problem.rewards[arms], problem.segments.of_arm[arms]
+            row = np.arange(len(arms))[:, None]
+            paid = some.worth[row, arms]
+            if problem.segments.count > 1 or not hasattr(self.belief, "some_points"):
                 # Spread points miss the means by a few parts in 10,000, as much as scores differ by.
                 weight = match_means(theta, paid / rewards, weight)
-            who = customers.part(here)
-            q[here] = self._searched(tight(theta), tight(weight), rewards, segment, who, after, layers)
+            q[here] = _searched(_tight(theta), _tight(weight), rewards, segment, some, steps)
             seen = rewards * np.einsum("...m,...mi->...i", weight, theta)
-            gap = who.best(paid, segment) - who.best(seen, segment)
-            q[here] += who.all(gap)[row, segment]
+            gap = some.best(paid, segment) - some.best(seen, segment)
+            q[here] += some.all(gap)[row, segment]
         return q
 
-    def stops(
-        self,
-        state: State,
-        customers: Customers,
-        worth: FloatArray,
-        most: int,
-        shared: Points | None = None,
-    ) -> FloatArray:
+    def stops(self, roots: Roots, most: int) -> FloatArray:
         """Return the worth ``[B, N]`` of up to `most` pulls of one arm, to commit when that is better."""
         from elsv.search._points_kernels import search_stops
 
-        arms, rewards = self.problem.arms, self.problem.rewards.copy()
-        q, of_arm = np.empty(worth.shape), customers.of_arm.copy()
-        for here in self.blocks(len(q)):
-            if shared is None:
-                theta, weight = arm_points(self.belief, state.part(here), ALONE, self.points)
+        q, problem = np.empty(roots.worth.shape), roots.problem
+        rewards, of_arm, discount = (
+            problem.rewards.copy(),
+            problem.segments.of_arm.copy(),
+            problem.discount or 1.0,
+        )
+        for here in self.blocks(roots):
+            some = roots.part(here)
+            if some.points is None:
+                theta, weight = arm_points(self.belief, some.state, ALONE, self.points)
             else:
-                theta, weight = shared[0][here][:, None], shared[1][here][:, None]
-            who, discount = customers.part(here), self.problem.discount or 1.0
-            joint = tight(theta), tight(weight)
-            search_stops(*joint, rewards, of_arm, who.coming, who.left, discount, most, q[here])
+                theta, weight = some.points[0][:, None], some.points[1][:, None]
+            joint = _tight(theta), _tight(weight)
+            search_stops(*joint, rewards, of_arm, some.coming, some.left, discount, most, q[here])
             seen = rewards * np.einsum("...m,...mi->...i", weight, theta)  # [B, S, N]
-            gap = who.best(worth[here], of_arm)[:, None] - who.best(seen, of_arm)
-            off = who.all(gap)
-            q[here] += off[:, np.arange(arms) if off.shape[1] > 1 else 0, of_arm]
+            off = some.all(some.best(some.worth)[:, None] - some.best(seen))
+            q[here] += off[:, np.arange(problem.arms) if off.shape[1] > 1 else 0, of_arm]
         return q
 
-    def _searched(
-        self,
-        theta: FloatArray,
-        weight: FloatArray,
-        rewards: FloatArray,
-        segment: IntArray,
-        customers: Customers,
-        left: float,
-        layers: Layers,
-    ) -> FloatArray:
-        """Return q ``[B, C]``: pull candidates, commit to one of them at the frontier.
 
-        `theta` ``[B, M, C]`` and `weight` ``[B, M]`` are points of the candidates, `rewards` and `segment`
-        ``[B, C]`` theirs; `left` counts the pulls, or discounted pulls, that remain at the frontier.
-        """
-        from elsv.lattice.backup_kernels import back_up
-        from elsv.search._points_kernels import weigh_layer
+def _searched(
+    theta: FloatArray,
+    weight: FloatArray,
+    rewards: FloatArray,
+    segment: IntArray,
+    roots: Roots,
+    steps: tuple[int, ...],
+) -> FloatArray:
+    """Return q ``[B, C]`` of candidates, whose points, rewards and segments are given."""
+    from elsv.lattice.backup_kernels import back_up
+    from elsv.search._points_kernels import weigh_layer
 
-        q, states = np.empty(rewards.shape), int(layers.first_state[-1])
-        discount = self.problem.discount or 1.0
-        # Steps of several pulls need not be exact. With seven digits the scores' differences are off by 2e-7
-        # of what remains, and twice as many states fit into the caches. Numbers are scaled to stay in range.
-        precise = len(layers.ways) == 2
-        unit, scale = (1.0, 1.0) if precise else (float(rewards.max()), _SCALE)
-        for here in _chunks(len(q), states):
-            room = _rooms(layers, len(q[here]), customers.count, precise=precise)
-            weigh_layer(theta[here], weight[here] * scale, layers, room.weights, room.sums)
-            paid, own, who = rewards[here] / unit, segment[here], (customers.came[here], customers.learnt)
-            rooms = room.weights, room.values, q[here]
-            back_up(paid, None, own, *who, left, discount, layers, *rooms)
-        return q * unit
+    q, layers, segments = (
+        np.empty(rewards.shape),
+        search_layers(rewards.shape[1], steps),
+        roots.problem.segments,
+    )
+    discount, learnt = roots.problem.discount or 1.0, segments.shares is None
+    left = roots.left - sum(steps) if roots.problem.discount is None else roots.left  # at the frontier
+    # Steps of several pulls need not be exact. With seven digits the scores' differences are off by 2e-7
+    # of what remains, and twice as many states fit into the caches. Numbers are scaled to stay in range.
+    precise = max(steps) == 1
+    unit, scale = (1.0, 1.0) if precise else (float(rewards.max()), _SCALE)
+    for here in _chunks(len(q), int(layers.first_state[-1])):
+        room = _rooms(layers, len(q[here]), segments.count, precise=precise)
+        weigh_layer(theta[here], weight[here] * scale, layers, room.weights, room.sums)
+        paid, own, came = rewards[here] / unit, segment[here], roots.came[here]
+        back_up(paid, None, own, came, learnt, left, discount, layers, room.weights, room.values, q[here])
+    return q * unit
 
 
 def search_independent(problem: Problem, state: State, depth: int, left: float) -> FloatArray:
@@ -205,13 +197,13 @@ def search_independent(problem: Problem, state: State, depth: int, left: float) 
     from elsv.lattice.backup_kernels import back_up
 
     alpha, beta = state.rows()
-    q, layers = np.empty(alpha.shape), search_layers(problem.arms, singles(depth))
-    customers = Customers.of(problem, state, left)
+    q, layers, segments = np.empty(alpha.shape), search_layers(problem.arms, singles(depth)), problem.segments
     rewards = np.repeat(problem.rewards[None], len(q), axis=0)
-    segment = np.repeat(customers.of_arm[None], len(q), axis=0)
-    room = _rooms(layers, len(q), customers.count, weighted=False)
-    prior, who, left = np.stack((alpha, beta), axis=2), customers, left - depth
-    back_up(rewards, prior, segment, who.came, who.learnt, left, 1.0, layers, room.weights, room.values, q)
+    segment = np.repeat(segments.of_arm[None], len(q), axis=0)
+    room = _rooms(layers, len(q), segments.count, weighted=False)
+    prior, came, learnt = np.stack((alpha, beta), axis=2), came_to(problem, state), segments.shares is None
+    rooms = room.weights, room.values
+    back_up(rewards, prior, segment, came, learnt, left - depth, 1.0, layers, *rooms, q)
     return q
 
 
@@ -250,9 +242,6 @@ def _chunks(states: int, each: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, states, size)]
 
 
-def tight(array: FloatArray) -> FloatArray:
+def _tight(array: FloatArray) -> FloatArray:
     """Return the array in the one layout that the kernels are compiled for."""
-    flags = array.flags
-    if array.dtype == np.float64 and flags.c_contiguous and flags.writeable and flags.aligned:
-        return array
     return np.require(array, np.float64, ["C", "W", "A"])

@@ -56,8 +56,10 @@ def names_sweep(value: ValueFunction) -> bool:
     return hasattr(value, "search_sweep") and still_holds(value, "search_sweep", "__call__")
 
 
-def layer_values(value: ValueFunction, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
+def layer_values(value: ValueFunction | None, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
     """Return v of the layer's own step, times W under `belief` where it has weights, in room to give back."""
+    if value is None:
+        return nothing(sweeps, layer)
     own: Any = getattr(value, "on_layer", None)
     if own is not None and still_holds(value, "on_layer", "__call__"):
         filled: FloatArray | None = own(sweeps, layer, belief)

@@ -84,9 +84,7 @@ class CommitValue(_OnBelief):
 
     def on_layer(self, sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray | None:
         """Return the values of all states of a layer, or None where the search has another belief."""
-        if self._belief != belief:
-            return None
-        return _committed(sweeps, layer, belief)
+        return committed(sweeps, layer, belief) if self._belief == belief else None
 
     def search_sweep(self, problem: Problem, step: int, depth: int) -> Sweep | None:
         """Return the sweep that searches so many pulls ahead; None where the problem has another belief."""
@@ -145,7 +143,7 @@ class BlockCommitValue(_OnBelief):
         size = max(1, _CHUNK // ((self.blocks[-1] + 1) * state.arms**2))
         for first in range(0, len(out), size):
             here = slice(first, first + size)
-            out[here] = self._best(State.trusted(rows.alpha[here], rows.beta[here]), coming[here], left)
+            out[here] = self._best(rows.part(here), coming[here], left)
         return out.reshape(state.shape)
 
     @property
@@ -163,10 +161,10 @@ class BlockCommitValue(_OnBelief):
         """
         if self._belief != belief or self.problem.segments.count > 1:
             return None
-        best = _committed(sweeps, layer, belief)
+        best = committed(sweeps, layer, belief)
         for length in self.lengths(sweeps.horizon - layer.made):
             for arm in range(self.problem.arms):
-                worth = _committed(sweeps, sweeps.layer(layer.made + length), belief)
+                worth = committed(sweeps, sweeps.layer(layer.made + length), belief)
                 for made in range(layer.made + length - 1, layer.made - 1, -1):
                     worth = sweeps.pull(sweeps.layer(made), worth, arm, belief)
                 np.maximum(best, worth, out=best)
@@ -174,7 +172,7 @@ class BlockCommitValue(_OnBelief):
         return best
 
     def _best(self, state: State, coming: FloatArray, left: float) -> FloatArray:
-        """Return the same under any belief."""
+        """Return the values ``[B]`` under any belief."""
         segments = self.problem.segments
         worth = self.problem.rewards * self._belief.mean(state)
         typical = segments.expected_best(worth, coming)
@@ -220,7 +218,7 @@ def _log_ways(pulls: int) -> FloatArray:
     return ways
 
 
-def _committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
+def committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
     """Return what is earned by committing now in every state; nothing once the horizon is reached."""
     left = sweeps.horizon - layer.made
     return sweeps.best_reward(layer, float(left), belief) if left > 0 else nothing(sweeps, layer)
