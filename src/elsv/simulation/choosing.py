@@ -161,7 +161,7 @@ def chooser(
             return pick(counts, step, [segment])[0]
         if asks(step):
             held[:] = pick(counts, step, everyone)
-        return np.stack(held)[segment, np.arange(instances)]
+        return held[0] if segments == 1 else np.stack(held)[segment, np.arange(instances)]
 
     return choose
 
