@@ -244,8 +244,7 @@ class BayesUCB(LogStepIndex):
         log_tail = self.log_tail(log_step, setting)
         if log_tail >= 0.0:
             return np.divide(alpha, np.add(alpha, beta))
-        quantile: FloatArray = np.asarray(betainccinv(alpha, beta, math.exp(log_tail)))
-        return quantile
+        return np.asarray(betainccinv(alpha, beta, math.exp(log_tail)))
 
     def check(self, setting: Setting) -> None:
         """Raise if the power needs a horizon that there is not."""

@@ -91,8 +91,7 @@ class OwnLayers(LayerPolicy):
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Return what the form decides."""
-        found: AnyArray = self.form.decide(sweeps, layer)
-        return found
+        return np.asarray(self.form.decide(sweeps, layer))
 
 
 def batch_bytes(problem: Problem, made: int, batch: int) -> float:

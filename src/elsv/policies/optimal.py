@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from elsv._base.files import note_input, unreadable, write_bytes
 from elsv._base.typing import AnyArray, FloatArray, IntArray, Rng
@@ -25,7 +24,7 @@ from elsv.choice import best_arm
 from elsv.errors import CorruptFileError, InvalidInputError
 from elsv.lattice.numbering import Lattice, Layer, layer_size
 from elsv.lattice.sweeps import Sweeps
-from elsv.policies.base import BasePolicy, check_bound
+from elsv.policies.base import BasePolicy, Segment, check_bound
 from elsv.policies.layers import LayerPolicy
 from elsv.problem import Problem
 from elsv.state import State, check_arms
@@ -136,9 +135,7 @@ class OptimalPolicy(BasePolicy):
         check_bound(self.actions, problem)
         self._lattice = Lattice(problem.arms, self.actions.steps)
 
-    def __call__(
-        self, state: State, step: int, rng: Rng | None = None, segment: ArrayLike | None = None
-    ) -> IntArray:
+    def __call__(self, state: State, step: int, rng: Rng | None = None, segment: Segment = None) -> IntArray:
         """Return the optimal arm of every instance at `step`, from 0, shape ``[...]``.
 
         With segments, `segment` says who has come: numbers from 0, ``[...]``.

@@ -159,8 +159,7 @@ class Plan(BestScore):
         if not (products and self.deterministic and self._way(left).stops):
             return None
         start = State.trusted(*State.initial(self.problem).rows())
-        found: FloatArray = replace(self, far=rules.FIRST * self.far)._plan(start, left, None)[0]
-        return found
+        return np.asarray(replace(self, far=rules.FIRST * self.far)._plan(start, left, None)[0])
 
     def _first_arm(self) -> int | None:
         """Return the arm of the first decision, if it is searched farther than others."""

@@ -39,7 +39,7 @@ def plan_on_layers(
         if problem.arms > rules.MOST_OF_SEGMENTS:
             return _limited(problem, each)
         plan = SearchOr(problem, rules.states_of(segments, effort), each)
-        return plan if plan.searches(problem.steps) else _limited(problem, plan)
+        return _limited(problem, plan) if plan.at(problem.steps) is each else plan
     if free:
         return SearchOr(problem, effort, ByIndex(IndexTables(problem, FiniteGittins(), problem.steps)))
     if problem.arms == 1:
@@ -212,31 +212,28 @@ class SearchOr(LayerPolicy):
     @property
     def reach(self) -> int:
         """The way to the frontier, and where weights are read one layer for the commit value there."""
-        return self._depth(self.problem.steps) + (not factors(self.problem.belief))
+        depth = rules.depth_of(self.problem.arms, self.effort, self.problem.steps)
+        return depth + (not factors(self.problem.belief))
 
     def room(self, problem: Problem, made: int) -> Room:
         """Return what `decide` takes, and the tables of an index where it is needed at all."""
-        return self._at(problem.steps - made).room(problem, made)
+        return self.at(problem.steps - made).room(problem, made)
 
     def kernel(self, problem: Problem, step: int) -> Sweep | None:
         """Return how a GPU searches ahead, or the sweep of the other form; it knows no segments."""
         if problem.segments.count > 1:
             return None
-        return self._at(problem.steps - step + 1).kernel(problem, step)
+        return self.at(problem.steps - step + 1).kernel(problem, step)
 
     def decide(self, sweeps: Sweeps, layer: Layer) -> AnyArray:
         """Search if the planner does."""
-        return self._at(sweeps.horizon - layer.made).decide(sweeps, layer)
+        return self.at(sweeps.horizon - layer.made).decide(sweeps, layer)
 
-    def _at(self, left: int) -> LayerPolicy:
-        search = Search(CommitValue(self.problem), self.problem.belief, self._depth(left))
-        return search if self.searches(left) else self.other
-
-    def _depth(self, left: int) -> int:
-        return rules.depth_of(self.problem.arms, self.effort, left)
-
-    def searches(self, left: int) -> bool:
-        """Return whether all states of a layer are searched at once."""
-        if factors(self.problem.belief):
-            return rules.searches_free(self.problem.arms, self.effort, left)
-        return left <= rules.LONG_WAY * self._depth(left)
+    def at(self, left: int) -> LayerPolicy:
+        """Return the form with so many pulls left: a search of all states of a layer, or the other one."""
+        problem, depth = self.problem, rules.depth_of(self.problem.arms, self.effort, left)
+        if factors(problem.belief):
+            searched = rules.searches_free(problem.arms, self.effort, left)
+        else:
+            searched = left <= rules.LONG_WAY * depth
+        return Search(CommitValue(problem), problem.belief, depth) if searched else self.other

@@ -82,8 +82,7 @@ def lookahead(
     check_width(state, problem)
     one_step = getattr(value, "one_step", None) if still_holds(value, "one_step", "__call__") else None
     if reach == 1 and discount == 1.0 and one_step is not None:
-        found: FloatArray = one_step(state, step, mean_of(belief, state, rng))
-        return found
+        return np.asarray(one_step(state, step, mean_of(belief, state, rng)))
     from elsv.search._lookahead_kernels import back_up
 
     arms, of_arm = problem.arms, problem.segments.of_arm

@@ -203,8 +203,7 @@ class BlockCommitValue(_OnBelief):
         chance /= chance.sum(axis=-1, keepdims=True)
         worth = self.problem.rewards * self._belief.mean(outcomes)
         best = self.problem.segments.expected_best(worth, coming[:, None, None])
-        expected: FloatArray = (chance * best).sum(axis=-1)
-        return expected
+        return np.asarray((chance * best).sum(axis=-1))
 
 
 def _log_ways(pulls: int) -> FloatArray:
@@ -214,8 +213,7 @@ def _log_ways(pulls: int) -> FloatArray:
     from scipy.special import gammaln
 
     wins = np.arange(pulls + 1)
-    ways: FloatArray = gammaln(pulls + 1) - gammaln(wins + 1) - gammaln(pulls - wins + 1)
-    return ways
+    return np.asarray(gammaln(pulls + 1) - gammaln(wins + 1) - gammaln(pulls - wins + 1))
 
 
 def committed(sweeps: Sweeps, layer: Layer, belief: Belief) -> FloatArray:
