@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from elsv._base.numbers import finite
+from elsv._base.numbers import duration, finite
 from elsv.assumptions.pictures import WIDTH, ArmCheck, Canvas, draw, draw_intervals, picture, table
 from elsv.beliefs import MethodUsed
 from elsv.beliefs.abilities import error
@@ -84,9 +84,9 @@ class Check:
         return rows
 
     def _cost(self) -> str:
-        said = f"means {_time(self.milliseconds)} a state"
+        said = f"means {duration(self.milliseconds / 1e3)} a state"
         if self.decision is not None:
-            said += f", {DEFAULT_POLICY} {_time(self.decision)} a decision"
+            said += f", {DEFAULT_POLICY} {duration(self.decision / 1e3)} a decision"
         beliefs = int(self.method.figures.get("beliefs", 1))
         return f"{said}, on this machine" + (f"; each evaluates {beliefs} beliefs" if beliefs > 1 else "")
 
@@ -204,10 +204,6 @@ def _milliseconds(work: Callable[[State], object], state: State) -> float:
         work(near)
         spent.append(time.perf_counter() - began)
     return 1e3 * min(spent)
-
-
-def _time(milliseconds: float) -> str:
-    return f"{milliseconds:.2g} ms" if milliseconds < 100 else f"{milliseconds / 1e3:.2g} s"
 
 
 def _error(error: float | None) -> str:
