@@ -55,6 +55,26 @@ def test_what_pages_need_is_loaded_before_the_server_is_ready(tmp_path, monkeypa
     assert order == [{"patient": False}, "ready"]
 
 
+def test_a_campaign_that_takes_long_to_look_at_does_not_keep_the_server_from_being_ready(
+    tmp_path, monkeypatch
+):
+    with Campaign.open(tmp_path / "shop.db", "spring", Problem([1.0, 0.5], horizon=9), policy="greedy"):
+        pass
+    looked = threading.Event()
+    monkeypatch.setattr(Campaign, "status", lambda *given, **how: looked.wait(60))
+    monkeypatch.setattr("elsv.service.service._FIRST_LOOK", 0.05)
+    service = create_app(ServiceSettings(db=str(tmp_path / "shop.db"))).service
+
+    async def start():
+        await service.start()
+        assert service.ready
+        assert not looked.is_set()
+        looked.set()
+        await service.stop()
+
+    asyncio.run(start())
+
+
 def test_every_answer_has_the_headers_that_keep_browsers_safe(guarded):
     for path in ("/healthz", "/campaigns", "/nowhere"):
         headers = guarded.get(path).headers

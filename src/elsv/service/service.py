@@ -36,6 +36,7 @@ _LOG = logging.getLogger("elsv.service")
 T = TypeVar("T")
 MOST_LANES = 64  # campaigns with a thread of their own while they are idle
 MOST_HOMES = 100_000  # decisions whose campaign is remembered
+_FIRST_LOOK = 10.0  # seconds that getting ready waits for a first status
 
 
 class Service:
@@ -191,7 +192,8 @@ class Service:
                 self._note_unreadable(name, refusal_of(error).detail)
         for name in known[:1]:  # so that whoever looks first does not wait for what only pages need
             with suppress(Exception):
-                await self.look(name, lambda campaign: campaign.status(patient=False))
+                look = self.look(name, lambda campaign: campaign.status(patient=False))
+                await asyncio.wait_for(look, _FIRST_LOOK)
         self.starting, self.ready = False, True
         self.when_ready()
 
@@ -201,7 +203,7 @@ class Service:
         for lane in self._lanes.values():
             lane.close()
         for pool in (self._long, self._quick):
-            await asyncio.to_thread(pool.shutdown)
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
         self._stores.close()
 
     def _note_unreadable(self, name: str, why: str) -> None:
