@@ -32,7 +32,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
-from elsv.errors import InvalidInputError
+from elsv.errors import ElsvError, InvalidInputError
 
 fcntl: ModuleType | None
 try:
@@ -129,6 +129,8 @@ def _unwritable(path: str | Path) -> Iterator[None]:
     """Turn the system's errors into one that says what to do."""
     try:
         yield
+    except ElsvError:  # one of a store is an OSError too, and says more
+        raise
     except OSError as error:
         full = error.errno in _NO_SPACE
         remedy = "free some space, or choose another path" if full else "choose a path where you may write"
