@@ -89,7 +89,7 @@ class Segments:
             )
         return cls(names, groups, shares=known)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """G, the number of segments."""
         return len(self.groups)

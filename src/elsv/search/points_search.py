@@ -54,7 +54,7 @@ class Roots:
         """The chance of every segment after a customer of each has come, ``[B, G, G]``."""
         segments = self.problem.segments
         if segments.shares is not None:
-            return np.tile(self.came[:, None], (1, segments.count, 1))
+            return np.full((len(self.came), segments.count, segments.count), self.came[:, None])
         after = self.came[:, None] + np.eye(segments.count)
         return np.asarray(after / after.sum(axis=-1, keepdims=True))
 
@@ -81,7 +81,9 @@ class Roots:
         return np.asarray(np.einsum("bgh,b...h->b...g", number, best))
 
     def part(self, here: slice | AnyArray) -> Roots:
-        """Return some of the roots."""
+        """Return some of the roots; all of them are themselves, with what is known of who comes."""
+        if isinstance(here, slice) and here.start == 0 and here.stop >= len(self.worth):
+            return self
         points = self.points and (self.points[0][here], self.points[1][here])
         return Roots(self.problem, self.state.part(here), self.worth[here], self.left, points)
 
@@ -91,7 +93,7 @@ def came_to(problem: Problem, state: State) -> FloatArray:
     segments = problem.segments
     if segments.shares is None:
         return segments.counts(state.pulls_made(problem))
-    return np.tile(segments.shares, (len(state.alpha), 1))
+    return np.full((len(state.alpha), segments.count), segments.shares)
 
 
 @dataclass(frozen=True)
