@@ -147,18 +147,20 @@ def averaged(
 ) -> FloatArray:
     """Return scores ``[..., N]`` averaged over what the open decisions may bring.
 
-    `scores` is asked for states ``[B, N]``, and told into how many groups the outcomes of each were parted.
+    `scores` is asked for states ``[B, N]``, and told into how many groups the outcomes of each were parted; 0
+    where more than `FEW_OPEN` are open.
     """
     alpha, beta = state.seen.rows()
     waiting, q = state.waiting.reshape(alpha.shape), np.empty(alpha.shape)
     states = map(state.part, np.ndindex(state.shape))
     each = [possible_outcomes(belief, rewards, one, points) for one in states]
     groups = np.array([len(chance) for _, chance in each])
+    groups[waiting.sum(axis=-1) > FEW_OPEN] = 0
     for count in dict.fromkeys(groups.tolist()):
         rows = np.flatnonzero(groups == count)
         won, chance = (np.stack(parts) for parts in zip(*(each[row] for row in rows), strict=True))
         a, b = alpha[rows, None] + won, beta[rows, None] + (waiting[rows, None] - won)
-        if count == 1:  # the expected state to the last digit
+        if count <= 1:  # the expected state to the last digit
             a, b = (counts[rows, None] for counts in state.rows())
         found = scores(State.trusted(a.reshape(-1, state.arms), b.reshape(-1, state.arms)), count)
         q[rows] = np.einsum("bk,bkn->bn", chance, found.reshape(a.shape))

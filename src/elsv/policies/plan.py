@@ -179,13 +179,16 @@ class Plan(BestScore):
         return rules.ENDLESS if self.problem.horizon is None else round(left)
 
     def _sharing(self, count: int) -> Plan:
-        """Return what makes one of `count` searches, which share the states that may be expanded."""
+        """Return what makes one of `count` searches, which share the states that may be expanded.
+
+        With 0 it searches while so much is under way that looking far does not pay.
+        """
         if count == 1 or self._independent:
             return self
         if count not in self._known:
-            part = self._known[count] = replace(
-                self, effort=max(1, self.effort // count), points=rules.shared_points(self.points, count)
-            )
+            effort = max(1, self.effort // (count or rules.CROWDED))
+            points = rules.shared_points(self.points, count or 1)
+            part = self._known[count] = replace(self, effort=effort, points=points)
             part.__dict__["_pointed"] = self._pointed  # its draws are made once
         return self._known[count]
 

@@ -40,6 +40,7 @@ WORTHWHILE = 1e-3  # and what they must find beyond the search, in parts of what
 MOST_FREE = 10  # independent arms that are all searched
 TRUSTED = 10  # they are with at most min(d, this) times d pulls left
 ENDLESS = 1 << 62  # pulls left with a discount
+CROWDED = 8  # a search has this part of its states while too much is under way to be told apart
 
 
 def candidate_count(segments: Segments) -> int:
