@@ -14,6 +14,7 @@ import pytest
 from campaigns import Clock, postgres_server, shop
 from elsv import Campaign, CorruptFileError, InvalidInputError, StoreError
 from elsv.campaign.backup import backup
+from elsv.campaign.opening import campaigns_of, open_store
 from elsv.stores.base import migrations, statements
 from elsv.stores.postgres import made_in_postgres
 from elsv.stores.sqlite import SqliteStore
@@ -300,3 +301,20 @@ def test_a_backup_of_an_earlier_store_can_be_restored(path, tmp_path):
     with Campaign.open(path, "spring/summer", clock=Clock(1_090_001.0)) as campaign:
         assert campaign.audit().decisions == 11
         assert campaign.audit().exact
+
+
+def test_one_problem_that_was_spoiled_does_not_hide_the_other_campaigns(tmp_path):
+    """Whatever stands in its place in the database: no JSON, or JSON of another kind."""
+    spoiled = ["{", "[]", "5", "[" * 5000 + "]" * 5000, '{"rewards": 3}']
+    path = tmp_path / "shop.db"
+    for k in range(len(spoiled) + 1):
+        with Campaign.open(path, f"c{k}", shop(), policy="greedy") as campaign:
+            campaign.decide()
+    with sqlite3.connect(path) as connection:
+        for k, text in enumerate(spoiled):
+            connection.execute("UPDATE elsv_campaign SET problem = ? WHERE name = ?", (text, f"c{k}"))
+    connection.close()
+    found = campaigns_of(open_store(path))
+    assert [one.unreadable is None for one in found] == [False] * len(spoiled) + [True]
+    assert all("cannot be read" in one.unreadable for one in found[:-1])
+    assert {(one.arms, one.decided) for one in found} == {(4, 1)}

@@ -86,12 +86,13 @@ def campaigns_of(store: Store) -> list[Listed]:
         names = transaction.rows("SELECT name, created FROM elsv_campaign WHERE version > 0 ORDER BY name")
         for name, created in names:
             log = read(store, transaction, name)
-            settings, used, unreadable = log.settings, log.used(), None
+            settings, tallies, unreadable = log.settings, log.tallies(), None
             try:
-                arms = log.problem.arms
+                _ = log.problem
             except ElsvError as error:  # the others are listed all the same
-                arms, unreadable = len(json.loads(log.problem_text)["rewards"]), str(error)
-            about = settings.policy, arms, used, settings.horizon, log.version, unreadable
+                unreadable = str(error)
+            used = sum(tally.used for tally in tallies)
+            about = settings.policy, len(tallies), used, settings.horizon, log.version, unreadable
             found.append(Listed(name, in_iso(created), settings.phase(used), *about))
     return found
 

@@ -210,11 +210,28 @@ class Evaluation(Columns, Sequence[PolicyValue]):
 
         return plot_values({str(row): row.regret for row in self.rows}, ax, steps=self.problem.steps)
 
-    def to_latex(self, **options: Any) -> str:
+    def to_latex(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        bold_best: bool = False,
+        digits: int | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+        booktabs: bool = True,
+    ) -> str:
         """Return the table of policies as LaTeX: see `elsv.to_latex`, which takes several results too."""
         from elsv.report.latex import to_latex
 
-        return to_latex(self, **options)
+        return to_latex(
+            self,
+            columns=columns,
+            bold_best=bold_best,
+            digits=digits,
+            caption=caption,
+            label=label,
+            booktabs=booktabs,
+        )
 
     def __repr__(self) -> str:
         return f"Evaluation({[row.name for row in self.rows]}, horizon={self.problem.horizon})"
